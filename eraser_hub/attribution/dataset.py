@@ -305,8 +305,8 @@ def find_kd(split: Split, training: Split | None = None) -> RationaleLength:
     shares, rows = list[float](), 0
     for one in training.instances() if training is not None else ():
         rows += 1
-        if one.rationale is not None and any(map(any, one.rationale)):
-            shares.append(sum(map(sum, one.rationale)) / len(one.tokens))
+        if one.has_rationale:
+            shares.append(sum(map(sum, one.rationale or ())) / len(one.tokens))
     if not shares:
         why = "there is no training split" if training is None else f"none of its {rows} training rows has a rationale"
         message = f"no rationale length is known for the config {show(split.config)} ({why}): give `kd`"

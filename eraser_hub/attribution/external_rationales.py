@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -37,12 +38,12 @@ class GoldRationales:
 
     def attach_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:
         """Yield every instance with its rationale or scores."""
-        return (one for one in instances if one.rationale is not None and any(map(any, one.rationale)))
+        return (one for one in instances if one.has_rationale)
 
     def check(self, instances: Iterable[Instance], partly: bool) -> str:
         """Refuse missing rationales before the run begins."""
-        every = list(instances)
-        size, marked = len(every), sum(1 for _ in self.attach_all(every))
+        counts = Counter(one.has_rationale for one in instances)
+        size, marked = counts.total(), counts[True]
         if not marked:
             message = f"`rationales` human: none of {size} instances has a human rationale"
             raise DataError(message, rule="span-missing")
@@ -105,7 +106,7 @@ class ExternalFile(ABC):
 
         Args:
             instances: the instances.
-            partly: whether the file may hold further instances (a ``limit``).
+            partly: whether the file may hold further instances (a ``limit``, a ``sample``).
 
         Returns:
             A message for the reader of the results; "" for none.
@@ -228,7 +229,7 @@ class KnownBounds:
 
     Args:
         path: the results file, with its record ``PATH.run.json``.
-        header: header of the run that takes them (:meth:`run.ExplainPlan.header`).
+        header: header of the run that takes them (:meth:`run.ResolvedRun.header`).
 
     Raises:
         DataError: no record beside the file, another model or other data, units or beam; an instance without bounds.

@@ -67,6 +67,11 @@ class Instance:
         return ends
 
     @property
+    def has_rationale(self) -> bool:
+        """True if any token is in the human rationale."""
+        return self.rationale is not None and any(map(any, self.rationale))
+
+    @property
     def sentence_sizes(self) -> tuple[tuple[int, ...], ...]:
         """Number of tokens of each sentence, per document."""
         return self.sentences or tuple((len(document),) if document else () for document in self.documents)

@@ -136,11 +136,6 @@ def has_labels(split: Split) -> bool:
     return any(one.label is not None for one in split.instances())
 
 
-def has_rationale(one: Instance) -> bool:
-    """Return True if any token of the instance is in a human rationale."""
-    return one.rationale is not None and any(map(any, one.rationale))
-
-
 def find_answer_span(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
     """Return the first and the last token of an answer's first occurrence, counted from 1.
 

@@ -31,7 +31,6 @@ from .data import (
     draw_subsets,
     find_answer_span,
     has_labels,
-    has_rationale,
     read_examples,
     rotate_copies,
     say_nothing,
@@ -177,7 +176,7 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
             yield f"answers: F1 {float(np.mean(scores)):.3f} ({len(scores)} instances)"
         elif evaluated is not None and figures:
             instances, _ = read_examples(evaluated, limit=config.limit, seed=config.seed)
-            marked = [has_rationale(one) for one in instances if one.rationale is not None]
+            marked = [one.has_rationale for one in instances if one.rationale is not None]
             yield from _describe_figures(config, out, evaluated, marked, known, say)
             if config.regimes:
                 other = replace(config, train_on="rationale" if config.train_on == "full" else "full")

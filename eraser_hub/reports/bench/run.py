@@ -371,7 +371,7 @@ def make_config(plan: BenchArguments, place: str, dataset: str) -> ExplainConfig
 
 def has_rationales(split: Split) -> bool:
     """Return True if any instance of a split has a token that people marked."""
-    return any(any(map(any, one.rationale)) for one in split.instances() if one.rationale is not None)
+    return any(one.has_rationale for one in split.instances())
 
 
 def _conclude(plan: BenchArguments, systems: Sequence[PlannedSystem], dataset: str, say: Say) -> BenchResult:

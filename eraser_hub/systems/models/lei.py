@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.systems.data import Data, has_rationale
+from eraser_hub.systems.data import Data
 from eraser_hub.systems.hyper import NetworkHyper, Size
 from eraser_hub.systems.system import NetworkSystem
 from eraser_hub.systems.train_config import Say, TrainConfig
@@ -59,7 +59,7 @@ class LeiSystem(NetworkSystem):
     def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
         """Refuse data without human rationales if the system learns from them."""
         instances = data.train[0]
-        without = len(instances) - sum(map(has_rationale, instances)) if hyper.supervision else 0
+        without = len(instances) - sum(one.has_rationale for one in instances) if hyper.supervision else 0
         if without == len(instances):
             words = f"found none in {without} instances; lei-unsupervised needs none"
             raise DataError(f"{config.model} learns from human rationales, {words}", rule="span-missing")

@@ -14,7 +14,7 @@ from torch.nn import functional
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import find_device, to_float64
 from eraser_hub.records.errors import DataError
-from eraser_hub.systems.data import Data, Training, find_answer_span, has_rationale
+from eraser_hub.systems.data import Data, Training, find_answer_span
 from eraser_hub.systems.evaluation import Evaluation, compute_figures
 from eraser_hub.systems.fitting import Objective, Progress, fit
 from eraser_hub.systems.folder import mark_saving, write_facts
@@ -46,7 +46,7 @@ class NetworkObjective(Objective[TaughtReading]):
     def _make_example(self, data: Data, one: Instance, label: str) -> TaughtReading:
         reading = read_instance(one, self.model.embedder.lexicon, data.uses_query, self.model.shape.apart).reading
         number = data.label_names.index(label)
-        if not has_rationale(one):
+        if not one.has_rationale:
             return TaughtReading(reading, number)
         flags = np.asarray([flag for document in one.rationale or () for flag in document] + [False])
         return TaughtReading(reading, number, flags[reading.token])

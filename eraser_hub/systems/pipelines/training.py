@@ -19,7 +19,7 @@ from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import parse_strict_value
 from eraser_hub.schema.label_tasks import CLASSIFICATION
-from eraser_hub.systems.data import Data, Labelled, Training, has_rationale
+from eraser_hub.systems.data import Data, Labelled, Training
 from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, compute_figures
 from eraser_hub.systems.finetuning import finetune
 from eraser_hub.systems.folder import CHECKPOINT, checkpoint_dir, mark_saving, write_facts
@@ -146,7 +146,7 @@ def _train_sentence_stages(system: NetworkSystem, training: Training, hyper: Any
     if not sentences:
         words = f"{training.config.model} learns which sentences are evidence from human rationales, found none in "
         raise DataError(words + f"{len(data.train[0])} instances", rule="span-missing")
-    without = sum(not has_rationale(one) for one in data.train[0])
+    without = sum(not one.has_rationale for one in data.train[0])
     if without:
         training.say(f"{without} of {len(data.train[0])} instances have no human rationale: left out")
 
