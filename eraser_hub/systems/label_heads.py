@@ -97,6 +97,8 @@ def fit_labels(
     size = grid[sums.index(max(sums))] if folded else grid[len(grid) // 2]
     for value, total in zip(grid, sums if folded else (), strict=bool(folded)):
         say(f"{system.words} {value:g}: {float(total / folded):.3f}, the mean of the folds of {folded} labels")
+    if not folded:
+        say(f"{system.words} {size:g}: too few texts of each label to choose by")
     estimators = []
     for column in gold.T:
         known = np.flatnonzero(column != UNKNOWN)
@@ -117,7 +119,8 @@ def fit_number(
 ) -> tuple[Any, float]:
     """Fit an estimator of a number, its size chosen by the mean squared error of five folds; see `fit_labels`.
 
-    Among equally good values the one of stronger regularisation wins.
+    Among equally good values the one of stronger regularisation wins; texts of one cluster leave nothing to choose by,
+    and the middle value is taken.
 
     Returns:
         The fitted estimator, and the size.
@@ -128,8 +131,11 @@ def fit_number(
     clusters = np.arange(len(gold)) if clusters is None else clusters
     names = np.unique(clusters)
     number = min(FOLDS, len(names))
-    folds = KFold(number, shuffle=True, random_state=seed).split(names) if number > 1 else ()
-    for _, chosen in folds:
+    if number < 2:
+        size = grid[len(grid) // 2]
+        say(f"{system.words} {size:g}: too few texts apart from each other to choose by")
+        return system.estimator(size, seed).fit(counts, gold), size
+    for _, chosen in KFold(number, shuffle=True, random_state=seed).split(names):
         in_fold = np.isin(clusters, names[chosen])
         train, test = np.flatnonzero(~in_fold), np.flatnonzero(in_fold)
         for place, size in enumerate(grid):

@@ -73,6 +73,17 @@ def test_folds_of_a_number_keep_clusters_together_by_old_scikit_learn(monkeypatc
     assert errors["together"] > 1.3 * errors["apart"]  # there a twin in the training folds tells the value
 
 
+def test_a_number_of_texts_of_one_cluster_is_fitted_without_folds() -> None:
+    from scipy.sparse import csr_matrix
+
+    system, lines = find_system("ridge"), list[str]()
+    assert isinstance(system, Baseline)
+    counts, gold = csr_matrix(np.eye(4)), np.array([1.0, 2.0, 3.0, 4.0])
+    _, size = fit_number(system, counts, gold, 1, lines.append, np.zeros(4, dtype=np.int64))
+    assert size == system.sizes[len(system.sizes) // 2]
+    assert lines == [f"alpha {size:g}: too few texts apart from each other to choose by"]
+
+
 def test_texts_share_documents_by_id_or_by_tokens() -> None:
     one, other, third = instance("a b", "one"), instance("a b", "other"), instance("c", "third")
     same = replace(third, names=one.names)
