@@ -255,7 +255,9 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
         predictions = map(orjson.loads, lines)
         groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
         first = next(groups)
-        schema = make_prediction_schema(labels, kind, first[0])
+        # the fields of rationales are those of an instance that has documents
+        example = next((one for one in first if one.get("rationales")), first[0])
+        schema = make_prediction_schema(labels, kind, example)
         with pq.ParquetWriter(beside, schema) as table_writer:
             for group in chain([first], groups):
                 table_writer.write_table(pa.Table.from_pylist(group, schema=schema))
@@ -264,7 +266,7 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
 def make_prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
     """Return the Arrow schema of predictions, with the fields that ``example`` has."""
     record, columns = (PERTURBATION_ROW, PAIR_COLUMNS) if kind == "perturbation" else (INSTANCE, INSTANCE_COLUMNS)
-    inner = {"rationales": example["rationales"][0]} if "rationales" in example else {}
+    inner = {"rationales": example["rationales"][0]} if example.get("rationales") else {}
     types = {name: to_arrow_type(record[name], labels, inner.get(name, ())) for name in columns if name in example}
     if "tokens_to_flip" in types:  # which may be any number where others wrote it
         types["tokens_to_flip"] = pa.int64()

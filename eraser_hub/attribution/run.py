@@ -76,10 +76,11 @@ class ResolvedRun:
     """A run whose settings the data have completed.
 
     Attributes:
-        job: with its query decided.
+        config: with its query decided.
         settings: without what the dataset's results have no place for.
         split: the split, opened.
         results: the file of each operator.
+        inputs: the records of data, model and training texts as the run begins.
         external: external scores or rationales; None for a method's.
         bounds: of AOPC, from another run; None where they are looked for.
         words: messages on the data for the reader of the results.
@@ -89,6 +90,7 @@ class ResolvedRun:
     settings: ExplainSettings
     split: Split
     results: Mapping[str, Path]
+    inputs: Mapping[str, Any]
     external: ExternalRationales | None = None
     words: tuple[str, ...] = ()
     bounds: KnownBounds | None = None
@@ -108,28 +110,8 @@ class ResolvedRun:
         Args:
             operator: the operator of a single result; "" for all.
         """
-        config = self.config
-        texts = draw_training_texts(config, self.settings) if self.settings.distribution_texts else None
-        return {
-            "settings": (self.settings.for_operator(operator) if operator else self.settings).record(),
-            "data": self.split.header(
-                config.limit,
-                labels=self.settings.target == "gold",
-                rationales=isinstance(self.external, GoldRationales),
-            ),
-            "model": {
-                "model": Path(config.model).name,
-                "digest": compute_model_digest(config.model),
-                "task": config.task,
-                "query": config.query,
-                "window": config.window,
-                "labels": config.labels,
-                "precision": config.precision,
-                **({"infill": compute_model_digest(config.infill)} if config.infill else {}),
-                **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
-            },
-            **({"distribution": texts.header()} if texts is not None else {}),
-        }
+        settings = self.settings.for_operator(operator) if operator else self.settings
+        return {"settings": settings.record(), **self.inputs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,14 +337,17 @@ def resolve_run(
         external = ExternalScores(config.scores)
         settings = replace(settings, method=RationaleSource.SCORES, scores=external.digest)
     if external is not None:
-        words.append(external.check(islice(split.instances(), config.limit), partly=config.limit is not None))
+        partly = config.limit is not None or split.places is not None
+        words.append(external.check(islice(split.instances(), config.limit), partly))
     if settings.paper and read_training_facts(Path(config.model)).get("paper") != settings.paper:
         words.append(f"the model was not trained with `paper` {settings.paper}: taken as it is")
     if settings.kd_source and settings.method != RationaleSource.SPANS:
         words.append(f"kd {settings.kd:g}: {KD_SOURCES[settings.kd_source]}")
     if settings.bins not in ((), AOPC_THRESHOLDS):
         words.append("to score these bins, set aopc_thresholds to " + " ".join(f"{rate:g}" for rate in settings.bins))
-    plan = ResolvedRun(config, settings.for_kind(split.kind), split, results, external, tuple(filter(None, words)))
+    settings = settings.for_kind(split.kind)
+    inputs = _record_inputs(config, settings, split, human=isinstance(external, GoldRationales))
+    plan = ResolvedRun(config, settings, split, results, inputs, external, tuple(filter(None, words)))
     if config.aopc_bounds_from is None:
         return plan
     if settings.also_erase or config.infill:
@@ -372,10 +357,32 @@ def resolve_run(
     return replace(plan, bounds=KnownBounds(config.aopc_bounds_from, plan.header()))
 
 
+def _record_inputs(config: ExplainConfig, settings: ExplainSettings, split: Split, human: bool) -> dict[str, Any]:
+    """Return the records of the data, the model and the training texts that decide the results."""
+    texts = draw_training_texts(config, settings) if settings.distribution_texts else None
+    return {
+        "data": split.header(config.limit, labels=settings.target == "gold", rationales=human),
+        "model": {
+            "model": Path(config.model).name,
+            "digest": compute_model_digest(config.model),
+            "task": config.task,
+            "query": config.query,
+            "window": config.window,
+            "labels": config.labels,
+            "precision": config.precision,
+            **({"infill": compute_model_digest(config.infill)} if config.infill else {}),
+            **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
+        },
+        **({"distribution": texts.header()} if texts is not None else {}),
+    }
+
+
 def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
     """Return the run with its config's name and its query, which a transformers model sees if queries differ."""
     config = replace(config, config=split.config)
-    if config.query is None and not (Path(config.model) / "model.json").is_file() and not Path(config.model).is_file():
+    path = Path(config.model)
+    knows = (path / "model.json").is_file() or (path.is_file() and find_gguf(config.model) is None)
+    if config.query is None and not knows:
         return replace(config, query=has_different_queries(split))
     return config
 
