@@ -18,7 +18,7 @@ from .adapter import Adapter, ProbabilityModel, align_labels
 from .engine import explain_instances
 from .external_rationales import attach_scores
 from .instances import Instance
-from .open import open_model
+from .open import make_opening, open_model
 from .settings import ExplainSettings, RationaleSource, build_settings, check_used
 from .work import load_infiller
 
@@ -46,7 +46,7 @@ def explain_texts(
         texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, or an
             :class:`Instance` (several documents, an own id).
         queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances, which
-            carry their own.
+            carry their own: a model of ``train`` sees them as in its training, any other model sees them.
         scores: for each text a score of each token, from any attribution method: lists, numpy arrays or torch tensors;
             ``eraser_hub.token_scores`` takes them out of other libraries' results. () computes them by ``method``. None
             of them for Instances, which carry their own.
@@ -71,7 +71,9 @@ def explain_texts(
             labels, unknown settings, and whatever :func:`open_model` and the model's outputs give cause for.
     """
     _check(texts, queries, scores)
-    adapter = open_model(model, uses_query=True if queries else None)
+    own_queries = any(isinstance(text, Instance) and text.query for text in texts)
+    shown = bool(queries) or (own_queries and "uses_query" not in make_opening(model).facts)
+    adapter = open_model(model, uses_query=True if shown else None)
     settings["infill"] = Path(infill).name
     checked = build_settings(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     check_used(settings, [checked])
