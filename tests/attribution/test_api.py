@@ -65,12 +65,6 @@ def test_queries_are_shown_to_the_model():
     assert ["is", "it", "good", "film"] in model.asked and ["is"] in model.asked
 
 
-def test_queries_of_instances_are_shown_to_the_model():
-    model = CountingModel()
-    explain_texts(model, [Instance("own", ("is", "it"), ("d",), (("good",),)), "bad"], bins=())
-    assert ["is", "it", "good"] in model.asked and ["bad"] in model.asked
-
-
 class Nameless:
     def predict_proba(self, token_lists):
         return np.full((len(token_lists), 2), 0.5)

@@ -14,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -319,47 +318,6 @@ def test_parquet_holds_the_same(job, tmp_path, whole):
     explain(job, settings, tmp_path / "p.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert pq.read_table(out).to_pylist() == lines
-
-
-def test_parquet_holds_scores_though_the_first_row_has_no_documents(job, hub, tmp_path):
-    data = tmp_path / hub.name
-    shutil.copytree(hub, data)
-    path = next((data / "movies").glob("validation-*"))
-    table = pq.read_table(path)
-    rows = [{**row, "documents": [], "evidences": []} if not at else row for at, row in enumerate(table.to_pylist())]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    for name in ("p.parquet", "p.jsonl"):
-        explain(replace(job, dataset=str(data)), SETTINGS, tmp_path / name)
-    lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
-    assert not lines[0]["rationales"] and "soft_rationale_predictions" in lines[1]["rationales"][0]
-    assert pq.read_table(tmp_path / "p.parquet").to_pylist() == lines
-
-
-@pytest.mark.parametrize("source", ["scores", "rationales"])
-def test_a_sample_takes_its_rows_out_of_a_file_of_the_whole_split(job, tmp_path, whole, source):
-    path = tmp_path / "whole.jsonl"
-    path.write_bytes(whole)
-    external = {"scores": path} if source == "scores" else {"rationales": str(path)}
-    method = {"scores": "given", "rationales": "rationales"}[source]
-    report = explain(replace(job, sample=4, **external), replace(SETTINGS, method=method), tmp_path / "p.jsonl")
-    assert report.instances == 4
-    lines = path.read_text("utf-8").splitlines()[1:]
-    path.write_text("\n".join(lines), "utf-8")
-    with refused("id-missing", file=path):
-        explain(replace(job, sample=21, **external), replace(SETTINGS, method=method), tmp_path / "q.jsonl")
-
-
-def test_a_record_is_of_the_model_that_the_run_began_with(job, linear, tmp_path):
-    model = tmp_path / "model"
-    shutil.copytree(linear, model)
-    before = compute_model_digest(str(model))
-
-    def change(done: int, passes: int) -> None:
-        (model / "model.json").write_text("{}", "utf-8")
-
-    explain(replace(job, model=str(model)), SETTINGS, tmp_path / "p.jsonl", on_progress=change)
-    record = json.loads(run_path(tmp_path / "p.jsonl").read_text("utf-8"))
-    assert record["model"]["digest"] == before != compute_model_digest(str(model))
 
 
 def test_limit_and_a_query(job, tmp_path):

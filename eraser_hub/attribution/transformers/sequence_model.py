@@ -83,7 +83,7 @@ class SequenceModel(WindowModel):
         self.description = description or type(network).__name__
         names = getattr(network.config, "id2label", None) or {}
         self.label_names = tuple(str(names[number]) for number in sorted(names, key=int))
-        longest = find_longest_input(network.config, tokenizer)
+        longest = find_longest_input(network, tokenizer)
         if window is not None and not self.words.pair.size + 2 <= window <= longest:
             message = f"expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
             raise DataError(message, argument="window", rule="option-value")
@@ -258,20 +258,13 @@ class SequenceModel(WindowModel):
         return compute_masked_probabilities(self, encoded, self.output_column(encoded, target), keep, draws, random)
 
 
-def find_longest_input(config: Any, tokenizer: Any) -> int:
+def find_longest_input(network: Any, tokenizer: Any) -> int:
     """Return the longest input in sub-words that both the tokenizer and the position embeddings allow."""
     limits = [tokenizer.model_max_length] if tokenizer.model_max_length < 1_000_000 else []
-    positions = getattr(config, "max_position_embeddings", None)
+    positions = getattr(network.config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
-        # RoBERTa and its kin number positions from the padding index on
-        offset = config.model_type in (
-            "roberta",
-            "xlm-roberta",
-            "camembert",
-            "mpnet",
-            "longformer",
-            "xlm-roberta-xl",
-            "data2vec-text",
-        )
-        limits.append(positions - (config.pad_token_id or 0) - 1 if offset else positions)
+        # RoBERTa and its kin number positions from the one behind the padding's on
+        embeddings = getattr(getattr(network, "base_model", None), "embeddings", None)
+        padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+        limits.append(positions if padding is None else positions - padding - 1)
     return int(min(limits)) if limits else 512

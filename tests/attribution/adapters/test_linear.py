@@ -319,16 +319,15 @@ def test_full_input_of_ten_thousand_tokens():
 
 @pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
 @pytest.mark.parametrize("uses_query", [False, True])
-@pytest.mark.parametrize("last", ["good", "good film"])
-def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query, last):
+def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
     from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD, PipelineModel
 
     fitted = build_pipeline(SYSTEMS["logistic-regression"](), "words", 1.0, 1).fit(
         [f"the good film {MASK} {PAD}", "a bad bad film plot"], ["POS", "NEG"]
     )
     model = PipelineModel(fitted, uses_query=uses_query)
-    tokens = ("bad", "unseen", "the", "bad", "plot", "", last)
-    one = model.encode(Instance("x", ("film plot", "unknown"), ("d",), (tokens,)))
+    tokens = ("bad", "unseen", "the", "bad", "plot", "", "good")
+    one = model.encode(Instance("x", ("film", "unknown"), ("d",), (tokens,)))
     random = np.random.default_rng(0)
     by_alike: dict[tuple[bytes, bool], tuple[bytes, ...]] = {}
     for _ in range(40):
@@ -339,39 +338,9 @@ def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query, 
             view = one.view(kept, erase)
             substitute = {"mask": MASK, "pad": PAD}.get(erase)
             words = [t if stays else substitute for t, stays in zip(tokens, kept, strict=True) if stays or substitute]
-            text = " ".join([*(("film plot", "unknown") if uses_query else ()), *words])
+            text = " ".join([*(("film", "unknown") if uses_query else ()), *words])
             np.testing.assert_allclose(model.forward([(view, 0)]), fitted.predict_proba([text]), rtol=0, atol=CLOSE)
             assert by_alike.setdefault((one.alike(chosen), keep), view.keys) == view.keys
-
-
-def test_a_token_of_several_words_has_the_sum_of_their_weights():
-    pipeline = fitted()
-    weights = dict(zip(pipeline[0].get_feature_names_out(), pipeline[-1].coef_[0], strict=True))
-    _, scores = scores_of(opened(pipeline), Instance("x", (), ("d",), (("good film", "dull"),)), "coefficients")
-    expected = [weights["good"] + weights["film"], weights["dull"]]
-    np.testing.assert_allclose(np.abs(scores), np.abs(expected), rtol=0, atol=CLOSE)
-    assert scores[0] * scores[1] < 0
-
-
-@pytest.mark.parametrize("constant", [0, 1])
-@pytest.mark.parametrize("method", ["coefficients", "gradient", "integrated-gradients"])
-def test_a_label_that_all_training_texts_have_weighs_no_word(constant, method):
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.multiclass import OneVsRestClassifier
-    from sklearn.pipeline import make_pipeline
-
-    gold = np.array([[label == "POS"] * 2 for label in LABELS], dtype=int)
-    gold[:, constant] = 1
-    counts = CountVectorizer(token_pattern="[^ ]+")
-    with pytest.warns(UserWarning, match="is present in all training examples"):
-        pipeline = make_pipeline(counts, OneVsRestClassifier(LogisticRegression())).fit(TEXTS, gold)
-    model = PipelineModel(pipeline, labels=["first", "second"])
-    scores = {}
-    for label in ("first", "second"):
-        _, scores[label] = scores_of(model, instance("good dull film", query=label), method)
-    fixed, learned = (scores[("first", "second")[at]] for at in (constant, 1 - constant))
-    assert not fixed.any() and learned.all()
 
 
 def test_an_unknown_task_is_refused_before_anything_is_opened(tmp_path):

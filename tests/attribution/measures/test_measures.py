@@ -176,20 +176,6 @@ def test_sensitivity_of_an_additive_model_is_what_its_sigmoid_bends():
     assert still < EXACT and moved > 0.1
 
 
-def test_sensitivity_of_a_regression_compares_absolute_scores_with_absolute_ones():
-    """A word of a linear regression weighs the same whatever else stands there, also one that lowers its number."""
-    pytest.importorskip("sklearn")
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import Ridge
-    from sklearn.pipeline import make_pipeline
-
-    pipeline = make_pipeline(CountVectorizer(token_pattern="[^ ]+"), Ridge())
-    pipeline.fit(["good", "good good film", "bad", "bad bad film"], [1.0, 2.0, -1.0, -2.0])
-    (one,) = explain_texts(pipeline, ["good bad film bad"], method="occlusion", sensitivity_draws=3)
-    assert one["rationales"][0]["soft_rationale_predictions"][1] > 0.1
-    assert one["sensitivity_max"] < EXACT
-
-
 @pytest.mark.parametrize("method", ["occlusion", "shapley", "kernel-shap"])
 @pytest.mark.parametrize("words", [4, 14])
 def test_costs_bound_what_is_asked(method, words):
