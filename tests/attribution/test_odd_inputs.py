@@ -1,0 +1,190 @@
+"""Odd models and data that are in order all the same: numbers are right, and what is missing is said."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+pytest.importorskip("sklearn")
+from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD, PipelineModel
+from eraser_hub.attribution.api import explain_texts
+from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.engine import explain_instances
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.open import open_model
+from eraser_hub.attribution.run import compute_model_digest, explain
+from eraser_hub.attribution.settings import ExplainSettings
+from eraser_hub.records.run_record import run_path
+
+from ..needs import needs
+from ..refusals import refused
+from .conftest import CLOSE, CountingModel, instance
+
+SETTINGS = ExplainSettings(method="occlusion", chunk=4)
+TEXTS = ["good warm film", "good plot good", "bad dull film", "grey bad plot a"]
+
+
+@pytest.fixture
+def job(hub: Path, linear: Path) -> ExplainConfig:
+    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear))
+
+
+def fit(estimator: Any, gold: Any) -> Any:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    return make_pipeline(CountVectorizer(token_pattern="[^ ]+"), estimator).fit([*TEXTS, f"{MASK} {PAD}"], gold)
+
+
+def soft(prediction: dict[str, Any]) -> list[float]:
+    return [score for one in prediction["rationales"] for score in one["soft_rationale_predictions"]]
+
+
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+@pytest.mark.parametrize("uses_query", [False, True])
+def test_tokens_of_several_words_count_as_the_pipeline_counts_them(erase: str, uses_query: bool) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    pipeline = fit(LogisticRegression(), [1, 1, 0, 0, 1])
+    model = PipelineModel(pipeline, uses_query=uses_query)
+    tokens, query = ("bad", "good film", "", "bad", "unknown good"), ("film plot",)
+    one = model.encode(Instance("x", query, ("d",), (tokens,)))
+    for number in range(1 << len(tokens)):
+        kept = np.asarray([bool(number >> at & 1) for at in range(len(tokens))])
+        substitute = {"mask": MASK, "pad": PAD}.get(erase, "")
+        words = [token if stays else substitute for token, stays in zip(tokens, kept, strict=True)]
+        text = " ".join([*query[:uses_query], *filter(None, words)])
+        outputs = model.forward([(one.view(kept, erase), 0)])
+        np.testing.assert_allclose(outputs, pipeline.predict_proba([text]), rtol=0, atol=CLOSE)
+
+
+def test_a_token_of_several_words_has_the_sum_of_their_weights() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    pipeline = fit(LogisticRegression(), ["POS", "POS", "NEG", "NEG", "NEG"])
+    weights = dict(zip(pipeline[0].get_feature_names_out(), pipeline[-1].coef_[0], strict=True))
+    (prediction,) = explain_texts(pipeline, [["good film", "warm"]], method="coefficients")
+    assert prediction["classification"] == "POS"
+    assert soft(prediction) == pytest.approx([weights["good"] + weights["film"], weights["warm"]], abs=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:Label .* is present in all training examples")
+@pytest.mark.parametrize("constant", [0, 1])
+@pytest.mark.parametrize("method", ["coefficients", "gradient", "integrated-gradients"])
+def test_a_label_that_all_training_texts_have_weighs_no_word(constant: int, method: str) -> None:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+
+    gold = np.asarray([[1, 1], [1, 1], [0, 0], [0, 0], [0, 0]])
+    gold[:, constant] = 1
+    model = PipelineModel(fit(OneVsRestClassifier(LogisticRegression()), gold), labels=["first", "second"])
+    rows = explain_texts(model, ["good dull film"] * 2, queries=["first", "second"], method=method)
+    assert not any(soft(rows[constant])) and all(soft(rows[1 - constant]))
+
+
+def test_sensitivity_of_a_regression_compares_absolute_scores_with_absolute_ones() -> None:
+    """A word of a linear regression weighs the same whatever else stands there, also one that lowers its number."""
+    from sklearn.linear_model import Ridge
+
+    pipeline = fit(Ridge(), [1.0, 2.0, -1.0, -2.0, 0.0])
+    (one,) = explain_texts(pipeline, ["good bad film bad"], method="occlusion", sensitivity_draws=3)
+    assert soft(one)[1] > 0.1
+    assert one["sensitivity_max"] < 1e-8
+
+
+@needs("torch", "transformers")
+def test_perturbed_texts_do_not_count_as_long_ones(network: Callable[..., Any], tokenizer: Any, tmp_path: Path) -> None:
+    network().save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    align_labels(model, ("NEG", "POS"))
+    settings = ExplainSettings(method="occlusion", sensitivity_draws=3, bins=())
+    list(explain_instances(model, [instance("good film " * 30)], settings))
+    assert model.notes.counts["texts longer than the window"] == 1
+
+
+@needs("torch", "transformers")
+def test_a_folder_without_the_weights_of_its_head_is_refused(
+    network: Callable[..., Any], tokenizer: Any, tmp_path: Path
+) -> None:
+    network("BertModel").save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with refused("model", "classifier.bias", "--model", file=tmp_path):
+        open_model(tmp_path, task="classification")
+
+
+@needs("torch", "transformers")
+@pytest.mark.parametrize("kind", ["Bert", "Roberta", "RobertaPreLayerNorm", "MarkupLM", "Luke"])
+def test_the_longest_input_is_what_the_positions_allow(kind: str, tokenizer: Any) -> None:
+    import torch
+    import transformers
+
+    from eraser_hub.attribution.transformers.sequence_model import find_longest_input
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    config = getattr(transformers, f"{kind}Config")(vocab_size=40, max_position_embeddings=24, **sizes)
+    network = getattr(transformers, f"{kind}ForSequenceClassification")(config).eval()
+    longest = find_longest_input(network, tokenizer)
+    with torch.inference_mode():
+        assert network(input_ids=torch.full((1, longest), 7)).logits.shape == (1, 2)
+        with pytest.raises((IndexError, RuntimeError)):
+            network(input_ids=torch.full((1, longest + 1), 7))
+
+
+def test_queries_of_instances_are_shown_to_the_model() -> None:
+    model = CountingModel()
+    explain_texts(model, [Instance("own", ("is", "it"), ("d",), (("good",),)), "bad"], bins=())
+    assert ["is", "it", "good"] in model.asked and ["bad"] in model.asked
+
+
+def test_parquet_holds_scores_though_the_first_row_has_no_documents(
+    job: ExplainConfig, hub: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / hub.name
+    shutil.copytree(hub, data)
+    path = next((data / "movies").glob("validation-*"))
+    table = pq.read_table(path)
+    rows = [{**row, "documents": [], "evidences": []} if not at else row for at, row in enumerate(table.to_pylist())]
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    for name in ("p.parquet", "p.jsonl"):
+        explain(replace(job, dataset=str(data)), SETTINGS, tmp_path / name)
+    lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]
+    assert not lines[0]["rationales"] and "soft_rationale_predictions" in lines[1]["rationales"][0]
+    assert pq.read_table(tmp_path / "p.parquet").to_pylist() == lines
+
+
+@pytest.mark.parametrize("method", ["given", "rationales"])
+def test_a_sample_takes_its_rows_out_of_a_file_of_the_whole_split(
+    job: ExplainConfig, tmp_path: Path, method: str
+) -> None:
+    path = tmp_path / "whole.jsonl"
+    explain(job, SETTINGS, path)
+    external = replace(job, scores=path) if method == "given" else replace(job, rationales=str(path))
+    settings = replace(SETTINGS, method=method)
+    assert explain(replace(external, sample=4), settings, tmp_path / "p.jsonl").instances == 4
+    path.write_text("\n".join(path.read_text("utf-8").splitlines()[1:]), "utf-8")
+    with refused("id-missing", file=path):
+        explain(replace(external, sample=21), settings, tmp_path / "q.jsonl")
+
+
+def test_a_record_is_of_the_model_that_the_run_began_with(job: ExplainConfig, linear: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(linear, model)
+    before = compute_model_digest(str(model))
+
+    def change(done: int, passes: int) -> None:
+        (model / "model.json").write_text("{}", "utf-8")
+
+    explain(replace(job, model=str(model)), SETTINGS, tmp_path / "p.jsonl", on_progress=change)
+    record = json.loads(run_path(tmp_path / "p.jsonl").read_text("utf-8"))
+    assert record["model"]["digest"] == before != compute_model_digest(str(model))
