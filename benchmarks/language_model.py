@@ -108,7 +108,7 @@ def explain(work: Path, config: str, methods: list[str], rows: int, options: arg
         spent = time_children() - spent
     for method, file in files.items():
         scores = file.with_suffix(".scores.json")
-        call(f"score {data} --predictions {file} --score-file {scores} --force --only-predicted")
+        call(f"score {data} --predictions {file} --score-file {scores} --force --only-predicted --aopc-thresholds 0.5")
         found = json.loads(scores.read_text("utf-8"))
         numbers = [found[part][key] for part, keys in KEYS.items() for key in keys.split()]
         accuracy, count = found["faithfulness"]["accuracy"], sum(1 for _ in file.open("rb"))

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Revision, Split
 from eraser_hub.records.operators import ERASE_MODES
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
+
+if TYPE_CHECKING:
+    from .instances import Instance
 
 Task = Literal[
     "auto", "classification", "multi-label", "regression", "multiple-choice", "question-answering", "generation"
@@ -25,6 +28,8 @@ class Prompting:
 
     Attributes:
         config: the dataset's config, which chooses the prompt.
+        examples: instances with a label that examples are taken from, one more than ``shots``: an instance is none of
+            its own.
     """
 
     config: str = ""
@@ -34,6 +39,8 @@ class Prompting:
     calibrate: bool = False
     dtype: WeightType = "float32"
     device_map: str = ""
+    shots: int = 0
+    examples: tuple[Instance, ...] = ()
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -67,6 +74,7 @@ class ExplainConfig:
             2021).
         dtype: type of a language model's weights, and of its passes: float32, bfloat16 or float16.
         device_map: where a language model's layers go, as transformers' from_pretrained takes it: auto, balanced ..
+        shots: examples before a language model's question: the first rows of train, the labels in turn.
 
     Data:
         limit: Number of instances to explain, from the first.
@@ -104,6 +112,7 @@ class ExplainConfig:
     calibrate: Annotated[bool, Option(settable=True)] = False
     dtype: Annotated[WeightType, Option(settable=True)] = "float32"
     device_map: Annotated[str, Option(settable=True)] = ""
+    shots: Annotated[NotNegative, Option(settable=True)] = 0
     limit: AtLeastOne | None = None
     sample: AtLeastOne | None = None
     sample_seed: Annotated[int | None, Option(python_only=True)] = None
@@ -117,7 +126,7 @@ class ExplainConfig:
     @property
     def prompting(self) -> Prompting:
         """The way a language model is asked for a label."""
-        named = {one.name: getattr(self, one.name) for one in fields(Prompting)}
+        named = {one.name: getattr(self, one.name) for one in fields(Prompting) if one.name != "examples"}
         return Prompting(**{**named, "config": self.config or ""})
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +21,8 @@ from eraser_hub.records.extras import need
 from eraser_hub.schema.label_tasks import LabelTask
 
 from .adapter import Adapter, align_labels, check_label_task
-from .config import ExplainConfig
-from .dataset import Split
+from .config import ExplainConfig, Prompting
+from .dataset import TRAINING, Split, open_split
 from .engine import explain_chunk
 from .instances import Instance
 from .open import open_model
@@ -30,6 +31,9 @@ from .settings import ExplainSettings
 
 if TYPE_CHECKING:
     from .transformers.infilling import Infiller
+
+
+LOOKED_AT = 500  # rows of train that a prompt's examples are taken from
 
 
 class ChunkResult(NamedTuple):
@@ -106,12 +110,33 @@ def load_model(config: ExplainConfig, label_names: Sequence[str], task: LabelTas
         limit_threads(config.threads)
     names = ("task", "trust_pickle", "trust_remote_code", "window", "device", "precision")
     options = {name: getattr(config, name) for name in names}
-    model = open_model(config.model, uses_query=config.query, prompting=config.prompting, **options)
+    model = open_model(config.model, uses_query=config.query, prompting=add_examples(config), **options)
     if config.threads:
         limit_threads(config.threads)  # once more: opening the model has loaded libraries with threads of their own
     check_label_task(model, task)
     align_labels(model, label_names, config.labels)
     return model
+
+
+def add_examples(config: ExplainConfig) -> Prompting:
+    """Return how a language model is prompted, with its examples from train, the labels in turn.
+
+    Raises:
+        DataError: train has too few rows with a label; as of :func:`open_split`.
+    """
+    prompting = config.prompting
+    if not prompting.shots:
+        return prompting
+    by_label: dict[str, list[Instance]] = {}
+    for one in islice(open_split(config.dataset, config.config, TRAINING).instances(), LOOKED_AT):
+        if one.label is not None:
+            by_label.setdefault(one.label, []).append(one)
+    turns = zip_longest(*(by_label[label] for label in sorted(by_label)))
+    examples = [one for turn in turns for one in turn if one is not None][: prompting.shots + 1]
+    if len(examples) <= prompting.shots:
+        message = f"expected {prompting.shots + 1} rows of train with a label (one is left out where it is explained)"
+        raise DataError(f"{message}, found {len(examples)}", argument="shots", rule="option-value")
+    return replace(prompting, examples=tuple(examples))
 
 
 def load_infiller(model: str | Path, seed: int, config: ExplainConfig | None = None) -> Infiller | None:

@@ -98,7 +98,7 @@ class SoftScoresRecord:
 class PromptPartRecord:
     """Contribution of a part of a prompt to the log-odds of the explained label."""
 
-    part: str = column("instructions, query or documents", required=True)
+    part: str = column("instructions, examples, query or documents", required=True)
     occlusion: float | None = column("log-odds of the whole prompt minus those without the part", unit="nats")
     shapley: float | None = column(
         "its Shapley value; those of all parts sum to the whole prompt's log-odds minus those without any part",

@@ -1,8 +1,8 @@
-"""Contributions of the parts of a prompt to its answer: of the instructions, the query and the documents.
+"""Contributions of the parts of a prompt to its answer: of its instructions, examples, query and documents.
 
 The value of a set of parts is the log-odds of the label, ``log p - log(1 - p)``, where the prompt has no other part.
 A part's occlusion is the whole prompt's value minus that without the part. Shapley values are exact, over all sets of
-the at most 3 parts: they sum to the value of the whole prompt minus that of the prompt without any part.
+the at most 4 parts: they sum to the value of the whole prompt minus that of the prompt without any part.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from ..transformers.prompted import PromptedModel
 
 DOCUMENTS = "documents"
-MOST_PARTS = 3
+MOST_PARTS = 4
 LEAST = float(np.finfo(np.float64).tiny)  # the least probability: log-odds lie within 708.4 of 0
 
 
 class PromptParts(Measure):
-    """Contributions of a prompt's instructions, query and documents to the label's log-odds."""
+    """Contributions of a prompt's instructions, examples, query and documents to the label's log-odds."""
 
     source = "Shapley 1953"
     enabled_by, fields = "prompt_parts", (PROMPT_PARTS,)

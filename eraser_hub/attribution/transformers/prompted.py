@@ -22,7 +22,7 @@ from eraser_hub.records.errors import DataError, get_first_line, show
 
 from .devices import keep_heads_in_float32, to_float64
 from .pieces import Frame, Pieces, Window, encode_places
-from .prompt_parts import QUERY_MARK, mark_parts
+from .prompt_parts import EXAMPLES, INSTRUCTIONS, QUERY_MARK, mark_parts
 from .sequence_model import SequenceModel
 from .words import CutWords, Template
 
@@ -206,20 +206,40 @@ class PromptedModel(SequenceModel):
             text += behind
         return text, spans
 
-    def _render(self, instance: Instance, query: str) -> tuple[str, tuple[str, str]]:
-        """Return the prompt with marks in place of the documents, and its messages of the system and the user."""
+    def _render(self, instance: Instance, query: str) -> tuple[str, list[tuple[str, str]]]:
+        """Return the prompt with marks in place of the documents, and the part of each of its messages."""
         pairs = enumerate(instance.names)
         documents: list[Mapping[str, str]] = [{"docid": name, "text": _MARKS.format(at)} for at, name in pairs]
         system, user = (self.prompt.render(part, documents, query, self._words, LABEL) for part in ("system", "user"))
-        return self._make_prompt(system, user), (system, user)
+        shown = [self._show_example(one) for one in self._choose_examples(instance)]
+        messages = [(system, INSTRUCTIONS), *((text, EXAMPLES) for one in shown for text in one), (user, INSTRUCTIONS)]
+        return self._make_prompt(system, shown, user), messages
 
-    def _make_prompt(self, system: str, user: str) -> str:
+    def _choose_examples(self, instance: Instance) -> list[Instance]:
+        """Return the examples without the instance itself."""
+        others = [one for one in self.prompting.examples if one.id != instance.id]
+        return others[: self.prompting.shots]
+
+    def _show_example(self, one: Instance) -> list[str]:
+        """Return the messages of an example, of the user and of the model; of plain text both in one."""
+        texts = map(self._blank.join, one.documents)
+        documents: list[Mapping[str, str]] = [
+            {"docid": name, "text": text} for name, text in zip(one.names, texts, strict=True)
+        ]
+        query = self._blank.join(one.query) if self.uses_query else ""
+        user = self.prompt.render("user", documents, query, self._words, LABEL)
+        word = self._words[self.label_names.index(str(one.label))]
+        return [user, word] if self._has_chat else [f"{user}{LEADS[self._language]}{self._blank}{word}"]
+
+    def _make_prompt(self, system: str, shown: Sequence[Sequence[str]], user: str) -> str:
         """Return the messages as the model reads them: by its chat template, else one after the other."""
-        whole = f"{system}\n\n{user}" if system else user
+        turns = [*(text for one in shown for text in one), user]
         if not self._has_chat:
-            return whole + LEADS[self._language]
+            return "\n\n".join([*([system] if system else []), *turns]) + LEADS[self._language]
         messages = [{"role": "system", "content": system}] if system and not self._joins_messages else []
-        messages.append({"role": "user", "content": user if messages else whole})
+        if system and not messages:
+            turns[0] = f"{system}\n\n{turns[0]}"
+        messages += [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(turns)]
         try:
             text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except Exception as error:  # templates raise what they like
@@ -228,7 +248,7 @@ class PromptedModel(SequenceModel):
                 raise DataError(f"{self.description}: {message}", rule="model") from error
             self._joins_messages = True
             self.notes.add_message("the chat template has no system message: it stands before the question")
-            return self._make_prompt(system, user)
+            return self._make_prompt(system, shown, user)
         return text
 
     def _cut_whole(self, text: str, words: Sequence[tuple[int, int]]) -> tuple[list[int], NDArray[np.int64]] | None:

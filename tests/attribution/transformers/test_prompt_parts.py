@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -115,6 +116,40 @@ def test_each_part_has_the_log_odds_of_its_own_words(prompt, chat, weights, expe
     assert [part["part"] for part in found["prompt_parts"]] == ["instructions", "query", "documents"]
     for key in ("occlusion", "shapley"):
         np.testing.assert_allclose([part[key] for part in found["prompt_parts"]], expected, rtol=0, atol=2.0**-20)
+
+
+SHOWN = tuple(
+    Instance(name, ("7", "?"), ("d",), ((digit, "film"),), label=label)
+    for name, digit, label in (("x", "6", "NEG"), ("one", "5", "POS"), ("y", "5", "POS"))
+)
+
+
+@pytest.mark.parametrize("chat", [CHAT, NO_SYSTEM, None], ids=["chat", "no-system", "plain"])
+def test_examples_are_a_part(prompt, chat):
+    """One of them is the instance itself, which another one replaces."""
+    model = make_sum_model({"9": 0.5, "6": -1.0, "5": 0.25, "7": 0.5, "8": 0.25}, prompt, chat)
+    model.prompting = replace(model.prompting, shots=2, examples=SHOWN)
+    model.encode(ONE)
+    text, _ = model._write(ONE)
+    assert (text.count("6 film"), text.count("5 film"), text.count("Give a label")) == (1, 1, 1)
+    (found,) = explain(model, ONE, target="POS")
+    assert [part["part"] for part in found["prompt_parts"]] == ["instructions", "examples", "query", "documents"]
+    for key in ("occlusion", "shapley"):  # both examples have a query of their own
+        values = [part[key] for part in found["prompt_parts"]]
+        np.testing.assert_allclose(values, (1.0, -1.0 + 0.25 + 2 * 0.5, 0.5, 0.75), rtol=0, atol=2.0**-20)
+
+
+def test_examples_come_from_train(hub):
+    from eraser_hub.attribution.config import ExplainConfig
+    from eraser_hub.attribution.work import add_examples
+
+    config = ExplainConfig(str(hub), "movies", "test", "any", shots=2)
+    prompting = add_examples(config)
+    assert len(prompting.examples) == 3 and prompting.shots == 2
+    assert [one.label for one in prompting.examples] == ["NEG", "POS", "NEG"]
+    assert len({one.id for one in prompting.examples}) == 3
+    with refused("option-value", "rows of train with a label", argument="shots"):
+        add_examples(replace(config, shots=400))
 
 
 def test_the_other_label_has_the_opposite_log_odds(prompt):
