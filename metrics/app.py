@@ -17,10 +17,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 try:
+    # `evaluate` imports these where they are, for seconds, and a page does without
+    for _name in ("transformers", "scipy"):
+        sys.modules.setdefault(_name, None)  # type: ignore[arg-type]
     import evaluate
     import gradio as gr
 except ImportError as error:
     raise SystemExit(f"this page needs {error.name}: pip install -r requirements.txt") from None
+finally:
+    for _name in ("transformers", "scipy"):
+        if sys.modules.get(_name) is None:
+            del sys.modules[_name]
 
 from .app_drawing import COLOURS, DRAW_FUNCTIONS, INK, MOST_ROWS_DRAWN, Draw, draw_instances, draw_rows, render_segments
 from .app_rows import FILE_TYPES, Malformed, get_ids, get_namespace, list_rows, load_gold, parse_box, read_file

@@ -17,6 +17,7 @@ from typing import Any
 
 from eraser_hub import samples
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.publishing.explorer import PICTURE
 from eraser_hub.publishing.explorer_space import build_explorer
 from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
 from eraser_hub.reports.board import collect_board_lines, write_board
@@ -108,7 +109,7 @@ def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
         open_file(browser, report.page, "html[data-ready] #documents .text")
         browser.execute_script("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
 
-    board, _ = write_board(hub / "board", collect_board_lines(map(read_score_file, report.score_files)))
+    board, *_ = write_board(hub / "board", collect_board_lines([*map(read_score_file, report.score_files)]))
     taken = []
     for name, page, content in (
         ("report", report.page, "#documents .text"),
@@ -120,7 +121,7 @@ def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
 
 
 def explorer_pictures(browser: Any, views: Path, images: Path) -> list[Path]:
-    """Save the views of the explorer, and the two pictures of docs/explorer.md.
+    """Save the views of the explorer, the two pictures of docs/explorer.md, and that of its card.
 
     Args:
         browser: as of `headless_browser`.
@@ -141,6 +142,8 @@ def explorer_pictures(browser: Any, views: Path, images: Path) -> list[Path]:
         view_as(browser, 1100, "light")
         show("view=marks")
         taken[0].write_bytes(picture(browser, "#explorer", 760))
+        taken.append(Path(str(files("eraser_hub.publishing") / "explorer" / PICTURE)))
+        taken[-1].write_bytes(taken[0].read_bytes())  # of the card
         view_as(browser, NARROW, "dark")
         show("tour=1", "#tour:not([hidden])")
         for _ in range(2):

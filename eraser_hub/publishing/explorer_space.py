@@ -2,6 +2,7 @@
 
 app.py explorer_*.py explorer.html .css .js     the page
 samples.json model.json                         the texts and the small model that it brings
+explorer.png                                    the card's picture
 metrics/                                        the modules, their leaves, and the leaves that all Spaces' pages share
 README.md requirements.txt                      card and pins
 """
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from .explorer import DATA, MODULES, PAGE
+from .explorer import DATA, MODULES, PAGE, PICTURE
 from .spaces import build_metrics, get_metrics_folder, read_space_card, refuse_others, space_code, write_space
 
 EXPLORER = "explanation_explorer"
@@ -26,7 +27,7 @@ def make_explorer_files() -> dict[str, bytes]:
     """Return path -> content of all files of the Space."""
     folder, metrics = Path(str(files("eraser_hub.publishing") / "explorer")), get_metrics_folder()
     read_space_card(folder / "card.md")
-    contents = {name: (folder / name).read_bytes() for name in (*PAGE, *DATA)}
+    contents = {name: (folder / name).read_bytes() for name in (*PAGE, *DATA, PICTURE)}
     contents |= {name: _IMPORT.sub(b"from ", content) for name, content in contents.items() if name.endswith(".py")}
     contents["README.md"] = (folder / "card.md").read_bytes()
     contents["requirements.txt"] = (metrics / "requirements.txt").read_bytes()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.publishing.explorer import DATA, MODULES, PAGE
+from eraser_hub.publishing.explorer import DATA, MODULES, PAGE, PICTURE
 from eraser_hub.publishing.explorer_space import EXPLORER, build_explorer, build_spaces, make_explorer_files
 from eraser_hub.records.errors import DataError
 from tools.browser import VIEWS, running_apps, view_as, wait_for
@@ -55,7 +55,8 @@ def modules(folder):
 def test_the_folder_holds_page_data_and_the_closure_of_the_modules(folder):
     names = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     assert names == set(make_explorer_files())
-    assert {*PAGE, *DATA, "README.md", "requirements.txt", "metrics/catalogue.json"} <= names
+    assert f"({PICTURE})" in (folder / "README.md").read_text(encoding="utf-8")
+    assert {*PAGE, *DATA, PICTURE, "README.md", "requirements.txt", "metrics/catalogue.json"} <= names
     assert {f"metrics/{name}.py" for name in (*MODULES, "tokens", "app_rows", "schema_record")} <= names
     assert not any("eraser_hub" in line for line in (folder / "app.py").read_text().splitlines() if "import" in line)
 
@@ -124,46 +125,56 @@ def test_the_data_are_what_the_samples_give():
 # -- the values -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("config", ["movies", "fever", "multirc", "esnli", "cose", "boolq", "evidence_inference"])
-def test_values_are_the_modules_to_the_last_digit(page, modules, config):
-    """On the gold evidence, a sample system's marks, no marks, and all tokens, of the first text of each corpus."""
+CONFIGS = ["movies", "fever", "multirc", "esnli", "cose", "boolq", "evidence_inference"]
+
+
+def expect_equal(page, modules, place, marks, soft):
+    """Compare the page's scores of marks and soft scores with the module's, made from the row by other code."""
     from eraser_hub.publishing.explorer.explorer_data import read_row
 
-    split = page.list_split(PLACE | {"config": config})
-    place = PLACE | {"config": config, "id": split["ids"][0]}
-    text, row = page.open_instance(place), read_row(*(place[key] for key in ("dataset", "config", "split", "id")))
+    row = read_row(*(place[key] for key in ("dataset", "config", "split", "id")))
     tokens = [(one["docid"], at) for one in row["documents"] for at in range(len(one["text"].split()))]
-    systems = list(text["systems"].values())
-    for marks, soft in [(text["gold"], None), ([], None), (list(range(len(tokens))), None)] + [
-        (system["marks"], system["soft"]) for system in systems
-    ]:
-        result = page.score(place | {"marks": marks, "soft": soft})
-        rationales = [
-            {
-                "docid": one["docid"],
-                "hard_rationale_predictions": [
-                    {"start_token": tokens[at][1], "end_token": tokens[at][1] + 1}
-                    for at in marks
-                    if tokens[at][0] == one["docid"]
-                ],
-            }
-            | (
-                {
-                    "soft_rationale_predictions": [
-                        score for (docid, _), score in zip(tokens, soft, strict=True) if docid == one["docid"]
-                    ]
-                }
-                if soft
-                else {}
-            )
-            for one in row["documents"]
-        ]
-        instance = {"annotation_id": row["annotation_id"], "rationales": rationales}
-        expected = modules["eraser_agreement"].compute(predictions=[instance], references=[row])
-        # adjacent tokens are one span to the page, so scores of spans are compared in the browser's test
-        for key in ("token_macro_f1", "sentence_macro_f1", "auprc"):
-            assert result["values"].get(key) == expected.get(key), (key, marks)
-        assert f'data-value="{expected["token_macro_f1"]!r}"' in result["agreement"]
+    result = page.score(place | {"marks": marks, "soft": soft})
+    rationales = []
+    for docid in (one["docid"] for one in row["documents"]):
+        spans = [{"start_token": at, "end_token": at + 1} for name, at in (tokens[m] for m in marks) if name == docid]
+        rationales.append({"docid": docid, "hard_rationale_predictions": spans})
+        if soft:
+            scores = [score for (name, _), score in zip(tokens, soft, strict=True) if name == docid]
+            rationales[-1]["soft_rationale_predictions"] = scores
+    instance = {"annotation_id": row["annotation_id"], "rationales": rationales}
+    expected = modules["eraser_agreement"].compute(predictions=[instance], references=[row])
+    # adjacent tokens are one span to the page, so scores of spans are compared in the browser's test
+    for key in ("token_macro_f1", "sentence_macro_f1", "auprc"):
+        assert result["values"].get(key) == expected.get(key), (place, key, marks)
+    assert f'data-value="{expected["token_macro_f1"]!r}"' in result["agreement"]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_values_are_the_modules_to_the_last_digit(page, modules, config):
+    """On the gold evidence, a sample system's marks, no marks, and all tokens, of the first text of each corpus."""
+    place = PLACE | {"config": config, "id": page.list_split(PLACE | {"config": config})["ids"][0]}
+    text = page.open_instance(place)
+    size = sum(len(one["text"].split()) for one in text["documents"])
+    expect_equal(page, modules, place, text["gold"], None)
+    expect_equal(page, modules, place, [], None)
+    expect_equal(page, modules, place, list(range(size)), None)
+    for system in text["systems"].values():
+        expect_equal(page, modules, place, system["marks"], system["soft"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("config", CONFIGS)
+def test_values_of_every_sample_text_are_the_modules(page, modules, config):
+    """Every second gold token with every fifth token, and the systems' own, of all texts of all splits."""
+    for split in ("validation", "test", "train"):
+        for identity in page.list_split(PLACE | {"config": config, "split": split})["ids"]:
+            place = PLACE | {"config": config, "split": split, "id": identity}
+            text = page.open_instance(place)
+            size = sum(len(one["text"].split()) for one in text["documents"])
+            expect_equal(page, modules, place, sorted({*text["gold"][::2], *range(0, size, 5)}), None)
+            for system in text["systems"].values():
+                expect_equal(page, modules, place, system["marks"], system["soft"])
 
 
 def test_the_small_model_answers_erased_texts(page, modules):

@@ -17,3 +17,4 @@ PAGE = (
     "explorer.js",
 )
 DATA = ("samples.json", "model.json")  # `python -m tools.explorer` writes them
+PICTURE = "explorer.png"  # of the card; `make pictures` writes it

@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 try:
+    # `evaluate` imports these where they are, for seconds, and a page does without
+    for _name in ("transformers", "scipy"):
+        sys.modules.setdefault(_name, None)  # type: ignore[arg-type]
     import evaluate  # noqa: F401
     import gradio as gr
 except ImportError as error:
     raise SystemExit(f"this page needs {error.name}: pip install -r requirements.txt") from None
+finally:
+    for _name in ("transformers", "scipy"):
+        if sys.modules.get(_name) is None:
+            del sys.modules[_name]
 
 from eraser_hub.metrics.app_rows import Malformed
 from eraser_hub.metrics.app_scores import SCORE_STYLE
