@@ -74,6 +74,8 @@ def test_the_table_and_a_submission(browser, space):
     wait(browser, "return document.querySelector('#predictions').innerText.includes('KB')")
     click(browser, "Score")
     wait(browser, "return document.querySelector('#scores')?.innerText.includes('exact_micro_f1')")
+    line = wait(browser, "return document.querySelector('#line')?.innerText")
+    assert "your system (this file)" in line and "AUPRC" in line
     signature = "return [...document.querySelectorAll('textarea')].some(t => t.value.includes('eraser_agreement|'))"
     assert wait(browser, signature)
 

@@ -26,6 +26,7 @@ def app(tmp_path_factory):
     ]
     write_space(folder, collect_board_lines(entries))
     spec = importlib.util.spec_from_file_location("board_space", folder / "app.py")
+    assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["board_space"] = module
     spec.loader.exec_module(module)
@@ -55,7 +56,7 @@ def test_precision_and_recall_are_folded_and_the_fullest_columns_stand_first(app
 
 
 def test_a_star_stands_where_the_board_has_one(app):
-    same = {"dataset": "d", "group": "d", "split": "", "source": "s", "detail": ""}
+    same = {"dataset": "d", "group": "d", "split": "", "source": "s", "detail": "", "kind": "scored"}
     first = {"system": "a", **same, "scores": {"auprc": 0.75}, "better": ["auprc"]}
     rows = [first, {"system": "b", **same, "scores": {"auprc": 0.5}, "better": []}]
     app.BOARD, board = {**app.BOARD, "rows": [*rows, {**rows[1], "system": "c", "scores": {}}]}, app.BOARD
@@ -85,6 +86,20 @@ def test_an_unknown_config_is_named(app, tmp_path, monkeypatch):
         app.submit(str(path), "no_such_config", "val")
     with pytest.raises(gradio.Error, match="Choose a predictions file"):
         app.submit(None, "movies", "val")
+
+
+def test_a_file_stands_beside_the_lines_of_its_data(app, monkeypatch):
+    same = {"kind": "scored", "dataset": "d", "split": "test", "status": "verified", "scores": {"auprc": 0.5}}
+    names = ("same", "other data", "other split", "a paper's")
+    rows = [{"system": name, **same, "data": 64 * "a"} for name in names]
+    rows[1]["data"], rows[2]["split"], rows[3]["kind"] = 64 * "b", "validation", "published"
+    monkeypatch.setattr(app, "BOARD", {**app.BOARD, "rows": rows})
+    scores, signature = {"auprc": 0.123456789, "token_macro_p": 1.0}, "eraser_agreement|data:aaaaaaaaaaaa|split:test"
+    shown = app.place_beside(" mine ", "d", "test", scores, signature)
+    assert shown["headers"] == ["System", "Status", "AUPRC ↑"]
+    assert shown["data"] == [["mine (this file)", "not submitted", 0.1235], ["same", "verified", 0.5]]
+    alone = app.place_beside("", "d", "test", scores, "eraser_agreement|split:test")
+    assert [line[0] for line in alone["data"]] == ["your system (this file)"], "unknown data are beside no others"
 
 
 def test_whose_dataset_it_takes(app, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,11 @@ try:
 except ImportError as error:
     raise SystemExit(f"this page needs {error.name}: pip install -r requirements.txt") from None
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 BOARD = json.loads((HERE / "board.json").read_text(encoding="utf-8"))
 NAMESPACE = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))["namespace"]
 ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}
+SPLITS = ["validation", "test", "train"]
 STAR = "★ "
 STARRED = "★ better than every other submission for its dataset and split, by its verdict"
 MOST_BYTES = 200_000_000
@@ -112,8 +114,8 @@ def place_of(name: str, chosen: str | None) -> str:
     return f"{NAMESPACE}/{name}"
 
 
-def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
-    """Score a predictions file against the dataset; the scores and the signatures that belong beside them.
+def submit(file: str | None, config: str, split: str, name: str = "") -> tuple[Table, Table, str]:
+    """Score a predictions file against the dataset; its line beside others, all scores, and their signatures.
 
     Raises:
         gr.Error: no file, no such config or split, not predictions, or what the scorer does not take (in its words).
@@ -132,20 +134,41 @@ def submit(file: str | None, config: str, split: str) -> tuple[Table, str]:
         references = datasets.load_dataset(place, config.strip(), split=split)
     except Exception as error:  # an unknown config or split, or no network: its message says which
         raise gr.Error(f"{place}, {config}, {split}: {error}") from None
-    rows, signatures = [], []
-    for name in ("eraser_agreement", "eraser_faithfulness"):
-        module = evaluate.load(place_of(name, None if before is None else f"{before}{name}"))
+    scores, signatures = dict[str, Any](), list[str]()
+    for metric in ("eraser_agreement", "eraser_faithfulness"):
+        module = evaluate.load(place_of(metric, None if before is None else f"{before}{metric}"))
         try:
             result = module.compute(predictions=predictions, references=references) or {}
         except ValueError as error:
-            raise gr.Error(f"{name}: {error}") from None
+            raise gr.Error(f"{metric}: {error}") from None
         signatures.append(result.pop("signature"))
-        rows += [
-            [key, round(value, 6) if math.isfinite(value) else str(value)]
+        scores |= {
+            key: round(value, 6) if math.isfinite(value) else str(value)
             for key, value in result.items()
             if isinstance(value, (int, float)) and not isinstance(value, bool)
-        ]
-    return {"headers": ["Score", "Value"], "data": rows}, "\n".join(signatures)
+        }
+    line = place_beside(name, config.strip(), split, scores, signatures[0])
+    return line, {"headers": ["Score", "Value"], "data": [list(one) for one in scores.items()]}, "\n".join(signatures)
+
+
+def place_beside(name: str, config: str, split: str, scores: dict[str, Any], signature: str) -> Table:
+    """Return the line that a file would be, above the board's lines that were scored on the same data."""
+    stated = re.search(r"\|data:([0-9a-f]{12})", signature)
+    rows = [
+        row
+        for row in BOARD["rows"]
+        if (row["kind"], row["dataset"], row["split"]) == ("scored", config, split)
+        and stated is not None
+        and row["data"].startswith(stated[1])
+    ]
+    columns = [column for column in BOARD["columns"] if column["key"] in scores and not column["part"]]
+    own = {"system": f"{name.strip() or 'your system'} (this file)", "status": "not submitted", "scores": scores}
+    heads = ["System", "Status", *(column["label"] + ARROWS[column["better"]] for column in columns)]
+    data = [
+        [row["system"], row["status"], *(_shown(row["scores"].get(column["key"])) for column in columns)]
+        for row in [own, *rows]
+    ]
+    return {"headers": heads, "data": data}
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
@@ -170,6 +193,10 @@ def build() -> gr.Blocks:
     """The page."""
     counts = Counter(row["group"] for row in BOARD["rows"])
     names = sorted(counts)
+    scored = Counter(row["dataset"] for row in BOARD["rows"] if row["kind"] == "scored")
+    configs = sorted(
+        {"movies", *(row["dataset"] for row in BOARD["rows"])}, key=lambda one: (-scored[one], one != "movies")
+    )
     first = max(names, key=counts.__getitem__, default="all")  # the dataset of most lines
     families = ["all", *sorted({column["family"] for column in BOARD["columns"]})]
     page = gr.Blocks(title="Results board")
@@ -192,16 +219,19 @@ def build() -> gr.Blocks:
         with gr.Tab("Submit"):
             gr.Markdown(
                 "A submission is a predictions file (one ERASER instance a line, JSON), never a number: it is scored "
-                "here by the scorer of every other line. Open a pull request with the file to have it on the board."
+                "here by the scorer of every other line, and nothing is kept. To have it on the board, open a pull "
+                "request: `eraser-hub submit PREDICTIONS --system system.yaml --repository ORG/rationale_submissions`."
             )
             file = gr.File(label="Predictions", file_types=[".jsonl", ".json"], type="filepath", elem_id="predictions")
             with gr.Row():
-                config = gr.Textbox("movies", label="Config")
-                split = gr.Textbox("validation", label="Split")
+                name = gr.Textbox("", label="System", max_length=100)
+                config = gr.Dropdown(configs, value=configs[0], label="Config", allow_custom_value=True)
+                split = gr.Dropdown(SPLITS, value=SPLITS[0], label="Split", allow_custom_value=True)
             button = gr.Button("Score", variant="primary", elem_id="score")
+            line = gr.Dataframe(interactive=False, label="Its line beside others", elem_id="line", datatype="str")
             scores = gr.Dataframe(interactive=False, label="Scores", elem_id="scores")
             signature = gr.Textbox(label="Signatures", lines=2, interactive=False)
-            button.click(submit, [file, config, split], [scores, signature])
+            button.click(submit, [file, config, split, name], [line, scores, signature])
     return page
 
 
