@@ -261,10 +261,17 @@ class SequenceModel(WindowModel):
 def find_longest_input(network: Any, tokenizer: Any) -> int:
     """Return the longest input in sub-words that both the tokenizer and the position embeddings allow."""
     limits = [tokenizer.model_max_length] if tokenizer.model_max_length < 1_000_000 else []
-    positions = getattr(network.config, "max_position_embeddings", None)
-    if isinstance(positions, int) and positions > 0:
-        # RoBERTa and its kin number positions from the one behind the padding's on
-        embeddings = getattr(getattr(network, "base_model", None), "embeddings", None)
-        padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
-        limits.append(positions if padding is None else positions - padding - 1)
+    positions = count_positions(network)
+    limits += [positions] if positions else []
     return int(min(limits)) if limits else 512
+
+
+def count_positions(network: Any) -> int:
+    """Return the longest input in sub-words that the position embeddings allow; 0 for any."""
+    positions = getattr(network.config, "max_position_embeddings", None)
+    if not isinstance(positions, int) or positions <= 0:
+        return 0
+    # RoBERTa and its kin number positions from the one behind the padding's on
+    embeddings = getattr(getattr(network, "base_model", None), "embeddings", None)
+    padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+    return positions if padding is None else positions - padding - 1

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from eraser_hub.attribution.transformers.sequence_model import count_positions
 from eraser_hub.records.errors import DataError, show
 
 from .readings import PAD, SPECIAL, Lexicon, PaddedReadings, SubwordLexicon, Vocabulary
@@ -194,6 +195,9 @@ class EncoderEmbedder(Embedder):
         window: Sub-words in a window, special tokens included.
         trained_layers: Number of its last layers that are trained.
 
+    Raises:
+        DataError: The window is longer than the encoder's positions.
+
     Attributes:
         half_type: The type to compute in if that is faster; None for float32.
     """
@@ -204,7 +208,10 @@ class EncoderEmbedder(Embedder):
         super().__init__()
         self.encoder, self.lexicon, self.subwords = encoder, lexicon, lexicon
         self.template = lexicon.words.single
-        self.window = window
+        self.window, most = window, count_positions(encoder)
+        if most and window > most:
+            words = f"expected at most {most} sub-words, the encoder's positions, found {window}"
+            raise DataError(words, rule="option-value", argument="window")
         self.width = int(encoder.config.hidden_size)
         self.trained_layers = trained_layers
         for weights in encoder.parameters():
