@@ -26,7 +26,8 @@ from .markup import fill_template, read_template
 from .report_tables import Section
 
 SCRIPTS = tuple(
-    f"report/{name}.js" for name in ("text", "state", "documents", "layout", "marks", "comparison", "saving", "start")
+    f"report/{name}.js"
+    for name in ("text", "state", "documents", "layout", "marks", "narrow", "comparison", "saving", "start")
 )
 _CHUNKS = "\x00chunks\x00"
 

@@ -350,6 +350,33 @@ def test_print_cuts_no_column(opened):
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+def test_a_large_table_has_one_column_on_a_telephone(opened, browser):
+    shown = (
+        "const rows = [...document.getElementById('differences').rows];"
+        "return [...new Set(rows.map(row => [...row.cells].filter(cell => cell.checkVisibility()).length))]"
+    )
+    menu = "#comparison-section .picker select"
+    assert not opened.find_elements("css selector", menu)
+    try:
+        view_as(opened, 390, "light")
+        choose(opened, "group", "agreement")
+        wait(opened, f"return document.querySelector('{menu}') !== null")
+        assert opened.execute_script(shown) == [2]
+        heads_of = (
+            "return [...document.querySelector('#differences thead').rows[0].cells]"
+            ".filter(cell => cell.checkVisibility()).map(cell => cell.innerText)"
+        )
+        second = opened.execute_script(f"return document.querySelector('{menu}').options[1].text")
+        opened.execute_script(
+            f"const s = document.querySelector('{menu}'); s.value = '1'; s.dispatchEvent(new Event('change'))"
+        )
+        assert opened.execute_script(heads_of) == ["system", second]
+        assert opened.execute_script("return document.documentElement.scrollWidth") == 390
+    finally:
+        view_as(opened)
+    wait(opened, f"return document.querySelector('{menu}') === null")
+
+
 def test_focus_is_visible(opened):
     from selenium.webdriver.common.keys import Keys
 

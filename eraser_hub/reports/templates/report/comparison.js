@@ -48,6 +48,7 @@ async function compareAll() {
     table.tBodies[0].replaceChildren(...lines);
     table.classList.toggle("wide", keys.length > 3);
     table.classList.toggle("many", keys.length > 7);
+    addPicker(table);
   }
   for (const control of [baseline, group]) control.addEventListener("change", fill);
 }

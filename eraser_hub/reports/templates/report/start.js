@@ -108,6 +108,7 @@ async function start() {
   else { openTarget(location.hash); filter(0); }
   await compareAll();
   addSaving();
+  addPickers();
   document.documentElement.dataset.ready = "yes";
 }
 start();
