@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from pathlib import Path
@@ -109,7 +109,7 @@ class Inference:
         return f"p_{self.adjust}"
 
     def family(self, keys: Sequence[str], between_models: bool = False) -> list[str]:
-        """Return the scores that are tested for a star.
+        """Return the scores of a pair of systems that are tested for a star.
 
         Args:
             keys: the scores that the systems share.
@@ -303,7 +303,7 @@ def compare_blocks(
     inference: Inference | None = None,
     draws: Mapping[str, Sequence[int]] | None = None,
     effects: Mapping[str, float] | None = None,
-    between_models: bool = False,
+    different: Collection[tuple[str, str]] = (),
 ) -> dict[str, Any]:
     """Compare systems whose runs have several blocks of statistics each (agreement, faithfulness, ..).
 
@@ -314,7 +314,7 @@ def compare_blocks(
         draws: {name: the training of each of its runs}: runs with one number are draws of a random method, and systems
             that share their numbers explain the same trainings; None: each run is a training of its own.
         effects: default minimum effects by key.
-        between_models: systems explain different models, see `same_model`.
+        different: the pairs of systems that explain different models, see `same_model`: their headline is normalised.
     """
     inference = inference or Inference()
     inference.check()
@@ -325,8 +325,10 @@ def compare_blocks(
     keys: dict[tuple[str, str], dict[str, dict[str, Any]]] = {pair: {} for pair in pairs}
     left_out: dict[str, list[str]] = {name: [] for name in names}
     shared_keys = [_single_keys([run for runs in level.values() for run in runs]) for level in levels]
-    family = inference.family(list(dict.fromkeys(chain(*shared_keys))), between_models)
-    exchanges = _count_exchanges(inference, len(family) * len(pairs), systems)
+    all_keys = list(dict.fromkeys(chain(*shared_keys)))
+    families = {pair: inference.family(all_keys, pair in different) for pair in pairs}
+    family = list(dict.fromkeys(chain(*families.values())))
+    exchanges = _count_exchanges(inference, sum(map(len, families.values())), systems)
     for level, shared in zip(levels, shared_keys, strict=True):
         for name, runs in level.items():
             table = [run.scores() for run in runs]
@@ -337,7 +339,7 @@ def compare_blocks(
         for first, second in pairs:
             runs_of_files = [None if draws is None else draws[name] for name in (first, second)]
             keys[first, second] |= _pair(level[first], level[second], shared, inference, exchanges, runs_of_files)
-    tests = _correct(keys, family, inference, effects or {})
+    tests = _correct(keys, families, inference, effects or {})
     few_clusters = [
         f"{name}: {line}"
         for level in levels
@@ -358,7 +360,7 @@ def compare_blocks(
         "notes": [
             *_notes(whole.n_clusters, tests, inference, exchanges, bool(spread)),
             *describe_shared_trainings(draws or {}),
-            *_describe_verdicts(systems, keys, family, whole.n_clusters, inference, draws),
+            *_describe_verdicts(systems, keys, families, whole.n_clusters, inference, draws),
             *dict.fromkeys(few_clusters),
         ],
         "signature": _signature(whole, family, tests, names, inference, exchanges),
@@ -386,21 +388,21 @@ def _count_exchanges(inference: Inference, tests: int, systems: Mapping[str, Seq
 
 def _correct(
     keys: Mapping[tuple[str, str], dict[str, dict[str, Any]]],
-    family: Sequence[str],
+    families: Mapping[tuple[str, str], Sequence[str]],
     inference: Inference,
     effects: Mapping[str, float],
 ) -> int:
-    """Correct the p-values of the family over all pairs and decide on each score; how many tests there are."""
+    """Correct the p-values of each pair's family over all pairs and decide on each score; how many tests there are."""
     for key, test in ((key, test) for own in keys.values() for key, test in own.items()):
         known = effects.get(key, 0.0) if inference.minimum_effect is None else inference.minimum_effect
         test |= {inference.column: None, "minimum_effect": known}
         test["p_equivalence"] = float(test.pop("model").equivalence_p(known))
-    tested = [own[key] for own in keys.values() for key in family]
+    tested = [own[key] for pair, own in keys.items() for key in families[pair]]
     for test, p in zip(tested, ADJUSTMENTS[inference.adjust]([test["p"] for test in tested]), strict=True):
         test[inference.column] = None if math.isnan(p) else p
-    for key, test in ((key, test) for own in keys.values() for key, test in own.items()):
-        test["exploratory"] = key not in family
-        test["verdict"] = decide(key, test, test[inference.column] if key in family else None)
+    for pair, key, test in ((pair, key, test) for pair, own in keys.items() for key, test in own.items()):
+        test["exploratory"] = key not in families[pair]
+        test["verdict"] = decide(key, test, None if test["exploratory"] else test[inference.column])
         test["star"] = test["verdict"] == BETTER
     return sum(not math.isnan(test["p"]) for test in tested)
 
@@ -408,7 +410,7 @@ def _correct(
 def _describe_verdicts(
     systems: Mapping[str, Sequence[object]],
     keys: Mapping[tuple[str, str], dict[str, dict[str, Any]]],
-    family: Sequence[str],
+    families: Mapping[tuple[str, str], Sequence[str]],
     clusters: int,
     inference: Inference,
     draws: Mapping[str, Sequence[int]] | None,
@@ -418,8 +420,8 @@ def _describe_verdicts(
     single = [name for name, count in trainings.items() if count == 1]
     lines = [describe_one_run(single, len(systems))] if single else []
     for (first, second), own in keys.items():
-        lines += describe_doubts(f"{first} and {second}", own, family, clusters)
-    tested = next(iter(keys.values()))
+        lines += describe_doubts(f"{first} and {second}", own, families[first, second], clusters)
+    tested, family = next(iter(keys.values())), list(dict.fromkeys(chain(*families.values())))
     if unknown := [key for key in family if inference.minimum_effect is None and not tested[key]["minimum_effect"]]:
         lines.append(describe_unknown_effects(unknown))
     if assumed := [key for key in family if not is_known_score(key)]:
@@ -581,7 +583,7 @@ def compare_scores(
         inference,
         number_trainings(systems),
         find_effects(systems),
-        bool(different),
+        different,
     )
     result["notes"] += describe_different_models(different, list(result["comparisons"][0]["keys"]))
     result |= _collect_levels(systems)

@@ -57,6 +57,13 @@ def written(hub, samples, tmp_path_factory):
     )
 
 
+def find(pattern, page):
+    """The first group of a pattern's first match in a page."""
+    match = re.search(pattern, page.read_text("utf-8"))
+    assert match is not None, pattern
+    return match[1]
+
+
 def open_report(browser, written, state=""):
     browser.get("about:blank")
     browser.get_log("browser")
@@ -73,12 +80,12 @@ def opened(browser, written):
 
 @pytest.fixture(scope="module")
 def index(written):
-    return json.loads(re.search(r'id="index">(.*?)</script>', written.page.read_text("utf-8"))[1])
+    return json.loads(find(r'id="index">(.*?)</script>', written.page))
 
 
 @pytest.fixture(scope="module")
 def values(written):
-    return unpack(re.search(r'id="values">([^<]*)<', written.page.read_text("utf-8"))[1])
+    return unpack(find(r'id="values">([^<]*)<', written.page))
 
 
 def state_of(browser):
@@ -223,7 +230,7 @@ def cells_of(browser):
 
 
 def test_the_matrix_of_differences_for_every_baseline(opened, written):
-    packed = unpack(re.search(r'id="comparison">([^<]*)<', written.page.read_text("utf-8"))[1])
+    packed = unpack(find(r'id="comparison">([^<]*)<', written.page))
     pairs = dict(zip(combinations(packed["names"], 2), packed["tests"], strict=True))
     turned = {"better": "worse", "worse": "better"}
     for place, against in enumerate(packed["names"]):
@@ -416,7 +423,7 @@ def test_no_sideways_scrolling(opened, width):
 
 
 def test_the_policy_allows_its_own_script_alone(written):
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', written.page.read_text("utf-8"))[1]
+    policy = find(r'Content-Security-Policy" content="([^"]*)"', written.page)
     assert re.fullmatch(
         r"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-[\w+/=]+'; "
         r"base-uri 'none'; form-action 'none'",

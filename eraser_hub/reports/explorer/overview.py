@@ -10,7 +10,7 @@ from typing import Any
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.scores import Scores
-from eraser_hub.scoring.uncertainty.same_model import group_by_model
+from eraser_hub.scoring.uncertainty.same_model import UNNORMALISED, group_by_model
 from eraser_hub.scoring.uncertainty.verdicts import find_direction
 
 from ..bench.findings import describe_findings
@@ -18,7 +18,7 @@ from ..catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, format_i
 from .example import TellingExample
 from .forest import ForestPanel, make_panels
 
-SENTENCES = 3
+SENTENCES = 4
 NO_STAR = "no star is possible"  # a note of the comparison
 PANELS = 6
 
@@ -43,7 +43,7 @@ class Overview:
     """A report's first screen.
 
     Attributes:
-        findings: sentences; the first three are shown, the others folded.
+        findings: sentences; the first four are shown, the others folded.
         trust: how the findings were tested.
         panels: the forest plot.
         example: a text on which systems differ.
@@ -61,7 +61,7 @@ class Overview:
 
     @property
     def folded(self) -> Sequence[str]:
-        """The findings after the first three."""
+        """The findings after the first four."""
         return self.findings[SENTENCES:]
 
 
@@ -124,7 +124,11 @@ def describe_tests(result: Mapping[str, Any]) -> str:
     runs = "several runs" if len(several) == len(result["runs"]) else "one run of a system"
     clusters = f" in {result['clusters']} documents" if result["clusters"] != result["instances"] else ""
     words = f"Tested on {result['instances']} texts{clusters}, {runs}, with Holm's correction over "
-    words += f"{family} headline {'score' if family == 1 else 'scores'} of {pairs} {'pair' if pairs == 1 else 'pairs'}."
+    words += f"{family} headline {'score' if family == 1 else 'scores'} of {pairs} {'pair' if pairs == 1 else 'pairs'}"
+    within = any(key in UNNORMALISED for key in result["family"]) and any(
+        pair["keys"].get(key, {}).get("exploratory") for pair in result["comparisons"] for key in result["family"]
+    )
+    words += ", faithfulness only within a model." if within else "."
     # a warning that the tests cannot find anything belongs beside what they found
     words += "".join(f" {note[0].upper()}{note[1:]}." for note in result["notes"] if note.startswith(NO_STAR))
     if len(several) < len(result["runs"]):

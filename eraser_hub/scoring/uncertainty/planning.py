@@ -135,6 +135,8 @@ def make_plan(
     for place, pair in enumerate(comparison["comparisons"]):
         scores = {}
         for key in keys or comparison["family"]:
+            if not keys and pair["keys"].get(key, {}).get("exploratory"):
+                continue  # of different models
             try:
                 pilot = make_pilot(comparison, key, place)
             except DataError as error:
@@ -255,6 +257,8 @@ def compute_power_curves(comparison: Mapping[str, Any], alpha: float = ALPHA) ->
     for key in comparison["family"]:
         lines = []
         for place, pair in enumerate(comparison["comparisons"]):
+            if pair["keys"].get(key, {}).get("exploratory"):
+                continue  # of different models
             try:
                 pilot, effect = make_pilot(comparison, key, place), pair["keys"][key]["minimum_effect"]
             except DataError:

@@ -27,6 +27,7 @@ UNNORMALISED = frozenset(f"{side}{end}" for side in ERASED for end in ("", "_aop
 # headline scores between different models, in place of those
 NORMALISED = tuple(f"{prefix}_{side}" for prefix in ("naopc", "normalized") for side in ERASED)
 SAME_SCORES = 1e-6
+NAMED = 3  # pairs in a note
 
 
 def number_trainings(systems: Mapping[str, Scores]) -> dict[str, list[int]]:
@@ -126,7 +127,8 @@ def describe_different_models(pairs: Sequence[tuple[str, str]], keys: Sequence[s
     unnormalised = [key for key in keys if key in UNNORMALISED]
     if not pairs or not unnormalised:
         return []
-    whose = "; ".join(f"{first} and {second}" for first, second in pairs)
+    more = f"; and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
+    whose = "; ".join(f"{first} and {second}" for first, second in pairs[:NAMED]) + more
     fair = [key for key in keys if key in NORMALISED]
     instead = f"{', '.join(fair)} are headline scores instead" if fair else "NAOPC and normalised fidelity do compare"
     return [

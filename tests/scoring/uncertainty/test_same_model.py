@@ -57,6 +57,16 @@ def test_models_are_told_apart_by_their_digests(write, compare):
     assert test["p_holm"] is None and test["verdict"] not in ("better", "worse")
 
 
+def test_faithfulness_is_tested_within_each_model_alone(write, compare):
+    result = compare(one=[write("a", "m1")], two=[write("b", "m1")], three=[write("c", "m2")])
+    assert "comprehensiveness_aopc" in result["family"]
+    tests = {(pair["first"], pair["second"]): pair["keys"] for pair in result["comparisons"]}
+    assert tests["one", "two"]["comprehensiveness_aopc"]["p_holm"] is not None
+    for pair in (("one", "three"), ("two", "three")):
+        assert tests[pair]["comprehensiveness_aopc"]["exploratory"] and not tests[pair]["macro_f1"]["exploratory"]
+    assert "|tests:" in result["signature"] and "one and three; two and three" in notes_on_models(result)[0]
+
+
 def test_without_digests_by_the_scores_of_the_full_inputs(write, compare):
     assert (
         notes_on_models(compare(one=[write("a")], two=[write("b", comprehensiveness_classification_scores=None)])) == []
