@@ -74,6 +74,7 @@ GOLD_WORDS = {
     "intersection": ("gold: all annotators",),
     "soft": ("gold: one annotator", "two annotators", "three annotators"),
 }
+MOST_NAMED = 6  # systems below the title
 PAIR_DISTRIBUTIONS = ("map", "token_f1", "sufficiency", "comprehensiveness")
 PAIRS_BY_CLASS = ("iou_f1", "map", "token_f1")
 
@@ -276,10 +277,11 @@ def _add_evaluators(
 
 
 def describe_systems(systems: Sequence[System]) -> str:
-    """Return the number of systems, and their names."""
+    """Return the number of systems, and the names of a few."""
     if not systems:
         return "gold rationales alone, no predictions were given"
-    return f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}: " + ", ".join(s.name for s in systems)
+    count = f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}"
+    return count if len(systems) > MOST_NAMED else f"{count}: {', '.join(system.name for system in systems)}"
 
 
 def _of_all(count: int, total: int) -> str:

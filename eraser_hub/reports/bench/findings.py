@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eraser_hub.scoring.uncertainty.verdicts import (
@@ -74,11 +75,16 @@ def describe_findings(
     lines = []
     for family in CLAIMS:
         own = [one for one in tests if metric(one.key).family == family]
+        if family == PERFORMANCE:  # methods that explain one model share its answers
+            own = [one for one in own if one.difference or not math.isnan(one.low)]
         if family == FAITHFULNESS and len(different) > 1:
             for model in different:
                 within = [one for one in own if models[one.system] == models[one.other] == model]
                 if within:
-                    lines.append(f"{model}: {_describe_family(within, family, set(chance))}")
+                    words = _describe_family(
+                        [_without_model(one, model) for one in within], family, _short(chance, model)
+                    )
+                    lines.append(f"{model}: {words}")
         elif own:
             lines.append(_describe_family(own, family, set(chance)))
     if len(different) > 1:
@@ -100,6 +106,17 @@ def _describe_ranks(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
             parts.append(f"{names} by {metric(key).label} ({best:.1f}, Kendall's W {own['kendall_w']:.2f})")
     count = max((len(own["mean"]) for own in scores.values()), default=0)
     return [f"Best mean rank of {count} methods within each model: {'; '.join(parts)}."] if parts else []
+
+
+def _short(names: Iterable[str], model: str) -> set[str]:
+    """Return names of systems without that of their model, which bench writes before the method's."""
+    return {name.removeprefix(f"{model} ") for name in names}
+
+
+def _without_model(test: Test, model: str) -> Test:
+    """Return a test whose systems are named without their model."""
+    system, other = (name.removeprefix(f"{model} ") for name in (test.system, test.other))
+    return test._replace(system=system, other=other)
 
 
 def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> str:

@@ -340,7 +340,7 @@ def _explain(
         if place == places[0] and plan.method != (ALL,) and (lacking := [m for m in plan.method if m not in methods]):
             say(f"{model.name}: not explained by {', '.join(lacking)}, which {adapter.description} does not support")
         for method in methods:
-            name = f"{model.name}, {method}" if several else method
+            name = f"{model.name} {method}" if several else method
             system = systems.setdefault(method, PlannedSystem(name, model.name, method, []))
             settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed, **chosen)
             draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
@@ -352,7 +352,7 @@ def _explain(
         for report in explain_runs(config, runs, model=adapter, **how):
             say(report.lines()[0])
         if marked:
-            name = f"{model.name}, {PEOPLE}" if several else PEOPLE
+            name = f"{model.name} {PEOPLE}" if several else PEOPLE
             system = systems.setdefault(PEOPLE, PlannedSystem(name, model.name, PEOPLE, []))
             human = replace(config, rationales=HUMAN)
             settings, _ = find_run_settings(human, plan.paper, seed=seed)
@@ -523,6 +523,6 @@ def describe_plan(
             for one in rows.instances():
                 counts.update(count_inputs(one, settings.for_kind(split.kind), split.kind))
             lines.append(
-                f"{model.name}, {method}: {_count(draws, 'run')} of at most {sum(counts.values())} model inputs"
+                f"{model.name} {method}: {_count(draws, 'run')} of at most {sum(counts.values())} model inputs"
             )
     return lines

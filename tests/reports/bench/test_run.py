@@ -102,7 +102,7 @@ def test_a_dry_run_trains_and_writes_nothing(hub, benched, tmp_path):
     lines = run(hub, tmp_path / "none", model=f"LR={place}", dry_run=True, sample=3)
     assert not (tmp_path / "none").exists()
     assert lines[0].endswith("movies, validation: 3 texts")
-    assert [line.partition(":")[0] for line in lines[1:]] == ["LR, random", "LR, occlusion"]
+    assert [line.partition(":")[0] for line in lines[1:]] == ["LR random", "LR occlusion"]
     assert run(hub, tmp_path / "none", dry_run=True, seeds=3)[1].startswith("logistic-regression: 3 trainings")
 
 
@@ -208,7 +208,7 @@ def test_of_several_models_each_is_explained_by_the_methods_that_it_supports(hub
     several = {"model": (model, "logistic-regression"), "method": ("occlusion", "attention"), "sample": 3}
     result = run(hub, tmp_path / "out", say=lines.append, **several)
     names = [left[0] for left, _ in result.tables.tables[0].rows]
-    assert {"LR, occlusion", "logistic-regression, occlusion"} <= set(names)
+    assert {"LR occlusion", "logistic-regression occlusion"} <= set(names)
     assert not any("attention" in name for name in names)
     left_out = [line for line in lines if "not explained by" in line]
     assert left_out == [
