@@ -90,7 +90,8 @@ class Cell:
         """``[low, high]``, or nothing."""
         if self.low is None or self.high is None or (math.isnan(self.low) and math.isnan(self.high)):
             return ""
-        return f"[{self.low:.{self._digits}f}, {self.high:.{self._digits}f}]"
+        low, high = (round(end, self._digits) + 0.0 for end in (self.low, self.high))
+        return f"[{low:.{self._digits}f}, {high:.{self._digits}f}]"
 
     @property
     def beside(self) -> str:
@@ -275,7 +276,8 @@ def _latex(table: Table) -> str:
         value = value.replace("-", "$-$", 1) if value.startswith("-") else value
         value = rf"\textbf{{{value}}}" if cell.better else value
         small = " ".join(part for part in (cell.interval, cell.beside) if part)
-        return rf"{value} {{\scriptsize {escape_latex(small)}}}" if small else value
+        small = re.sub(r"(?<=[\[ ])-(?=\d)", "$-$", escape_latex(small))
+        return rf"{value} {{\scriptsize {small}}}" if small else value
 
     rows = [f"{' & '.join(row)} \\\\" for row in table.lines(escape_latex, figure)]
     return "\n".join(

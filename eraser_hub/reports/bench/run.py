@@ -22,6 +22,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import yaml
@@ -57,7 +58,6 @@ from eraser_hub.version import __version__
 
 from ..board_lines import find_winners
 from ..catalogue import metric
-from ..explorer.notes import count_systems
 from ..explorer.overview import Compared
 from ..options import BenchArguments
 from ..report import make_report
@@ -450,18 +450,18 @@ def make_table(
 def _add_levels(
     table: Table, systems: Sequence[PlannedSystem], flat: Mapping[str, Mapping[str, Any]], columns: Sequence[str]
 ) -> None:
-    """Add lines of chance and ceiling; systems with equal levels share a line."""
+    """Add lines of chance and ceiling: the mean over systems, between the least and the greatest where they differ."""
     for level in LEVELS:
-        shared: dict[tuple[float | None, ...], list[str]] = {}
-        for one in systems:
-            known = flat[one.name].get("levels", {}).get(level, {})
-            numbers = tuple(None if known.get(key) is None else round(known[key], 3) for key in columns)
-            if any(number is not None for number in numbers):
-                shared.setdefault(numbers, []).append(one.name)
-        for numbers, names in shared.items():
-            whose = "" if len(shared) == 1 else f" of {count_systems(names, len(systems))}"
-            cells = {key: Cell(number, digits=3) for key, number in zip(columns, numbers, strict=True)}
-            table.add(f"{level}{whose}", **cells)
+        known = [flat[one.name].get("levels", {}).get(level, {}) for one in systems]
+        cells = {}
+        for key in columns:
+            if own := [one[key] for one in known if one.get(key) is not None]:
+                differ = round(max(own), 3) > round(min(own), 3)
+                cells[key] = Cell(fmean(own), digits=3, **({"low": min(own), "high": max(own)} if differ else {}))
+        if cells:
+            table.add(level, **{key: cells.get(key, Cell(None)) for key in columns})
+    if any(one.interval for _, row in table.rows[-len(LEVELS) :] for one in row.values()):
+        table.notes.append("chance, ceiling: the mean over systems [least, greatest], where they differ.")
 
 
 def _describe(plan: BenchArguments, systems: Sequence[PlannedSystem]) -> dict[str, Any]:

@@ -134,9 +134,8 @@ def make_plan(
     notes, pairs = [], []
     for place, pair in enumerate(comparison["comparisons"]):
         scores = {}
-        for key in keys or comparison["family"]:
-            if not keys and pair["keys"].get(key, {}).get("exploratory"):
-                continue  # of different models
+        tested = [key for key in comparison["family"] if not pair["keys"].get(key, {}).get("exploratory")]
+        for key in keys or tested:
             try:
                 pilot = make_pilot(comparison, key, place)
             except DataError as error:

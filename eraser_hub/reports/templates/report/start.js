@@ -103,7 +103,7 @@ async function start() {
     if (hash.includes("=") && restore(hash)) { e.preventDefault(); toDocuments(); } else if (hash) openTarget(hash);
   });
   addEventListener("hashchange", () => { if (restore(location.hash)) toDocuments(); else openTarget(location.hash); });
-  addEventListener("beforeprint", () => { for (const node of document.querySelectorAll("main details")) node.open = true; });
+  addEventListener("beforeprint", () => { for (const node of document.querySelectorAll("main > details, .more")) node.open = true; });
   if (restore(location.hash)) toDocuments();
   else { openTarget(location.hash); filter(0); }
   await compareAll();
