@@ -64,7 +64,6 @@ def test_probabilities_are_transformers_own(model):
         scores.append(float(logits.double().log_softmax(-1)[range(len(own)), own].sum()))
     odds = np.exp(np.array(scores) - max(scores))
     np.testing.assert_allclose(found, odds / odds.sum(), rtol=0, atol=1e-5)
-    assert found[1] > 0.5
 
 
 def test_the_shared_start_changes_nothing(model, monkeypatch):
