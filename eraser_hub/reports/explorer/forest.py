@@ -71,7 +71,7 @@ def make_panels(systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[
                 system.name,
                 place,
                 value,
-                system.intervals.get(key),
+                _find_interval(system, key),
                 system.chance_levels.get(key, chance.get(key)),
                 system.ceilings.get(key),
             )
@@ -81,6 +81,12 @@ def make_panels(systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[
         if rows:
             panels.append(ForestPanel(key, rows))
     return panels
+
+
+def _find_interval(system: Scores, key: str) -> tuple[float, float] | None:
+    """Return the interval of a score; None if there is none, or an end of it is unknown."""
+    interval = system.intervals.get(key)
+    return interval if interval is not None and all(map(math.isfinite, interval)) else None
 
 
 def render_panel(panel: ForestPanel) -> str:
