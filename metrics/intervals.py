@@ -70,18 +70,35 @@ def _compute_student_interval(
 ) -> tuple[float, float]:
     """Return the studentised interval of a score within its range, out of the scores without one row each.
 
-    A score that no row changes is only known not to leave its range: an end elsewhere is NaN.
+    A score that no row changes has the interval of `_bound_constant`.
     """
     n = len(left_out)
     influences = score + (n - 1) * (left_out.mean() - left_out)
     if not np.isfinite(influences).all():
         return math.nan, math.nan
     if np.abs(influences - score).max() <= SAME * max(1.0, abs(score)):
-        return (score if score == low else math.nan), (score if score == high else math.nan)
+        return _bound_constant(score, n, level, low, high)
     df, skewness = measure_influences(influences)
     error = float(influences.std(ddof=1)) / math.sqrt(n)
     ends = compute_interval(score, error, max(1.0, float(df)), float(skewness), level)
     return max(ends[0], -math.inf if low is None else low), min(ends[1], math.inf if high is None else high)
+
+
+def _bound_constant(score: float, n: int, level: float, low: float | None, high: float | None) -> tuple[float, float]:
+    """Return the interval of a score that is the same in each of n clusters; NaN at the end of an open range.
+
+    At this level at most a share ``p = 1 - ((1 - level) / 2)^(1 / n)`` of all clusters differs (Clopper and Pearson),
+    at worst by the whole way to the range's end: the ends are ``score - p (score - low)`` and
+    ``score + p (high - score)``.
+
+    >>> [round(end, 6) for end in _bound_constant(0.0, 50, 0.95, 0.0, 1.0)]
+    [0.0, 0.071122]
+    """
+    p = 1 - ((1 - level) / 2) ** (1 / n)
+    return (
+        math.nan if low is None else score - p * (score - low),
+        math.nan if high is None else score + p * (high - score),
+    )
 
 
 def student_intervals(
@@ -100,7 +117,7 @@ def student_intervals(
 
     Returns:
         The bounds, see `compute_bounds`. NaN: with one row; where a score is undefined or infinite without one of the
-        rows; at the open ends of a score that is the same without any row.
+        rows; at an end without bound, if the score is the same without any row.
 
     >>> mean = lambda sums: {"mean": sums[..., 0] / sums[..., 1]}
     >>> values = np.array([[0.0, 1], [0, 1], [0, 1], [1, 1]])
@@ -144,11 +161,11 @@ def intervals(
         seed: likewise.
         ci_method: "student" (see `student_intervals`), "bca" or "percentile" (see `bootstrap_intervals`), or "auto",
             see `choose_method`.
-        ranges: of the scores, for "student".
+        ranges: of the scores, for "student" and for shares that do not vary.
 
     Returns:
         The bounds, see `compute_bounds`. Shares of annotations (`find_exact_shares`) have exact ones if each cluster
-        has one annotation. Otherwise a share that is 0 or 1 has no bound on the other side: NaN.
+        has one annotation. Otherwise those that are 0 or 1 have the bounds of their clusters, see `_bound_constant`.
     """
     if confidence_level is None and n_resamples is None:
         return None
@@ -165,7 +182,7 @@ def intervals(
         bounds[key] = np.array(clopper_pearson(round(float(scores[key]) * n), n, level))
     if statistics.n_clusters < len(statistics.ids):
         for key in _count_shares(statistics, constant=True):
-            bounds[key] = np.array([0.0, math.nan] if scores[key] == 0 else [math.nan, 1.0])
+            bounds[key] = np.array(_bound_constant(float(scores[key]), statistics.n_clusters, level, 0.0, 1.0))
     return bounds
 
 
@@ -221,36 +238,26 @@ def describe_small_counts(statistics: Statistics) -> list[str]:
 
 
 def cautions(statistics: Statistics, ci_method: str = AUTO) -> list[str]:
-    """Return lines that warn of unreliable intervals: few clusters, small counts, and scores without a bound."""
+    """Return lines that warn of unreliable intervals: few clusters, small counts, and scores without an interval."""
     n, lines = statistics.n_clusters, []
     if n == 1:
         lines = ["one cluster says nothing of others: there is no interval"]
     elif n < MINIMUM_CLUSTERS:
         lines = [f"{n} clusters: intervals of fewer than {MINIMUM_CLUSTERS} are too short"]
     lines += describe_small_counts(statistics)
-    if n > 1 and choose_method(ci_method, n) == STUDENT:
-        return lines + _describe_open_ends(statistics)
-    is_clustered = n < len(statistics.ids)
-    return lines + [
-        f"{key} is the same in all {count} annotations, which are not independent: one end of it has no bound"
-        for key, count in (_count_shares(statistics, constant=True).items() if is_clustered else ())
-    ]
-
-
-def _describe_open_ends(statistics: Statistics) -> list[str]:
-    """Return a line for scores whose studentised intervals have an open end, and one for those without an interval."""
-    without = jackknife(statistics.cluster_sums(), statistics.finalize)
-    exact, same, undefined = find_exact_shares(statistics, STUDENT), [], []
-    for key, score in statistics.scores().items():
-        if score.ndim or not np.isfinite(score) or key in exact:
-            continue
-        left_out = without[key]
-        if not np.isfinite(left_out).all():
-            undefined.append(key)
-        elif np.abs(left_out - score).max() <= SAME * max(1.0, abs(float(score))):
-            same.append(key)
-    lines = [f"{_name(same)}: the same without any cluster, so the interval is open at an end"] if same else []
+    undefined = _find_undefined(statistics) if n > 1 and choose_method(ci_method, n) == STUDENT else []
     return lines + ([f"{_name(undefined)}: no interval, because one cluster decides it"] if undefined else [])
+
+
+def _find_undefined(statistics: Statistics) -> list[str]:
+    """Return the scores that are undefined or infinite without one of the clusters."""
+    without = jackknife(statistics.cluster_sums(), statistics.finalize)
+    exact, scores = find_exact_shares(statistics, STUDENT), statistics.scores()
+    return [
+        key
+        for key, score in scores.items()
+        if not score.ndim and np.isfinite(score) and key not in exact and not np.isfinite(without[key]).all()
+    ]
 
 
 def _name(keys: list[str]) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from eraser_hub.schema.label_tasks import REGRESSION
+
 from .intervals import Ranges, describe_intervals, intervals
 from .issues import InputError
 from .resampling import AUTO
@@ -161,9 +163,10 @@ def report(
         ci_method: likewise.
         by: the column's name; groups by label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
-        ranges: of the scores, for studentised intervals.
+        ranges: of the scores, for studentised intervals; those of a regression are in the output's unit, without bound.
     """
     settings = dict(settings) if "n" in settings else {"n": len(statistics.ids), **settings}
+    ranges = None if settings.get("task") == REGRESSION else ranges
     bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, ranges)
     if bounds is not None:
         settings |= describe_intervals(statistics, confidence_level, n_resamples, seed, ci_method)

@@ -47,8 +47,8 @@ class AskSettings(Options):
         reasoning: Ask for steps of reasoning before the label.
         reasoning_tests: Tests of these steps: early_answering, mistake, filler, paraphrase, suggested_answer,
             option_order, few_shot, insertion; or all.
-        contributions: Runs that the texts are cut into, 2 to 10, for what each contributes to the label and to the
-            steps (CC-SHAP); of a model here, 2 to this power passes for each of both; 0 for none.
+        contributions: Runs of text, 2 to 10, whose contributions to label and steps are compared (CC-SHAP); of a
+            model here, 2 to this power passes for each of both; 0 for none.
 
     Prompt and answers:
         prompt: The prompt's name and digest.
@@ -197,7 +197,7 @@ class AskArguments(AskSettings):
         budget: Most tokens to pay for.
         price: Price of a million tokens, by which the report tells the cost.
         device: Torch device of a model here; by default cuda, if available.
-        device_map: Where the layers of a model here go, as transformers' from_pretrained takes it: auto, balanced ..
+        device_map: Where transformers puts the layers of a model here: auto, balanced ..
         dtype: Type of the weights of a model here.
         threads: Processor threads of a model here; 0 leaves it to torch.
 

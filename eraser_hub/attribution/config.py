@@ -112,7 +112,7 @@ class ExplainConfig:
     calibrate: Annotated[bool, Option(settable=True)] = False
     dtype: Annotated[WeightType, Option(settable=True)] = "float32"
     device_map: Annotated[str, Option(settable=True)] = ""
-    shots: Annotated[NotNegative, Option(settable=True)] = 0
+    shots: Annotated[int, Option(min=0, settable=True)] = 0
     limit: AtLeastOne | None = None
     sample: AtLeastOne | None = None
     sample_seed: Annotated[int | None, Option(python_only=True)] = None

@@ -137,15 +137,16 @@ def compute_share_interval(
     n_resamples: int | None,
     seed: int,
     ci_method: str = AUTO_METHOD,
+    lowest: float = 0.0,
 ) -> tuple[float, float] | None:
-    """Return the interval of a mean over instances, over clusters, or None as `intervals.intervals` has it."""
+    """Return the interval of a mean over clusters of values from ``lowest`` to 1, or None as `intervals` has it."""
     builder = StatisticsBuilder(len(hits))
     key = "accuracy" if hits.dtype == np.bool_ else "share"  # a share of right and wrong has exact bounds
     builder.add_mean(key, hits.astype(np.float64))
     statistics = replace(
         builder.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents"
     )
-    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, {key: (0.0, 1.0)})
+    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, {key: (lowest, 1.0)})
     return (float(bounds[key][0]), float(bounds[key][1])) if bounds else None
 
 
@@ -160,9 +161,12 @@ def find_document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.
 
 
 def compute_document_interval(
-    values: NDArray[np.bool_] | NDArray[np.float64], docids: Sequence[Sequence[str]], settings: ScoreSettings
+    values: NDArray[np.bool_] | NDArray[np.float64],
+    docids: Sequence[Sequence[str]],
+    settings: ScoreSettings,
+    lowest: float = 0.0,
 ) -> tuple[float, float] | None:
-    """Return the interval of the mean of values; instances that share documents are drawn together.
+    """Return the interval of the mean of values from ``lowest`` to 1; instances that share documents count together.
 
     None if the settings ask for no interval, or if a single cluster leaves nothing to draw.
     """
@@ -170,7 +174,7 @@ def compute_document_interval(
     if len(np.unique(clusters)) < 2:
         return None
     s = settings
-    return compute_share_interval(values, clusters, s.confidence_level, s.n_resamples, s.seed, s.ci_method)
+    return compute_share_interval(values, clusters, s.confidence_level, s.n_resamples, s.seed, s.ci_method, lowest)
 
 
 class Masks:

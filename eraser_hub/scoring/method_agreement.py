@@ -87,5 +87,6 @@ def compute_agreement(
     values, docids = compute_pair_values(measure, pairs)
     if not values:
         return None
-    interval = compute_document_interval(np.array(values), docids, settings)
+    lowest = 0.0 if measure is compute_top_overlap else -1.0  # a correlation's
+    interval = compute_document_interval(np.array(values), docids, settings, lowest)
     return RankAgreement(math.fsum(values) / len(values), interval, len(values))

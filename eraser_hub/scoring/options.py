@@ -154,9 +154,8 @@ class ScoreArguments(AgainstArguments):
 
     Attributes:
         predictions: Predictions, jsonl or Parquet: a file, https:// or hf://.
-        gold: Gold rationales: evidence (as it stands), or of the annotators' marks the majority, union, intersection or
-            soft (the share of annotators a token); or a file of rows {id, tokens, rationale}, in place of a dataset.
-            Rows of `predictions` may have the same form.
+        gold: Gold rationales: evidence, or majority, union, intersection or soft (share) of the annotators' marks; or a
+            file of rows {id, tokens, rationale}, a form that `predictions` may have, too.
         paper: Make all choices of this paper's code: eraser, wang2022.
         by: Break the scores down by this field of the annotations.
 
@@ -170,10 +169,9 @@ class ScoreArguments(AgainstArguments):
         mask_leak: Also score how well positions and number of selected tokens predict the model's labels.
 
     Uncertainty:
-        confidence_level: Confidence level of the bootstrap intervals, e.g. 0.95; no intervals by default.
+        confidence_level: Confidence level of the intervals, e.g. 0.95; no intervals by default.
         resamples: Bootstrap resamples; 1000 by default.
-        interval: Method of the intervals: auto, which is student (Student's t of jackknife influences, corrected for
-            skewness) below 100 documents and bca from there on; or percentile.
+        interval: Method of the intervals: student, bca, percentile, or auto: student below 100 documents, else bca.
         resample_annotators: Redraw each text's annotators this often (e.g. 20), so that intervals of agreement include
             who annotated; goes with `gold` majority, union, intersection or soft.
 

@@ -72,12 +72,22 @@ def test_lists_have_an_interval_for_each_point():
     assert found.shape == (2, 2) and np.allclose(found[0], student_intervals(rows[:, :2], finalize)["score"])
 
 
-def test_a_score_that_no_document_changes_has_an_open_end():
-    for value, expected in ((0.0, [0.0, np.nan]), (1.0, [np.nan, 1.0]), (0.3, [np.nan, np.nan])):
-        assert np.allclose(bounds([value] * 7), expected, equal_nan=True)
-        (line,) = cautions(of(means([value] * 7)))
-        assert line == "score: the same without any cluster, so the interval is open at an end"
-    assert np.isnan(bounds([0.3])).all() and np.isnan(bounds([np.nan, np.nan])).all()
+@pytest.mark.parametrize("value", [0.0, 0.3, 1.0])
+def test_a_score_that_no_document_changes_has_the_bounds_of_as_many_equal_ones(value):
+    """The exact bound of a share that hit 0 of 7 times, of the way from the score to each end of its range."""
+    share = stats.beta.ppf(0.975, 1, 7)
+    expected = [value - share * value, value + share * (1 - value)]
+    assert np.allclose(bounds([value] * 7), expected, atol=1e-12)
+    assert cautions(of(means([value] * 7))) == []
+    assert np.isnan(student_intervals(means([value] * 7), finalize)["score"]).all(), "no range, no bound"
+    assert np.isnan(bounds([value])).all() and np.isnan(bounds([np.nan, np.nan])).all()
+
+
+def test_a_regression_is_not_bound_by_the_ranges_of_probabilities():
+    rows = of(means([0.9, 1.8, 1.2, 1.1, 1.6, 0.7]))
+    result = report(rows, "m", {"task": "regression"}, confidence_level=0.95, ranges=UNIT)
+    assert result["score_ci"][1] > result["score"] > 1
+    assert result["score_ci"] == student_intervals(rows.values, finalize)["score"].tolist()
 
 
 def test_a_score_of_one_document_has_no_interval():

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from eraser_hub.metrics import resampling
-from eraser_hub.metrics.intervals import cautions, clopper_pearson, describe_small_counts, intervals
+from eraser_hub.metrics.intervals import clopper_pearson, describe_small_counts, intervals
 from eraser_hub.metrics.resampling import (
     against_chance,
     bootstrap_intervals,
@@ -214,13 +214,12 @@ def shares(hits, clusters=None):
     return of(np.column_stack([hits, np.ones(len(hits))]).astype(float), finalize, clusters=clusters)
 
 
-def test_a_share_without_hits_has_exact_bounds_and_none_with_clusters():
+def test_a_share_without_hits_has_exact_bounds_of_annotations_or_clusters():
     assert intervals(shares([0] * 50), n_resamples=20)["accuracy"] == pytest.approx([0, 0.07112173646419767], abs=1e-12)
     assert intervals(shares([1] * 10), n_resamples=20)["accuracy"] == pytest.approx([0.6915028921812392, 1], abs=1e-12)
-    low, high = intervals(shares([0] * 4, np.array([0, 0, 1, 2])), n_resamples=20)["accuracy"]
-    assert low == 0 and np.isnan(high)
-    (caution,) = (one for one in cautions(shares([0] * 4, np.array([0, 0, 1, 2])), "bca") if "accuracy" in one)
-    assert " 4 annotations" in caution
+    for method in ("bca", "student"):
+        bounds = intervals(shares([0] * 4, np.array([0, 0, 1, 2])), n_resamples=20, ci_method=method)["accuracy"]
+        assert bounds == pytest.approx([0, 1 - 0.025 ** (1 / 3)])
     low, high = intervals(shares([0, 1] * 9), n_resamples=200)["accuracy"]
     assert 0 < low < 0.5 < high < 1
 

@@ -56,7 +56,7 @@ def test_means_have_intervals_over_documents() -> None:
     section = make_agreement_section(["x", "y"], [[first], [second]], ScoreSettings(n_resamples=200))
     cell = section.blocks[0].rows[0].cells[1]  # taus 1/3, 1 and -1/3
     low, high = map(float, cell.small.removesuffix("] n 3").removeprefix("[").split(", "))
-    assert cell.text == "0.333" and -0.34 < low < 1 / 3 < high <= 1
+    assert cell.text == "0.333" and -1 <= low < 0 < 1 / 3 < high <= 1
 
 
 def test_instances_that_share_documents_are_drawn_together() -> None:
@@ -64,7 +64,10 @@ def test_instances_that_share_documents_are_drawn_together() -> None:
     apart = compute_document_interval(values, [("a",), ("b",), ("c",), ("d",)], settings)
     each = replace(settings, cluster_by="none")
     assert apart == compute_document_interval(values, [("a",)] * 4, each)
-    # two documents, each with both of its values: every draw of them has the mean of all
-    assert compute_document_interval(values, [("a",), ("b",), ("a",), ("b",)], settings) == (0.5, 0.5)
+    # two documents, each with both of its values, do not differ: at most a share of 1 - .025^(1/2) of all does
+    bounds = compute_document_interval(values, [("a",), ("b",), ("a",), ("b",)], settings)
+    assert bounds == pytest.approx((0.5 * 0.025**0.5, 1 - 0.5 * 0.025**0.5))
+    mirrored = compute_document_interval(values - 0.5, [("a",), ("b",), ("a",), ("b",)], settings, -1.0)
+    assert mirrored == pytest.approx((0.025**0.5 - 1, 1 - 0.025**0.5))
     assert compute_document_interval(values, [("a",)] * 4, settings) is None
     assert compute_document_interval(values, [("a",)] * 4, PLAIN) is None
