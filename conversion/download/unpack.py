@@ -24,6 +24,8 @@ from eraser_hub.records.rules import Rule
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
 SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
 MAX_DEPTH = 32  # folders in one another; a corpus has three
+# Python has the filter from 3.10.12 and 3.11.4 on; `_check_member_name` refuses whatever it refuses
+_FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 _BAD_NAME_ERRORS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 BUSY = "another run is fetching or unpacking here (it holds {})"
 
@@ -139,12 +141,6 @@ def find_corpus_folders(folder: Path, depth: int = 3) -> list[Path]:
 
 
 def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
-    if not hasattr(tarfile, "data_filter"):
-        raise DataError(
-            "this Python cannot unpack archives safely (tarfile has no data filter): expected 3.10.12, 3.11.4 or newer",
-            rule="unsupported",
-            file=archive,
-        )
     try:
         with gzip.open(archive) as raw:
             bounded = _BoundedStream(raw, archive, limits)
@@ -173,7 +169,7 @@ def _make_archive_error(error: Exception, archive: Path, folder: Path) -> DataEr
     kinds: tuple[tuple[Any, Rule, str], ...] = (
         (gzip.BadGzipFile, "syntax", f"expected a gzip archive, found something else or a damaged one ({words})"),
         ((EOFError, zlib.error), "syntax", f"the archive is cut or damaged ({words})"),
-        (tarfile.FilterError, "archive-member", f"refused: {words}"),
+        (getattr(tarfile, "FilterError", ()), "archive-member", f"refused: {words}"),
         (tarfile.TarError, "syntax", f"expected a tar archive, found something else or a damaged one ({words})"),
         (header_errors, "syntax", f"the archive is damaged: a header cannot be understood ({words})"),
         (
@@ -208,13 +204,13 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
             continue
         if _is_apple_double(tar, member):
             continue
-        tar.extract(member, folder, set_attrs=False, filter="data")
+        tar.extract(member, folder, set_attrs=False, **_FILTER)
     if not names:
         raise DataError("expected a corpus, found an empty archive", rule="empty", file=archive)
 
 
 def _check_member_name(member: tarfile.TarInfo, archive: Path) -> str:
-    """Return the member's path below the folder; tarfile's data filter repeats these checks on the file system."""
+    """Return the member's path below the folder; tarfile's data filter, where there is one, repeats these checks."""
     name, path, windows = member.name, PurePosixPath(member.name), PureWindowsPath(member.name)
     for refused, why in (
         (member.issym() or member.islnk(), f"is a link (to {show(member.linkname)})"),
