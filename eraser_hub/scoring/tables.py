@@ -112,7 +112,7 @@ def _level_table(result: Mapping[str, Any]) -> Table:
 
 def make_rank_table(ranked: Mapping[str, Any]) -> Table:
     """Return a line for each score and method: its rank within each model, and the mean; W per score."""
-    heads = [f"model of {name}" for name in ranked["models"]]
+    heads = tuple(ranked["models"])
     title = "Ranks of methods within each model (1: best)"
     table = Table("method-ranks", title, ("score", "method"), (*heads, "mean rank", "W"))
     for key, own in ranked["scores"].items():

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.scores import Scores
 
-from ..catalogue import format_number, metric
+from ..catalogue import AGREEMENT, format_number, metric
 from ..figures import compute_ticks, find_system_style
 from ..markup import fill_template
 
 WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 440, 132, 62, 26, 19, 26
 NAME_LENGTH = 20
+PEOPLE = "rationales:human"  # in a run's signature: the rationales are those of the gold
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +59,16 @@ class ForestPanel:
 
 
 def make_panels(systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[str, float]) -> list[ForestPanel]:
-    """Return a panel for each score that any system has.
+    """Return a panel for each score that any system has; gold rationales have no agreement with themselves.
 
     Args:
         systems: in the report's order.
         keys: the scores.
         chance: scores of random rationales, for scores without a chance level of their own.
     """
-    panels = []
+    panels, people = [], find_people(systems)
     for key in keys:
+        left_out = people if metric(key).family == AGREEMENT else ()
         rows = tuple(
             ForestRow(
                 system.name,
@@ -76,11 +79,20 @@ def make_panels(systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[
                 system.ceilings.get(key),
             )
             for place, system in enumerate(systems)
-            if (value := system.number(key)) is not None and math.isfinite(value)
+            if (value := system.number(key)) is not None and math.isfinite(value) and system.name not in left_out
         )
         if rows:
             panels.append(ForestPanel(key, rows))
     return panels
+
+
+def find_people(systems: Sequence[Scores]) -> list[str]:
+    """Return the systems whose rationales are the gold's, by the records of their runs."""
+    return [
+        one.name
+        for one in systems
+        if one.files and all(PEOPLE in read_signature(path).split("|") for path in one.files)
+    ]
 
 
 def _find_interval(system: Scores, key: str) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from eraser_hub.scoring.uncertainty.verdicts import find_direction
 from ..bench.findings import describe_findings
 from ..catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, format_interval, format_number, metric
 from .example import TellingExample
-from .forest import ForestPanel, make_panels
+from .forest import ForestPanel, find_people, make_panels
 
 SENTENCES = 4
 NO_STAR = "no star is possible"  # a note of the comparison
@@ -113,6 +113,10 @@ def make_overview(
         drawn = [value for one in by_chance if (value := one.number(key)) is not None]
         if drawn and metric(key).family != PERFORMANCE:
             chance[key] = fmean(drawn)
+    if people := find_people(scored):
+        trust = (
+            f"{trust} {', '.join(people)}: erased by what people marked, so no agreement with them is drawn.".lstrip()
+        )
     panels = make_panels(scored, list_headline(scored, result)[:PANELS], chance)
     return Overview(findings, trust, panels, example)
 

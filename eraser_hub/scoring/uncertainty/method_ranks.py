@@ -6,7 +6,7 @@ order of methods that explain one model does, and models may agree on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def rank_methods(systems: Mapping[str, Scores]) -> dict[str, Any]:
         systems: {name: its scores}.
 
     Returns:
-        ``models``: {the model's first system: {method: system}}; ``scores``: {key: {``ranks``: {method: the rank in
+        ``models``: {a model, by `_name_model`: {method: system}}; ``scores``: {key: {``ranks``: {method: the rank in
         each model, in their order, from 1 for the best; ties share their mean}, ``mean``: {method: mean rank},
         ``kendall_w``: agreement of the models' ranks, in [0, 1], 1 where all are alike}}. Empty with fewer than two
         models, or two methods that all models share, or where a model has a method twice. Scores that no method moves
@@ -47,7 +47,7 @@ def rank_methods(systems: Mapping[str, Scores]) -> dict[str, Any]:
         if len(set(named.values())) < len(named):
             return {}
         if named:
-            models[next(iter(named))] = {method: name for name, method in named.items()}
+            models[_name_model(named, models)] = {method: name for name, method in named.items()}
     shared = [method for method in next(iter(models.values()), {}) if all(method in own for own in models.values())]
     if len(models) < 2 or len(shared) < 2:
         return {}
@@ -60,6 +60,13 @@ def rank_methods(systems: Mapping[str, Scores]) -> dict[str, Any]:
         if np.ptp(oriented, axis=1).max() > SAME:
             scores[key] = _describe_ranks(oriented, shared)
     return {"models": models, "scores": scores} if scores else {}
+
+
+def _name_model(methods: Mapping[str, str], taken: Container[str]) -> str:
+    """Return what the names of a model's systems have before their methods, else "model of" the first system."""
+    starts = {name.removesuffix(method).rstrip(" ,:-_./") for name, method in methods.items()}
+    start = starts.pop()
+    return start if start and not starts and start not in taken else f"model of {next(iter(methods))}"
 
 
 def _describe_ranks(oriented: np.ndarray, methods: Sequence[str]) -> dict[str, Any]:

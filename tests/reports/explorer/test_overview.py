@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 
@@ -12,7 +13,7 @@ from eraser_hub.reports.catalogue import METRICS
 from eraser_hub.reports.documents import compute_disagreement
 from eraser_hub.reports.explorer.definitions import define_score, describe_score
 from eraser_hub.reports.explorer.example import LINES, TOKENS, choose_example
-from eraser_hub.reports.explorer.forest import make_panels, render_panel
+from eraser_hub.reports.explorer.forest import find_people, make_panels, render_panel
 from eraser_hub.reports.explorer.notes import merge_notes
 from eraser_hub.reports.explorer.overview import Compared, describe_alone, describe_tests, make_overview
 from eraser_hub.reports.figures import COLOURS, find_system_style
@@ -141,6 +142,22 @@ def test_forty_nine_systems_look_different():
     styles = {find_system_style(place) for place in range(49)}
     assert len(styles) == 49 and len({style[1:] for style in map(find_system_style, range(7))}) == 7
     assert len(COLOURS) == 7
+
+
+def test_gold_rationales_have_no_agreement_with_themselves(tmp_path):
+    """A run of people's rationales is drawn where the model answers, not where its rationales are compared."""
+    systems = [make_system("people", token_macro_f1=1.0, sufficiency_aopc=0.2), make_system("lime", token_macro_f1=0.3)]
+    for system, words in zip(systems, ("rationales:human|erase:remove", "method:lime|erase:remove"), strict=True):
+        path = tmp_path / f"{system.name}.jsonl"
+        path.write_text("")
+        (tmp_path / f"{path.name}.run.json").write_text(json.dumps({"signature": words}))
+        system.files = (path,)
+    assert find_people(systems) == ["people"]
+    agreement, faithfulness = make_panels(systems, ["token_macro_f1", "sufficiency_aopc"], {})
+    assert [row.system for row in agreement.rows] == ["lime"]
+    assert [row.system for row in faithfulness.rows] == ["people"]
+    trust = make_overview(systems, Compared(None), [], None).trust
+    assert trust.startswith("people: erased by what people marked, so no agreement with them is drawn.")
 
 
 def test_a_panel_is_drawn_of_hostile_and_endless_numbers():
