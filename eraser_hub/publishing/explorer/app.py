@@ -34,7 +34,7 @@ from .explorer_data import SAMPLES, get_rationales, list_instances, read_row, re
 from .explorer_model import WordCountModel, read_models
 from .explorer_scores import list_tokens, load_module, score_annotators, score_marks, score_pair, score_quotes
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).parent
 OWN_WEIGHTS = "the model's own weights"
 SHARE = 0.1  # of the tokens, which ERASER's first version keeps for movies
 TITLE = "How good is this explanation?"

@@ -10,7 +10,7 @@ from typing import Any
 from eraser_hub.metrics.app_rows import Malformed, load_gold
 from eraser_hub.metrics.tokens import split_tokens
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).parent
 SAMPLES = "samples"
 MOST_INSTANCES = 500  # in the list of a split
 MOST_TOKENS = 20_000  # of one text: more of them make a page slow

@@ -28,7 +28,7 @@ MOST_QUOTES = 50
 @lru_cache(maxsize=8)
 def load_module(name: str) -> evaluate.EvaluationModule:
     """Load a module of the Space."""
-    path = Path(__file__).resolve().parent / "metrics" / f"{name}.py"
+    path = Path(__file__).parent / "metrics" / f"{name}.py"
     return evaluate.load(str(path), keep_in_memory=True, experiment_id=f"explorer_{os.getpid()}")
 
 

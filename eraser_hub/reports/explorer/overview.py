@@ -18,7 +18,7 @@ from ..catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, format_i
 from .example import TellingExample
 from .forest import ForestPanel, find_people, make_panels
 
-SENTENCES = 4
+SENTENCES = 3
 NO_STAR = "no star is possible"  # a note of the comparison
 PANELS = 6
 
@@ -43,7 +43,7 @@ class Overview:
     """A report's first screen.
 
     Attributes:
-        findings: sentences; the first four are shown, the others folded.
+        findings: sentences; the first three are shown, the others folded.
         trust: how the findings were tested.
         panels: the forest plot.
         example: a text on which systems differ.
@@ -61,7 +61,7 @@ class Overview:
 
     @property
     def folded(self) -> Sequence[str]:
-        """The findings after the first four."""
+        """The findings after the first three."""
         return self.findings[SENTENCES:]
 
 

