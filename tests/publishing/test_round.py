@@ -124,8 +124,8 @@ spec = importlib.util.spec_from_file_location("board_app", pathlib.Path(folder) 
 app = importlib.util.module_from_spec(spec)
 sys.modules["board_app"] = app
 spec.loader.exec_module(app)
-table, signatures = app.submit(sys.argv[1], "movies", "val")
-print(json.dumps([dict(table["data"]), signatures, app.table("movies", "agreement")["headers"][:4]]))
+line, table, signatures = app.submit(sys.argv[1], "movies", "val", "Ours")
+print(json.dumps([line["data"][0], dict(table["data"]), signatures, app.table("movies", "agreement")["headers"][:4]]))
 """
 
 
@@ -168,7 +168,8 @@ def test_board_and_results_are_published_and_come_back(loopback, child, samples,
     (child.folder / "board.py").write_text(BOARD)
     shown = child.call([sys.executable, "board.py", predictions], loopback.url, GRADIO_ANALYTICS_ENABLED="False")
     assert shown.returncode == 0, shown.stderr
-    table, signatures, heads = json.loads(shown.stdout.strip().splitlines()[-1])
+    line, table, signatures, heads = json.loads(shown.stdout.strip().splitlines()[-1])
+    assert "Ours" in line[0]
     assert table["token_macro_f1"] == pytest.approx(scores["agreement"]["token_macro_f1"], abs=5e-7), "six digits"
     assert signatures.count(f"version:{__version__}") == 2 and heads == ["System", "Group", "Split", "Source"]
 
