@@ -14,9 +14,11 @@ from eraser_hub.metrics.intervals import (
     intervals,
     student_intervals,
 )
-from eraser_hub.metrics.resampling import bootstrap_intervals
+from eraser_hub.metrics.resampling import CI_METHODS, bootstrap_intervals
 from eraser_hub.metrics.results import report
 from eraser_hub.metrics.statistics_builder import Statistics, divide
+from eraser_hub.records.options import read_options
+from eraser_hub.scoring.options import ScoreArguments
 
 pytestmark = pytest.mark.unit
 UNIT = {"score": (0.0, 1.0)}
@@ -114,6 +116,11 @@ def test_auto_is_student_below_a_hundred_documents_and_the_signature_names_it(n)
     for method, own in (("student", student), ("bca", bca)):
         assert choose_method(method, n) == method
         assert intervals(of(rows), 0.95, ci_method=method, ranges=UNIT)["score"].tolist() == own.tolist()
+
+
+def test_the_command_line_offers_each_method_and_no_other():
+    """Its options are declared without numpy, so that help is quick."""
+    assert read_options(ScoreArguments)["interval"].choices == CI_METHODS
 
 
 def test_shares_of_single_annotations_are_exact_and_the_signature_names_them():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -58,15 +58,18 @@ class ForestPanel:
         return low, high if high > low else low + 1.0
 
 
-def make_panels(systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[str, float]) -> list[ForestPanel]:
-    """Return a panel for each score that any system has; gold rationales have no agreement with themselves.
+def make_panels(
+    systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[str, float], people: Container[str] = ()
+) -> list[ForestPanel]:
+    """Return a panel for each score that any system has.
 
     Args:
         systems: in the report's order.
         keys: the scores.
         chance: scores of random rationales, for scores without a chance level of their own.
+        people: systems whose rationales are the gold's: they have no agreement with themselves. See `find_people`.
     """
-    panels, people = [], find_people(systems)
+    panels = []
     for key in keys:
         left_out = people if metric(key).family == AGREEMENT else ()
         rows = tuple(

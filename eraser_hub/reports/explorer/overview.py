@@ -114,10 +114,9 @@ def make_overview(
         if drawn and metric(key).family != PERFORMANCE:
             chance[key] = fmean(drawn)
     if people := find_people(scored):
-        trust = (
-            f"{trust} {', '.join(people)}: erased by what people marked, so no agreement with them is drawn.".lstrip()
-        )
-    panels = make_panels(scored, list_headline(scored, result)[:PANELS], chance)
+        words = f"{', '.join(people)}: erased by what people marked, so no agreement with them is drawn."
+        trust = " ".join(filter(None, (trust, words)))
+    panels = make_panels(scored, list_headline(scored, result)[:PANELS], chance, people)
     return Overview(findings, trust, panels, example)
 
 

@@ -153,7 +153,7 @@ def test_gold_rationales_have_no_agreement_with_themselves(tmp_path):
         (tmp_path / f"{path.name}.run.json").write_text(json.dumps({"signature": words}))
         system.files = (path,)
     assert find_people(systems) == ["people"]
-    agreement, faithfulness = make_panels(systems, ["token_macro_f1", "sufficiency_aopc"], {})
+    agreement, faithfulness = make_panels(systems, ["token_macro_f1", "sufficiency_aopc"], {}, find_people(systems))
     assert [row.system for row in agreement.rows] == ["lime"]
     assert [row.system for row in faithfulness.rows] == ["people"]
     trust = make_overview(systems, Compared(None), [], None).trust
