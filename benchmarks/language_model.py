@@ -7,7 +7,7 @@ tokens, at most ``--rows`` of them in the file's order, the labels in turn; docu
 evidence that do not lie in them whole are left out. Gradients and random scores explain all rows; occlusion and LIME,
 which take many passes, the first ``--few``, with the contributions of the prompt's parts. The model is asked about the
 first ``--few-asked``. Stages come one after the other, each for all configs; what is finished is not done again.
-Seconds are those of the processor.
+Seconds are those of the processor, with ``--device`` those that pass.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -30,7 +31,7 @@ CONFIGS = {
     "fever": "",
     "evidence_inference": "",
 }
-WHOLE = ["gradient", "input-x-gradient", "random"]
+WHOLE = "gradient,input-x-gradient,random"
 FEW = ["occlusion", "lime"]
 EXAMPLES = 30  # rows behind those, as a training split: examples of the prompts
 QUOTED = "accuracy answered in_text invented label_flip_redacted label_flip_random"
@@ -94,18 +95,19 @@ def explain(work: Path, config: str, methods: list[str], rows: int, options: arg
     """Explain and score the first rows of a corpus; a line of the table each method."""
     how = f"--model {options.model} --threads {options.threads} --precision {options.precision} --bins 50 --chunk 5"
     how += f" --label-words {CONFIGS[config]}" if CONFIGS[config] else ""
+    how += f" --device {options.device}" if options.device else ""
     how += " --set calibrate=true" if options.calibrate else ""
     how += " --set lime_samples=100 --measure prompt-parts" if methods is FEW else ""
     data, out = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation", work / f"{config}.{rows}.x"
     files = {method: out.with_suffix(f".{method}.jsonl") for method in methods}
     spent = 0.0
     if not all(file.exists() for file in files.values()):
-        spent = time_children()
+        spent = measure_seconds(options)
         listed = ",".join(methods)
         call(
             f"explain {data} {how} --method {listed} --quiet --resume --limit {rows} --out {out.with_suffix('.jsonl')}"
         )
-        spent = time_children() - spent
+        spent = measure_seconds(options) - spent
     for method, file in files.items():
         scores = file.with_suffix(".scores.json")
         call(f"score {data} --predictions {file} --score-file {scores} --force --only-predicted --aopc-thresholds 0.5")
@@ -117,8 +119,10 @@ def explain(work: Path, config: str, methods: list[str], rows: int, options: arg
         yield f"| {' | '.join(cells)} |"
 
 
-def time_children() -> float:
-    """Seconds of processor time of the finished commands."""
+def measure_seconds(options: argparse.Namespace) -> float:
+    """Seconds of processor time of the finished commands; with a device, where processors wait, those of the clock."""
+    if options.device:
+        return time.perf_counter()
     times = os.times()
     return times.children_user + times.children_system
 
@@ -127,13 +131,14 @@ def ask(work: Path, config: str, name: str, options: argparse.Namespace) -> str:
     """Ask for quotes, citations or tested reasoning; a line of the second table."""
     data = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation"
     model = f"--model {options.model} --threads {options.threads} --cache {work / 'answers'} --quiet"
+    model += f" --device {options.device} --concurrency {options.concurrency}" if options.device else ""
     out, scores = work / f"{config}.{name}.jsonl", work / f"{config}.{name}.scores.json"
     how, keys = ASKED[name]
     spent = 0.0
     if not out.exists():
-        spent = time_children()
+        spent = measure_seconds(options)
         call(f"ask {data} {model} {how} --resume --limit {options.few_asked} --out {out}")
-        spent = time_children() - spent
+        spent = measure_seconds(options) - spent
     call(f"score {data} --predictions {out} --score-file {scores} --force --only-predicted")
     found = flatten(json.loads(scores.read_text("utf-8")))
     count = sum(1 for _ in out.open("rb"))
@@ -162,6 +167,9 @@ def main() -> int:
     parser.add_argument("--stages", default=",".join(["whole", *ASKED, "few"]))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", default="auto", help="as of explain; bfloat16 is faster on some processors")
+    parser.add_argument("--device", default="", help="as of explain and ask")
+    parser.add_argument("--concurrency", type=int, default=16, help="answers that are written together on the device")
+    parser.add_argument("--methods", default=WHOLE, help="of the stage whole")
     parser.add_argument("--calibrate", action="store_true")
     options = parser.parse_args()
     corpora = Path(os.environ.get("ERASER_CORPORA", ROOT.parent / "shared" / "corpora")).resolve()
@@ -179,7 +187,7 @@ def main() -> int:
             if stage in ASKED:
                 new: Iterator[str] = iter([ask(options.work, config, stage, options)])
             else:
-                methods, rows = (WHOLE, options.whole or options.rows) if stage == "whole" else (FEW, options.few)
+                methods, rows = (options.methods.split(","), options.whole or options.rows) if stage == "whole" else (FEW, options.few)
                 new = explain(options.work, config, methods, rows, options)
             for line in new:
                 lines.append(line)
