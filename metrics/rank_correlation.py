@@ -55,7 +55,21 @@ def _inversions(ranks: np.ndarray) -> int:
 def top_overlap(left: npt.ArrayLike, right: npt.ArrayLike, count: int) -> float:
     """Compute the share of the ``count`` highest items of one list that are among the other's, in [0, 1].
 
-    The first of equal scores leads, as in hard rationales. NaN for empty lists.
+    Equal scores at the end of a top are drawn at random, in both lists apart; the share is the mean over all draws. NaN
+    if a list is empty or constant, so that it has no top.
+
+    >>> top_overlap([3, 2, 1, 0], [0, 9, 8, 7], 2), top_overlap([5, 1, 1, 1], [5, 1, 1, 0], 2)
+    (0.5, 0.6666666666666666)
     """
-    tops = [np.argsort(-np.asarray(side, dtype=np.float64), kind="stable")[:count] for side in (left, right)]
-    return float(np.intersect1d(tops[0], tops[1]).size / len(tops[0])) if len(tops[0]) else float("nan")
+    shares = [_share_of_top(np.asarray(side, dtype=np.float64), count) for side in (left, right)]
+    return float(shares[0] @ shares[1] / shares[0].sum()) if shares[0].size else float("nan")
+
+
+def _share_of_top(scores: np.ndarray, count: int) -> np.ndarray:
+    """Return the probability of each item to be among the highest; NaN for constant scores."""
+    count = min(count, scores.size)
+    if not count or scores.min() == scores.max():
+        return np.full(scores.size, np.nan)
+    least = np.partition(scores, scores.size - count)[scores.size - count]
+    above, tied = scores > least, scores == least
+    return above + tied * ((count - above.sum()) / tied.sum())

@@ -19,8 +19,11 @@ FIGURES = {
     "every-score-linear": DotPlot("Every score of a logistic regression's explanations, by method", "score", "method"),
     "every-score-minilm": DotPlot("Every score of MiniLM's explanations, by method", "score", "method"),
     "eraser-4": DotPlot("ERASER, Table 4 on movies, here, in small", "score", "system", 226),
-    "benchmark-closed-form": DotPlot(f"{_JUDGED}, by explanation", "explanation", "score", 182, 0.5, False, True),
-    "benchmark-closed-form-kinds": DotPlot(f"{_JUDGED}, by planting", "kind", "score", 182, 0.5, False, True),
+    **{
+        f"benchmark-{family}{end}": DotPlot(f"{_JUDGED}, by {by}; {family}", column, "score", 182, 0.5, False, True)
+        for family in ("closed-form", "recurrent", "transformer")
+        for end, by, column in (("", "explanation", "explanation"), ("-kinds", "planting", "kind"))
+    },
 }
 
 

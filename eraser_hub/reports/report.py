@@ -84,7 +84,7 @@ Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """Files of a report; the notes name what was left out, by system."""
+    """Files of a report; each note says once what was left out, and of which systems."""
 
     page: Path
     score_files: tuple[Path, ...]
@@ -151,8 +151,9 @@ def make_report(
         path: to_json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)
     }
     write_report(out / "index.html", content, {**score_files, **plotted}, writer)
-    notes = tuple(f"{scores.name}: {note}" for scores in scored for note in scores.all_notes)
-    return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), notes)
+    names = [scores.name for scores in scored]
+    notes = merge_notes(((scores.name, note) for scores in scored for note in scores.all_notes), names)
+    return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), tuple(notes))
 
 
 def _make_operator_section(

@@ -283,8 +283,8 @@ def make_agreement_section(
         section.blocks.append(Block(("system", *(names[place] for place in ranked)), rows, caption))
     section.notes.append(
         Note(
-            "Small print: the mean's interval, and instances with both; a ranking without differences has no tau. "
-            "Diagonal: runs of one system."
+            "Small print: the mean's interval, and instances with both; a ranking without differences has neither; "
+            "of equal scores at the end of a top, the mean over all orders counts. Diagonal: runs of one system."
         )
     )
     return section

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 
 import pytest
 from hypothesis import given, settings
@@ -31,5 +32,26 @@ def test_tau_is_scipys(items: list[tuple[int, int]]) -> None:
 
 def test_overlap_of_tops() -> None:
     assert top_overlap([3, 2, 1, 0], [0, 9, 8, 7], 2) == 0.5
-    assert top_overlap([1, 1, 1], [1, 1, 1], 2) == 1.0
+    assert math.isnan(top_overlap([1, 1, 1], [3, 2, 1], 2))
+    assert math.isnan(top_overlap([3, 2, 1], [1, 1, 1], 2))
     assert math.isnan(top_overlap([], [], 3))
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=5).filter(
+        lambda items: all(len(set(side)) > 1 for side in zip(*items, strict=True))
+    ),
+    st.integers(1, 5),
+)
+def test_overlap_is_the_mean_over_all_orders_of_equal_scores(items: list[tuple[int, int]], count: int) -> None:
+    left, right = ([item[side] for item in items] for side in (0, 1))
+    count = min(count, len(items))
+
+    def tops(scores: list[int]) -> list[set[int]]:
+        orders = [sorted(order, key=lambda place: -scores[place]) for order in permutations(range(len(scores)))]
+        return [set(order[:count]) for order in orders]
+
+    both = [len(a & b) / count for a in tops(left) for b in tops(right)]
+    assert top_overlap(left, right, count) == pytest.approx(sum(both) / len(both), abs=1e-12)
+    assert top_overlap(left, right, count) == pytest.approx(top_overlap(right, left, count), abs=1e-12)

@@ -32,8 +32,8 @@ def test_cells_are_means_over_shared_instances() -> None:
     # taus 1/3 and 1; the third is undefined, since a ranking without differences is none
     assert [[cell.text for cell in row.cells] for row in tau.rows] == [["–", "0.667"], ["0.667", "–"]]
     assert tau.rows[0].cells[1].small == "n 2"
-    # of three tokens the top tenth is one: the same in a and b, the last against the first in c
-    assert overlap.rows[0].cells[1].text == "0.667" and overlap.rows[0].cells[1].small == "n 3"
+    # of three tokens the top tenth is one: the same in a and b; the third has none
+    assert overlap.rows[0].cells[1].text == "1.000" and overlap.rows[0].cells[1].small == "n 2"
 
 
 def test_runs_of_one_system_stand_on_the_diagonal() -> None:
