@@ -213,9 +213,9 @@ def _compare_training(by_kind: Mapping[str, Sequence[Row]], score: str, level: f
     for units in by_kind.values():
         sides = [[unit for unit in units if unit["erased_inputs"] is erased] for erased in (True, False)]
         if all(sides):
-            wins = [_stack(side, score) for side in sides]
-            if all(map(len, wins)):
-                pairs.append((wins[0], wins[1]))
+            wins = _stack([*sides[0], *sides[1]], score)  # of the texts where all have one
+            if len(wins):
+                pairs.append((wins[:, : len(sides[0])], wins[:, len(sides[0]) :]))
     if not pairs:
         return None
     whole = pool([fit_difference(*pair) for pair in pairs])

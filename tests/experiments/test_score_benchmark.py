@@ -241,6 +241,19 @@ def test_networks_trained_with_masks_are_compared_with_others(tiny):
     assert str({words[0]: cells for words, cells in table.rows}["sufficiency"]["difference"]).startswith("0.50 [")
 
 
+def test_training_is_compared_on_the_texts_where_all_networks_have_a_score(tiny):
+    units, _ = tiny
+    nan = float("nan")
+    sides = [[0.9, nan, 0.7, 0.8], [nan, 0.5, 0.1, 0.2]]  # without masks, with masks; two texts are common
+    made = [
+        {**units[0], "family": "recurrent", "number": number, "erased_inputs": number % 2 == 1}
+        | {"wins": {"sufficiency": {"random": sides[number % 2]}}}
+        for number in range(4)
+    ]
+    factor = by_name(summarise(("recurrent",), ("word",), made))["sufficiency"]["families"]["recurrent"]
+    assert factor["erased_inputs"]["difference"]["value"] == pytest.approx(0.15 - 0.75)
+
+
 # --- tables, the folder, the command ----------------------------------------------------------------------------------
 
 
