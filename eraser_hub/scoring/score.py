@@ -60,6 +60,7 @@ from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
+from .uncertainty.tied_rankings import describe_ties
 
 FLAT_BLOCKS = ("agreement", "faithfulness")  # scored by columns; the others are modules that score row by row
 _TABLES = (describe_scores() | OF_SOFT_GOLD, SCORE_INFO, OF_QUOTES, OF_REASONING)
@@ -175,7 +176,7 @@ class _Instances:
             leak_note,
         ]
         notes += [*(one.note for one in by_rows.values()), *self._notes(statistics)]
-        notes += [*self.parts.plausibility.notes(), self.identity.note]
+        notes += [*self.parts.plausibility.notes(), *describe_ties(statistics.values()), self.identity.note]
         answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
         scores = Scores(
             names=self.source.names,

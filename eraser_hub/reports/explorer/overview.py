@@ -11,6 +11,7 @@ from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.uncertainty.same_model import UNNORMALISED, group_by_model
+from eraser_hub.scoring.uncertainty.tied_rankings import TIED, UNTIED
 from eraser_hub.scoring.uncertainty.verdicts import find_direction
 
 from ..bench.findings import describe_findings
@@ -84,6 +85,8 @@ def list_headline(scored: Sequence[Scores], comparison: Mapping[str, Any] | None
     """Return the headline scores that any system has: those that a comparison tests, or the modules' own."""
     tested = list(comparison["family"]) if comparison is not None else []
     keys = list(dict.fromkeys([*tested, *(key for own in HEADLINE.values() for key in own)]))
+    if UNTIED in tested:
+        keys.remove(TIED)
     return [key for key in keys if any(one.number(key) is not None for one in scored)]
 
 
