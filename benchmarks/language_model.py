@@ -187,7 +187,11 @@ def main() -> int:
             if stage in ASKED:
                 new: Iterator[str] = iter([ask(options.work, config, stage, options)])
             else:
-                methods, rows = (options.methods.split(","), options.whole or options.rows) if stage == "whole" else (FEW, options.few)
+                methods, rows = (
+                    (options.methods.split(","), options.whole or options.rows)
+                    if stage == "whole"
+                    else (FEW, options.few)
+                )
                 new = explain(options.work, config, methods, rows, options)
             for line in new:
                 lines.append(line)
