@@ -1,6 +1,7 @@
 """The Space of the results board, ``hub/results_board``, written as a whole and identified by the digests of its files.
 
-app.py board.json README.md requirements.txt    the Space's code and data
+app.py board_scoring.py README.md requirements.txt    the Space's code
+index.html board.json feed.xml feed.json        the board, as `eraser-hub board` writes it
 settings.json                                   the namespace of its datasets and metrics: empty here, set by `publish`
 written.json                                    path -> SHA-256 of the files above, by which `publish` identifies them
 """
@@ -37,7 +38,7 @@ def write_board_space(folder: Path, files: Mapping[str, str], beside: Callable[[
             unchanged.
     """
     refuse_others(folder, WRITTEN, "eraser-hub board", "space")
-    contents = {name: text.encode() for name, text in files.items()}
+    contents = {name: text.encode(errors="replace") for name, text in files.items()}  # as a page is written
     contents[SETTINGS] = b'{"namespace": ""}\n'
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
     contents[WRITTEN] = (json.dumps(digests, indent=1) + "\n").encode()

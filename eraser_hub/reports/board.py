@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -172,29 +172,38 @@ def _collect_texts(lines: Sequence[BoardLine]) -> _Texts:
     return _Texts(packed, columns)
 
 
-def list_board_files(out: Path) -> tuple[Path, Path, Path, Path]:
-    """Return the paths of a board's page, data and feeds."""
-    return out / "index.html", out / "board.json", out / "feed.xml", out / "feed.json"
+BOARD_FILES = ("index.html", "board.json", "feed.xml", "feed.json")
 
 
 def check_board(out: Path, writer: OutputWriter) -> None:
     """Check the places of a board's files, see `OutputWriter.check`."""
-    for path in list_board_files(out):
-        writer.check(path)
+    for name in BOARD_FILES:
+        writer.check(out / name)
 
 
 def write_board(
     out: Path, lines: Sequence[BoardLine], *, title: str = "Results board", writer: OutputWriter | None = None
-) -> tuple[Path, Path, Path, Path]:
-    """Write ``out/index.html``, self-contained, ``out/board.json``, the same data, and ``feed.xml`` and ``feed.json``.
+) -> tuple[Path, ...]:
+    """Write the files of `make_board_files` into a folder; all of them are new, or all as they were.
 
-    All of them are new, or all as they were.
+    Returns:
+        The four files.
+    """
+    contents = {out / name: content for name, content in make_board_files(lines, title).items()}
+    write_files(contents, writer or OutputWriter())
+    return tuple(contents)
+
+
+def make_board_files(lines: Sequence[BoardLine], title: str, *, submit: str = "") -> dict[str, Iterable[str]]:
+    """Return ``index.html``, self-contained, ``board.json``, the same data, and ``feed.xml`` and ``feed.json``.
 
     The page opens on the group with most of the lines scored here, or else with most lines. Its scores stand in the
     order of how many lines have them.
 
-    Returns:
-        The four files.
+    Args:
+        lines: as `collect_board_lines` gives them.
+        title: the board's title.
+        submit: the address of a page that takes submissions, to which the page links; "" for none.
     """
     from markupsafe import Markup
 
@@ -206,6 +215,7 @@ def write_board(
         "board.html",
         BOARD_SCRIPTS,
         title=title,
+        submit=submit,
         feeds=True,
         note=NOTE,
         columns=data["columns"],
@@ -218,8 +228,6 @@ def write_board(
         number=format_number,
         small_print=format_small_print,
     )
-    paths = list_board_files(out)
-    feeds = [make_rss_feed(lines, title)], to_json_text(make_json_feed(lines, title), indent=1)
-    contents = [page], to_json_text(data, indent=1), *feeds
-    write_files(dict(zip(paths, contents, strict=True)), writer or OutputWriter())
-    return paths
+    feeds = make_rss_feed(lines, title), to_json_text(make_json_feed(lines, title), indent=1)
+    contents = [page], to_json_text(data, indent=1), [feeds[0]], feeds[1]
+    return dict(zip(BOARD_FILES, contents, strict=True))

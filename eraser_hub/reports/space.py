@@ -8,17 +8,19 @@ from importlib import resources
 from pathlib import Path
 
 from eraser_hub.publishing.board_space import write_board_space
+from eraser_hub.publishing.spaces import flatten_app, read_pin
 
-from .board import NOTE, to_board_json
+from .board import NOTE, make_board_files
 from .board_lines import BoardLine
 from .markup import read_template
-from .page import to_json_text
+
+CODE = ("board_app.py", "board_scoring.py")
 
 
 def write_space(
     folder: Path, lines: Sequence[BoardLine], *, title: str = "Results board", beside: Callable[[], object] = list
 ) -> list[Path]:
-    """Write the Space: app.py, board.json, README.md, requirements.txt and what `board_space` adds.
+    """Write the Space: the board's files, app.py, board_scoring.py, README.md, requirements.txt and `board_space`'s.
 
     Args:
         folder: where to.
@@ -34,14 +36,15 @@ def write_space(
     """
     # the pins of the metrics' Spaces, so that both run on the same versions
     pins = resources.files("eraser_hub.metrics").joinpath("requirements.txt").read_text(encoding="utf-8")
-    version = next(line.split("==")[1].strip() for line in pins.splitlines() if line.startswith("gradio=="))
     pinned = [line for line in pins.splitlines() if not line.startswith("#")]
+    app, scoring = (flatten_app(read_template(name).encode()).decode() for name in CODE)
     files = {
-        "app.py": read_template("board_app.py"),
-        "board.json": "".join(to_json_text(to_board_json(lines), indent=1)),
+        "app.py": app,
+        "board_scoring.py": scoring,
+        **{name: "".join(text) for name, text in make_board_files(lines, title, submit="submit/").items()},
         # JSON is YAML: a title with quotes or colons stays one value
         "README.md": read_template("board_card.md").format(
-            title=json.dumps(title, ensure_ascii=False), gradio=version, heading=title, note=NOTE
+            title=json.dumps(title, ensure_ascii=False), gradio=read_pin("gradio"), heading=title, note=NOTE
         ),
         "requirements.txt": "\n".join(pinned) + "\n",
     }

@@ -243,7 +243,8 @@ class Scores:
         own = {"rationale_form": self.rationale_form} if self.rationale_form else {}
         levels = dict(zip(LEVELS, (self.chance_levels, self.ceilings), strict=True))
         people = {"people": self.people.as_json()} if self.people is not None and self.people.scores else {}
-        return {"gold": dict(self.gold), "levels": {**own, **levels}, **people}
+        gold = {key: _plain(value) for key, value in self.gold.items()}
+        return {"gold": gold, "levels": {**own, **levels}, **people}
 
     def as_flat_json(self) -> dict[str, Any]:
         """Return flat keys, intervals, names and signatures; NaN is null."""
@@ -401,8 +402,8 @@ def find_minimum_effect(chance: float | None, ceiling: float | None) -> float | 
 def describe_gold(gold: Mapping[str, Any]) -> str:
     """Return a line on gold rationales: split, annotations with and without them, density, comprehensive or not."""
     rows = f"{gold['marked_rows']:,} annotations with gold rationale, {gold['unmarked_rows']:,} without"
-    density = f"{gold['density']:.1%} of the tokens are gold where there is any"
-    return f"gold of {gold['split']}: {rows}; {density}; {describe_comprehensive(gold.get('comprehensive'))}"
+    density = f"; {gold['density']:.1%} of the tokens are gold where there is any" if gold["marked_rows"] else ""
+    return f"gold of {gold['split']}: {rows}{density}; {describe_comprehensive(gold.get('comprehensive'))}"
 
 
 def save_json(path: str | PathLike[str], content: Mapping[str, Any], writer: OutputWriter) -> None:

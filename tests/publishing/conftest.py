@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
 
 from loopback_hub import TOKEN, LoopbackHub
@@ -184,7 +185,7 @@ class Child:
         return {
             **kept,
             "HF_HOME": str(self.home),
-            "PYTHONPATH": str(self.modules),
+            "PYTHONPATH": os.pathsep.join((str(self.modules), str(ROOT))),  # the tree that these tests are of
             "HF_ENDPOINT": endpoint,
             "HF_HUB_DISABLE_XET": "1",
             "HF_UPDATE_DOWNLOAD_COUNTS": "0",

@@ -1,22 +1,15 @@
-"""The board's Space, started as a Space starts it, in headless Chromium: the table, and a submission that is scored."""
+"""The board's Space, started as a Space starts it, in headless Chromium: its page, and a submission that is scored."""
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from eraser_hub.reports.board import collect_board_lines
 from eraser_hub.reports.space import write_space
-from tools.browser import VIEWS, view_as
+from tools.browser import VIEWS, running_apps, view_as
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / "eraser"
@@ -31,26 +24,8 @@ def space(hub, tmp_path_factory):
     write_space(folder, collect_board_lines())
     shutil.copytree(hub / "eraser", folder.parent / "eraser")
     build_metrics(folder.parent, ["eraser_agreement", "eraser_faithfulness"])
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    folders = {"HF_HOME": str(folder / "home"), "GRADIO_TEMP_DIR": str(folder / "uploads")}
-    alone = {"GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False", "HF_HUB_OFFLINE": "1"}
-    environment = {**os.environ, **alone, **folders}
-    process = subprocess.Popen([sys.executable, "app.py"], cwd=folder, env=environment, stderr=subprocess.DEVNULL)
-    address = f"http://127.0.0.1:{port}/"
-    try:
-        for _ in range(240):
-            assert process.poll() is None, "the app ended"
-            try:
-                urllib.request.urlopen(address, timeout=2).close()
-                break
-            except OSError:
-                time.sleep(0.25)
+    with running_apps([folder]) as (address,):
         yield address
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 def wait(browser, script):
@@ -64,11 +39,20 @@ def click(browser, text):
     next(b for b in browser.find_elements("css selector", "button") if b.is_displayed() and b.text == text).click()
 
 
-def test_the_table_and_a_submission(browser, space):
+def open_board(browser, space):
     browser.get(space)
-    wait(browser, "return document.querySelector('#board')?.innerText.includes('ERASER v1 (2019), Table 4')")
-    click(browser, "Submit")
+    wait(browser, "return document.documentElement.dataset.ready === 'yes'")
+
+
+def open_submit(browser):
+    browser.find_element("css selector", "#submit a").click()
     wait(browser, "return document.querySelector('#predictions input[type=file]') !== null")
+
+
+def test_the_page_and_a_submission(browser, space):
+    open_board(browser, space)
+    assert "ERASER v1 (2019), Table 4" in browser.find_element("id", "board").text
+    open_submit(browser)
     upload = browser.find_element("css selector", "#predictions input[type=file]")
     upload.send_keys(str(PREDICTIONS / "movies.val.jsonl"))
     wait(browser, "return document.querySelector('#predictions').innerText.includes('KB')")
@@ -78,16 +62,28 @@ def test_the_table_and_a_submission(browser, space):
     assert "your system (this file)" in line and "AUPRC" in line
     signature = "return [...document.querySelectorAll('textarea')].some(t => t.value.includes('eraser_agreement|'))"
     assert wait(browser, signature)
+    browser.find_element("link text", "Back to the board").click()
+    wait(browser, "return document.documentElement.dataset.ready === 'yes'")
+    assert browser.current_url.rstrip("/") == space.rstrip("/")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [VIEWS[0], VIEWS[-1]])
-def test_neither_tab_has_a_serious_finding(browser, space, serious_findings, width, scheme):
+def test_an_error_is_shown_in_words(browser, space, tmp_path):
+    (tmp_path / "p.jsonl").write_text('{"auprc": 0.9999}\n')
+    open_board(browser, space)
+    open_submit(browser)
+    browser.find_element("css selector", "#predictions input[type=file]").send_keys(str(tmp_path / "p.jsonl"))
+    wait(browser, "return document.querySelector('#predictions').innerText.includes('18')")
+    click(browser, "Score")
+    assert "annotation_id" in wait(browser, "return document.querySelector('[data-testid=toast-body]')?.innerText")
+
+
+@pytest.mark.parametrize(("width", "scheme"), VIEWS)
+def test_neither_page_has_a_serious_finding(browser, space, serious_findings, width, scheme):
     try:
         view_as(browser, width, scheme)
-        browser.get(space)
-        wait(browser, "return document.querySelector('#board')?.innerText.includes('Table 4')")
+        open_board(browser, space)
         assert serious_findings(browser) == []
-        click(browser, "Submit")
+        open_submit(browser)
         wait(browser, "return document.querySelector('#predictions')?.checkVisibility()")
         # gradio names its upload box otherwise than it labels it, and takes no other name
         others = [
@@ -96,12 +92,6 @@ def test_neither_tab_has_a_serious_finding(browser, space, serious_findings, wid
             if not f.startswith('label-content-name-mismatch: <button class="upload')
         ]
         assert others == []
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     finally:
         view_as(browser)
-
-
-def test_board_json_is_what_the_app_shows(space, tmp_path):
-    (tmp_path / "x").mkdir()
-    files = write_space(tmp_path / "x", collect_board_lines())
-    data = json.loads(next(path for path in files if path.name == "board.json").read_text())
-    assert len(data["rows"]) == len(collect_board_lines())

@@ -19,9 +19,14 @@ from eraser_hub.scoring.settings import ScoreSettings
 
 from ..board import collect_board_lines
 from ..board_lines import BoardLine, score_submissions
+from ..catalogue import metric
 from .repository import describe, score_repository
 from .submissions import CARD, PREDICTIONS, Submission, check_size, normalize_name, parse_place, read_system_yaml
 
+WITHHELD = (
+    "{dataset} has no gold rationale of {split}: scores of agreement are left out here, and the board's keeper, who has "
+    "the gold, scores the submission"
+)
 _DIGEST = re.compile(r"(^|-)[0-9a-f]{8}$")
 
 
@@ -93,23 +98,40 @@ def submit(
     config, split = config or built.default_config, dataset_split(split)
     place = make_place(config, split, system.name)
     parse_place(place)
-    digest = built.data_digest(config, split)
-    if system.data_digest and not digest.startswith(system.data_digest):
-        words = f"expected the data {digest[:12]}, found {system.data_digest[:12]}"
-        raise DataError(words, rule="data-mismatch", file=system_file, field="data_digest")
-    submission = Submission(place, config, split, replace(system, data_digest=digest), predictions)
     settings = ScoreSettings(confidence_level=0.95)
     (line,) = score_submissions(
         [System(system.name, (predictions,))], dataset=dataset, config=config, split=split, settings=settings
     )
+    digest, withheld = built.data_digest(config, split), line.gold.get("marked_rows") == 0
+    _check_digest(system.data_digest or "", digest, withheld, system_file)
+    stated = None if withheld else digest
+    submission = Submission(place, config, split, replace(system, data_digest=stated), predictions)
     own, others = describe(line, submission), list[BoardLine]()
     if repository and (not dry_run or Path(repository).is_dir()):
         others = score_repository(repository, dataset=dataset, settings=settings, say=say)
     _refuse_copy(own, others, predictions)
     others = [one for one in others if one.system != own.system or (one.dataset, one.split) != (own.dataset, own.split)]
-    lines = [one for one in collect_board_lines([own, *others]) if one.dataset == own.dataset]
+    lines, notes = [own, *others], list(line.notes)
+    if withheld:
+        lines = [_drop_agreement(one) if (one.dataset, one.data) == (own.dataset, own.data) else one for one in lines]
+        notes.append(WITHHELD.format(dataset=dataset, split=split))
+    lines = [one for one in collect_board_lines(lines) if one.dataset == own.dataset]
     address = "" if dry_run else _open_request(submission, system_file, repository, say)
-    return SubmitResult(place, lines, list(line.notes), address)
+    return SubmitResult(place, lines, notes, address)
+
+
+def _check_digest(claimed: str, digest: str, withheld: bool, file: Path) -> None:
+    """Refuse a description whose digest is not that of the board's data, which differ where the gold is withheld."""
+    if claimed and digest.startswith(claimed) == withheld:
+        wanted = f"another digest than {digest[:12]}, or none: the board has other gold" if withheld else digest[:12]
+        words = f"expected the data {wanted}, found {claimed[:12]}"
+        raise DataError(words, rule="data-mismatch", file=file, field="data_digest")
+
+
+def _drop_agreement(line: BoardLine) -> BoardLine:
+    """Return a line without scores of agreement, which mean nothing where no row has a gold."""
+    scores = {key: value for key, value in line.scores.items() if metric(key).family != "agreement"}
+    return replace(line, scores=scores)
 
 
 def _refuse_copy(own: BoardLine, others: Sequence[BoardLine], predictions: Path) -> None:
@@ -130,7 +152,7 @@ def _open_request(submission: Submission, system_file: Path, repository: str, sa
     if place.repository is None:
         raise DataError("expected ORG/NAME of the Hub", rule="option-value", argument="repository")
     text = system_file.read_text(encoding="utf-8").rstrip("\n")
-    if "data_digest" not in text:
+    if "data_digest" not in text and submission.system.data_digest:
         text += f"\ndata_digest: {submission.system.data_digest}"
     name = f"predictions{submission.predictions.suffix}"
     files: list[Any] = [
