@@ -57,8 +57,12 @@ sys.exit("an app ended")
 
 
 @contextlib.contextmanager
-def running_apps(folders: Sequence[Path]) -> Iterator[list[str]]:
+def running_apps(folders: Sequence[Path], **environment: str) -> Iterator[list[str]]:
     """The addresses of Spaces' apps, all started as the Hub starts one: ``python app.py`` in its folder.
+
+    Args:
+        folders: the Spaces.
+        environment: variables of the apps, beside this process's.
 
     Raises:
         DataError: an app did not start, with what it said.
@@ -75,7 +79,7 @@ def running_apps(folders: Sequence[Path]) -> Iterator[list[str]]:
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-c", _RUN_APPS, *arguments],
-            env={**os.environ, **settings},
+            env={**os.environ, **settings, **environment},
             stdout=log,
             stderr=log,
             start_new_session=True,  # a process group of their own: they end together

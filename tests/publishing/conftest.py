@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
 
 from loopback_hub import TOKEN, LoopbackHub
+
+ROOT = Path(__file__).resolve().parents[2]
 
 STAND_IN_METRIC = '''"""A small metric of one leaf."""
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from eraser_hub.publishing.serve import HubFile, HubHandler, HubServer
+from eraser_hub.publishing.serve import HubFile, HubHandler, HubServer, RefusedRequest
 
 TOKEN = "hf_" + "loopbackLOOPBACKloopback12345678"
 LFS_SUFFIXES = (".parquet", ".png", ".arrow")
@@ -183,6 +183,16 @@ class WritingHandler(HubHandler):
 
     do_HEAD = do_GET
 
+    def _find_commit(self, match: re.Match[str]) -> Any:
+        """Hide private repositories from all but their owner, as the Hub does: they are not found."""
+        repo = self.hub.find(match["kind"] or "models", unquote(match["id"]))
+        if repo is not None and repo.private and self._token() != self.hub.token:
+            raise RefusedRequest(401, "RepoNotFound", "Repository not found")
+        return super()._find_commit(match)
+
+    def _token(self) -> str:
+        return (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+
     def do_POST(self) -> None:
         if "/paths-info/" in self.path:
             self._run(self._describe_paths)
@@ -208,7 +218,7 @@ class WritingHandler(HubHandler):
         self._run(self._delete)
 
     def _allowed(self) -> bool:
-        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        token = self._token()
         if token in self.hub.visitors:
             if re.search(r"/preupload/|/info/lfs/|/objects/|[?&]create_pr=1|/discussions/\d+/comment$", self.path):
                 return True

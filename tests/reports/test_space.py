@@ -27,7 +27,10 @@ PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / 
 def make_lines() -> list[BoardLine]:
     scores = {"auprc": 0.25, "token_macro_f1": 0.5, "token_macro_p": 0.5, "accuracy": 1.0, "sufficiency": 0.1}
     return collect_board_lines(
-        [BoardLine("ours", "movies", split, "scored", "scored here", "sig|1", scores) for split in ("validation", "test")]
+        [
+            BoardLine("ours", "movies", split, "scored", "scored here", "sig|1", scores)
+            for split in ("validation", "test")
+        ]
     )
 
 
@@ -117,7 +120,7 @@ def test_an_unknown_config_is_named(space, tmp_path, monkeypatch):
     with pytest.raises(gradio.Error, match="Choose a predictions file"):
         space.app.submit(None, "movies", "val")
     for config, split in (("movies", "validation[:1]"), ("movies", ""), ("../x", "test"), ("movies", "train+test")):
-        with pytest.raises(gradio.Error, match="Expected the name of a (config|split)"):
+        with pytest.raises(gradio.Error, match=r"Expected the name of a (config|split)"):
             space.app.submit(str(path), config, split)
 
 

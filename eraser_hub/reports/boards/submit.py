@@ -24,8 +24,8 @@ from .repository import describe, score_repository
 from .submissions import CARD, PREDICTIONS, Submission, check_size, normalize_name, parse_place, read_system_yaml
 
 WITHHELD = (
-    "{dataset} has no gold rationale of {split}: scores of agreement are left out here, and the board's keeper, who has "
-    "the gold, scores the submission"
+    "{dataset} has no gold rationale of {split}: scores of agreement are left out here, and the board's keeper, who "
+    "has the gold, scores the submission"
 )
 _DIGEST = re.compile(r"(^|-)[0-9a-f]{8}$")
 

@@ -5,7 +5,7 @@
 /submit/                              a predictions file is scored here, never taken as numbers
 
 See board_scoring.py for the settings. The server listens where GRADIO_SERVER_NAME and GRADIO_SERVER_PORT say, by
-default at 0.0.0.0:7860, as a Space does.
+default at 0.0.0.0:7860 in a Space, and at 127.0.0.1:7860 elsewhere.
 """
 
 from __future__ import annotations
@@ -117,5 +117,7 @@ def make_app() -> fastapi.FastAPI:
 
 if __name__ == "__main__":
     port = int(os.environ.get("GRADIO_SERVER_PORT", "7860"))
-    host = os.environ.get("GRADIO_SERVER_NAME", "0.0.0.0")
+    everywhere = os.environ.get("SYSTEM") == "spaces"
+    host = os.environ.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if everywhere else "127.0.0.1")
+    print(f"the board is at http://{host}:{port}/", flush=True)
     uvicorn.run(make_app(), host=host, port=port, log_level="warning")
