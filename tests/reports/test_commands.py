@@ -71,14 +71,11 @@ def test_a_submission_gives_what_score_gives(hub, tmp_path):
     theirs = read_score_file(tmp_path / "s.json", dataset="movies").scores
     for key in ("auprc", "token_macro_f1", "iou_macro_f1", "comprehensiveness", "sufficiency_aopc", "macro_f1"):
         assert row["scores"][key] == pytest.approx(theirs[key], abs=1e-12), key
-    assert sorted(p.name for p in (tmp_path / "space").iterdir()) == [
-        "README.md",
-        "app.py",
-        "board.json",
-        "requirements.txt",
-        "settings.json",
-        "written.json",
-    ]
+    for file in ("board.json", "feed.xml", "feed.json"):
+        assert (tmp_path / "space" / file).read_bytes() == (tmp_path / "board" / file).read_bytes()
+    others = {"app.py", "board_scoring.py", "index.html", "requirements.txt", "settings.json", "written.json"}
+    names = {path.name for path in (tmp_path / "space").iterdir()}
+    assert names == {"README.md", "board.json", "feed.xml", "feed.json", *others}
     assert (tmp_path / "space" / "board.json").read_text() == (tmp_path / "board" / "board.json").read_text()
 
 
