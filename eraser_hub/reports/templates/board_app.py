@@ -112,7 +112,8 @@ def make_app() -> fastapi.FastAPI:
     app.add_route(SUBMIT, add_slash)
     # an error that is not meant for readers could quote a private gold
     shown: dict[str, Any] = {"show_error": False, "ssr_mode": False, "run_history": False}
-    return gr.mount_gradio_app(app, build(), SUBMIT, max_file_size=MOST_BYTES, **shown)
+    gr.mount_gradio_app(app, build(), SUBMIT, max_file_size=MOST_BYTES, **shown)
+    return app
 
 
 if __name__ == "__main__":
