@@ -1,8 +1,12 @@
-"""How large reports are and how fast they open: 20 systems on 200 reviews, and 2 systems on 5,000 claims.
+"""How large pages are and how fast they open: reports of 20 systems and of 5,000 claims, and a board of 100 systems.
 
 Made-up corpora of the papers' sizes and made-up predictions (spans, soft scores, probabilities), through `make_report`.
 Open = from navigation until the first document is drawn, in headless Chromium. Bars: a second, 15 MB, and 8,000 pixels
 with all sections folded but those that open by themselves; the findings end within the window's first 1,000 pixels.
+
+The board has the papers' lines and 100 verified ones of one split, with intervals, costs, dates and five texts. Four
+of them are scored from predictions, the others are these with other names and scores. Open = until its script has
+arranged it. The bar is of the processor time of the page's main thread until then, for parsing, layout and script.
 
     python -m benchmarks.reports
 """
@@ -15,11 +19,14 @@ import random
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.reports.board import collect_board_lines, write_board
+from eraser_hub.reports.board_lines import score_submissions
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
@@ -32,6 +39,9 @@ RESULTS = Path(__file__).with_name("results_reports.md")
 SECONDS, MEGABYTES, PIXELS, SCREEN = 1.0, 15.0, 8000, 1000
 ROUNDS = 5
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.5)
+BOARD_SYSTEMS, SCORED_SYSTEMS, TEXTS = 100, 4, 5
+DOCUMENT_DRAWN = "document.querySelector('#documents .text p') !== null"
+BOARD_ARRANGED = "document.documentElement.dataset.ready === 'yes'"
 RESAMPLES = 20  # the intervals' width does not change the page
 
 
@@ -100,42 +110,41 @@ def make_prediction(row: dict[str, Any], names: list[str], draw: random.Random, 
 
 def write_case(case: Case, folder: Path) -> Path:
     """Write a case's report; its page."""
-    corpus = write_corpus(folder / "corpora", case.config, case.scale)
-    hub = folder / "hub"
-    HUB_DATASETS["eraser"].build([case.config], out=hub, source=corpus.parent)
-    split = read_split(hub / "eraser", case.config, "validation")
-    systems = [
-        System(f"system {n + 1}", (write_predictions(split, folder / f"{case.config}.{n}.jsonl", case.instances, n),))
-        for n in range(case.systems)
-    ]
+    dataset, systems = write_systems(case, folder)
     settings = ScoreSettings(n_resamples=RESAMPLES, only_predicted=True)
     out = folder / f"report-{case.config}"
     return make_report(
-        hub / "eraser", config=case.config, split="validation", systems=systems, out=out, settings=settings
+        dataset, config=case.config, split="validation", systems=systems, out=out, settings=settings
     ).page
 
 
-def open_page(browser: Any, page: Path) -> float:
-    """Return the seconds until the first document of the page is drawn."""
+def open_page(browser: Any, page: Path, drawn: str = DOCUMENT_DRAWN) -> float:
+    """Return the seconds until the page shows what it should, by default its first document."""
     browser.get("about:blank")
     start = time.perf_counter()
     browser.get(page.as_uri())
-    while not browser.execute_script("return document.querySelector('#documents .text p') !== null"):
+    while not browser.execute_script(f"return {drawn}"):
         if time.perf_counter() - start > 60:
             raise TimeoutError(f"{page} did not open in a minute")
         time.sleep(0.005)
     return time.perf_counter() - start
 
 
-def measure(case: Case, page: Path, browser: Any) -> tuple[str, bool]:
-    """Return a line of the table, and whether all bars hold."""
-    times = [open_page(browser, page) for _ in range(ROUNDS)]
+def measure_heights(browser: Any, page: Path, drawn: str = DOCUMENT_DRAWN) -> list[int]:
+    """Return the page's height in pixels in a window of 1280 and of 390 pixels."""
     heights = []
     for width in (1280, 390):
         view_as(browser, width)
-        open_page(browser, page)
+        open_page(browser, page, drawn)
         heights.append(browser.execute_script("return document.documentElement.scrollHeight"))
     view_as(browser, 1280)
+    return heights
+
+
+def measure(case: Case, page: Path, browser: Any) -> tuple[str, bool]:
+    """Return a line of the table, and whether all bars hold."""
+    times = [open_page(browser, page) for _ in range(ROUNDS)]
+    heights = measure_heights(browser, page)
     open_page(browser, page)
     findings = browser.execute_script("return document.querySelector('.findings').getBoundingClientRect().bottom")
     size = page.stat().st_size / 1e6
@@ -145,6 +154,82 @@ def measure(case: Case, page: Path, browser: Any) -> tuple[str, bool]:
         f"{heights[0]:,} | {heights[1]:,} | {findings:.0f} | {'held' if held else 'MISSED'} |\n"
     )
     return line, held
+
+
+def write_systems(case: Case, folder: Path) -> tuple[Path, list[System]]:
+    """Build a case's corpus, and write its predictions; the dataset, and its systems."""
+    corpus = write_corpus(folder / "corpora", case.config, case.scale)
+    hub = folder / "hub"
+    HUB_DATASETS["eraser"].build([case.config], out=hub, source=corpus.parent)
+    split = read_split(hub / "eraser", case.config, "validation")
+    systems = [
+        System(f"system {n + 1}", (write_predictions(split, folder / f"{case.config}.{n}.jsonl", case.instances, n),))
+        for n in range(case.systems)
+    ]
+    return hub / "eraser", systems
+
+
+def write_large_board(folder: Path) -> Path:
+    """Write a board of `BOARD_SYSTEMS` lines on one split, and the papers' lines; its page."""
+    dataset, systems = write_systems(Case("movies", 1.0, SCORED_SYSTEMS, 200), folder)
+    settings = ScoreSettings(confidence_level=0.95, n_resamples=RESAMPLES)
+    of: dict[str, Any] = {"dataset": dataset, "config": "movies", "split": "validation", "settings": settings}
+    scored, draw = score_submissions(systems, **of, texts=TEXTS), random.Random(0)
+
+    def vary(value: float | None) -> float | None:
+        return None if value is None else value * draw.uniform(0.5, 1.0)
+
+    lines = [
+        replace(
+            line,
+            system=f"{line.system}, trained in manner {n}",
+            scores={key: vary(value) for key, value in line.scores.items()},
+            predictions=(f"{n:064x}",),
+            cost=(draw.uniform(1, 100), "GPU hours"),
+            date=f"2026-{n % 12 + 1:02d}-{n % 28 + 1:02d}T12:00:00Z",
+        )
+        for n, line in zip(range(BOARD_SYSTEMS), cycle(scored), strict=False)
+    ]
+    return write_board(folder / "board", collect_board_lines(lines))[0]
+
+
+def measure_main_thread(browser: Any, page: Path) -> float:
+    """Return the seconds of processor time of the page's main thread until the board is arranged."""
+    browser.get("about:blank")
+    before = read_task_seconds(browser)
+    browser.get(page.as_uri())
+    after = read_task_seconds(browser)
+    return after - before if after > before else after  # a process of its own starts at 0
+
+
+def read_task_seconds(browser: Any) -> float:
+    browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
+    metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+
+
+def measure_board() -> tuple[str, bool]:
+    """Return the section on a large board, and whether its bars hold."""
+    with tempfile.TemporaryDirectory() as folder, headless_browser() as browser:
+        page = write_large_board(Path(folder))
+        times = [open_page(browser, page, BOARD_ARRANGED) for _ in range(ROUNDS)]
+        tasks = [measure_main_thread(browser, page) for _ in range(ROUNDS)]
+        heights = measure_heights(browser, page, BOARD_ARRANGED)
+        rows = browser.execute_script("return document.querySelectorAll('#board tbody tr:not([hidden])').length")
+        size = page.stat().st_size / 1e6
+    if rows != BOARD_SYSTEMS:
+        raise ValueError(f"expected {BOARD_SYSTEMS} lines on the page, found {rows}")
+    held = max(tasks) < SECONDS and size < MEGABYTES and heights[0] < PIXELS
+    text = (
+        f"\n## A large board\n\n{BOARD_SYSTEMS} verified lines on 200 reviews, and the papers' lines (slowest of "
+        f"{ROUNDS} openings; bars: {SECONDS:.0f} s of the main thread's processor time, {MEGABYTES:.0f} MB, {PIXELS:,} "
+        "pixels at 1280)\n\n"
+        "| lines shown | page | opens in | main thread | pixels at 1280 | at 390 | bars |\n"
+        "|--:|--:|--:|--:|--:|--:|---|\n"
+        f"| {rows} | {size:.1f} MB | {max(times):.2f} s | {max(tasks):.2f} s | {heights[0]:,} | {heights[1]:,} | "
+        f"{'held' if held else 'MISSED'} |\n"
+    )
+    return text, held
 
 
 def main() -> int:
@@ -164,6 +249,8 @@ def main() -> int:
             line, held = measure(case, write_case(case, Path(folder)), browser)
         print(line, flush=True)
         text, good = text + line, good and held
+    board, held = measure_board()
+    text, good = text + board, good and held
     RESULTS.write_text(text, encoding="utf-8")
     print(text)
     return 0 if good else 1

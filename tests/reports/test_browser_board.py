@@ -7,12 +7,15 @@ import io
 import json
 import re
 from functools import partial
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
 import eraser_hub
 from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import BoardLine
+from tools.browser import wait_for
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
@@ -229,6 +232,18 @@ def test_hostile_names_are_shown(opened):
 def tab(browser):
     (chosen,) = browser.find_elements("css selector", "[role=tab][aria-selected=true]")
     return chosen.text
+
+
+def test_the_table_shows_although_its_script_does_not_run(board, tmp_path):
+    """The page's policy blocks a script that is not its own; the table waits for it, and not for ever."""
+    browser, uri, _ = board
+    text = Path(unquote(urlsplit(uri).path)).read_text("utf-8").replace('"use strict"', '"use strict" + 1')
+    (tmp_path / "page.html").write_text(text, "utf-8")
+    browser.get((tmp_path / "page.html").as_uri())
+    shown = "return document.querySelector('#board tbody th').checkVisibility()"
+    assert browser.execute_script("return document.documentElement.dataset.ready") is None
+    wait_for(browser, lambda page: page.execute_script(shown), "the table")
+    browser.get_log("browser")  # of the blocked script
 
 
 def test_tabs_choose_a_family_by_pointer_and_by_keyboard(opened):
