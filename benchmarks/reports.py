@@ -60,7 +60,7 @@ CASES = (Case("movies", 1.0, 20, 200), Case("fever", 0.9, 2, 5000))
 
 def write_predictions(split: ScoredSplit, path: Path, count: int, seed: int) -> Path:
     """Write predictions for the first rows of a split; a higher seed agrees less with the gold."""
-    draw, names = random.Random(seed), list(split.labels.names)
+    draw, names = random.Random(seed), list(split.labels.names or ())
     with path.open("w", encoding="utf-8") as stream:
         for row in split.rows[:count]:
             stream.write(json.dumps(make_prediction(row, names, draw, 1 / (1 + seed))) + "\n")
