@@ -14,6 +14,7 @@ arranged it. The bar is of the processor time of the page's main thread until th
 from __future__ import annotations
 
 import json
+import os
 import platform
 import random
 import sys
@@ -223,7 +224,7 @@ def measure_board() -> tuple[str, bool]:
     text = (
         f"\n## A large board\n\n{BOARD_SYSTEMS} verified lines on 200 reviews, and the papers' lines (slowest of "
         f"{ROUNDS} openings; bars: {SECONDS:.0f} s of the main thread's processor time, {MEGABYTES:.0f} MB, {PIXELS:,} "
-        "pixels at 1280)\n\n"
+        f"pixels at 1280; load of the machine's {os.cpu_count()} cores {os.getloadavg()[0]:.1f})\n\n"
         "| lines shown | page | opens in | main thread | pixels at 1280 | at 390 | bars |\n"
         "|--:|--:|--:|--:|--:|--:|---|\n"
         f"| {rows} | {size:.1f} MB | {max(times):.2f} s | {max(tasks):.2f} s | {heights[0]:,} | {heights[1]:,} | "
