@@ -10,8 +10,11 @@ from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revisio
 from eraser_hub.records.options import NotNegative, Option, Options, Seed
 from eraser_hub.systems.train_config import TrainConfig
 
-CLOSED, RECURRENT, TRANSFORMER = "closed-form", "recurrent", "transformer"  # families of models that judge scores
+# families of models that judge scores
+CLOSED, RECURRENT, TRANSFORMER, ENCODER = "closed-form", "recurrent", "transformer", "encoder"
 NETWORKS = (RECURRENT, TRANSFORMER)
+# two words decide together, or either does; pre-training knows what the words of the second mean, not of the first
+ENCODER_KINDS = ("conjunction", "redundant")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +115,9 @@ class BenchmarkConfig(Options):
     Attributes:
         fast: Use fewer texts, models, masks and samples: a minute in closed form, ten with all models.
         models: Models that judge the scores; trained ones need the extra explain.
-        networks: Models of each kind of planting and family; default: 10, or 3 if `fast`.
+        networks: Models of each kind of planting and family; default: 10, or 3 if `fast` and of an encoder.
+        encoder: Pretrained encoder, which judges beside `models`, fine-tuned: a transformers folder or Hub id.
+        encoder_kinds: Plantings that the encoder learns.
         texts: Folder of ERASER corpora or of SST, into whose sentences shortcuts are planted; default: the samples.
         paper: Folder of the whole study: data, models' digests, tables, figures; a stopped run resumes there.
         workers: Workers of a Ray cluster (extra ray); 0: this process alone.
@@ -121,6 +126,8 @@ class BenchmarkConfig(Options):
     fast: bool = False
     models: Literal["closed-form", "trained", "all"] = "closed-form"
     networks: Annotated[int | None, Option(min=1)] = None
+    encoder: str = ""
+    encoder_kinds: Annotated[tuple[str, ...], Option(commas=True)] = ENCODER_KINDS
     texts: Path | None = None
     paper: Path | None = None
     workers: NotNegative = 0

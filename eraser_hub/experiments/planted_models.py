@@ -29,7 +29,7 @@ from eraser_hub.samples.plant import LABELS
 from eraser_hub.systems.data import Data
 from eraser_hub.systems.evaluation import find_hits
 
-from .configs import CLOSED
+from .configs import CLOSED, ENCODER
 from .plantings import KINDS, PlantedText, make_planted_texts
 
 MASK = "[MASK]"
@@ -88,51 +88,75 @@ class Judge:
 
 
 def make_judge(
-    kind: str, family: str, number: int, seed: int, texts: int, sentences: Sequence[Sequence[str]] = ()
+    kind: str,
+    family: str,
+    number: int,
+    seed: int,
+    texts: int,
+    sentences: Sequence[Sequence[str]] = (),
+    encoder: str = "",
 ) -> Judge:
     """Make a model of a family, and test it on new texts.
 
     Args:
         kind: The kind of planting.
-        family: ``closed-form``, ``recurrent`` or ``transformer``.
+        family: ``closed-form``, ``recurrent``, ``transformer`` or ``encoder``.
         number: The model's number in its family, from 0.
         seed: Seed of the study.
         texts: Number of training texts.
         sentences: Sentences of real text.
+        encoder: A transformers folder or Hub id, for the family ``encoder``.
 
     Raises:
-        DataError: Packages of the extra ``explain`` are missing.
+        DataError: Packages of the extra ``explain`` are missing; the encoder cannot read planted texts.
     """
-    erased: bool | None = None
+    mask, erased = MASK, None if family == CLOSED else bool(number % 2)
     if family == CLOSED:
         model = PlantedModel(kind, number, seed)
         adapter: Adapter = PlainModel(model)
         digest = hashlib.sha256(f"{kind} {model.slope!r} {model.bias!r}".encode()).hexdigest()
     else:
-        erased = bool(number % 2)
-        adapter, digest = _train(kind, family, number, seed, texts, sentences, erased)
+        need("torch", "transformers")
+        if family == ENCODER:
+            from .planted_encoders import check_encoder, finetune
+
+            mask = check_encoder(encoder, (kind,))
+        data = _make_data(kind, number, seed, texts, sentences, mask if erased else "")
+        run_seed = int(np.random.default_rng([seed, number, *f"{kind} {family}".encode()]).integers(2**31))
+        adapter = finetune(encoder, data, run_seed) if family == ENCODER else _train(kind, family, data, run_seed)
+        digest = _compute_weights_digest(adapter)
     align_labels(adapter, LABELS)
     held_out = make_planted_texts(kind, f"held-out {number}", HELD_OUT, seed, sentences)
     random = np.random.default_rng([seed, number])
     accuracy = float(np.mean(find_hits(adapter, [one.instance for one in held_out])))
-    masked_accuracy = float(np.mean(find_hits(adapter, [mask_others(one, random) for one in held_out])))
+    masked_accuracy = float(np.mean(find_hits(adapter, [mask_others(one, random, mask) for one in held_out])))
     return Judge(adapter, accuracy, masked_accuracy, digest, erased)
 
 
-def mask_others(one: PlantedText, random: np.random.Generator) -> Instance:
+def mask_others(one: PlantedText, random: np.random.Generator, mask: str = MASK) -> Instance:
     """Return a text with a random share of the tokens masked that do not decide."""
     gone = (random.random(len(one.importance)) < random.random()) & ~one.deciding
     tokens, bounds = one.instance.tokens, one.instance.bounds
-    words = [MASK if away else token for away, token in zip(gone, tokens, strict=True)]
+    words = [mask if away else token for away, token in zip(gone, tokens, strict=True)]
     documents = tuple(tuple(words[start:end]) for start, end in pairwise(bounds))
     return replace(one.instance, documents=documents)
 
 
-def _train(
-    kind: str, family: str, number: int, seed: int, texts: int, sentences: Sequence[Sequence[str]], erased: bool
-) -> tuple[Adapter, str]:
-    """Train a network; return it and the digest of its weights."""
-    need("torch", "transformers")
+def _make_data(kind: str, number: int, seed: int, texts: int, sentences: Sequence[Sequence[str]], mask: str) -> Data:
+    """Return the training texts, each twice: as it is, then with this mask at other tokens, if there is one."""
+    train = make_planted_texts(kind, f"train {number}", texts, seed, sentences, every=True)
+    validation = make_planted_texts(kind, f"validation {number}", VALIDATION, seed, sentences)
+    random = np.random.default_rng([seed, number, 1])
+    inputs = [one.instance for one in train]
+    # the same number of examples for both, so that the factor is what they hold
+    inputs += [mask_others(one, random, mask) if mask else one.instance for one in train]
+    labels = [str(one.label) for one in inputs]
+    held = [one.instance for one in validation]
+    return Data((inputs, labels), (held, [str(one.label) for one in held]), LABELS, uses_query=False)
+
+
+def _train(kind: str, family: str, data: Data, seed: int) -> Any:
+    """Train a small network."""
     import torch
 
     from eraser_hub.systems.fitting import fit
@@ -144,25 +168,20 @@ def _train(
     from .planted_networks import FAMILIES, Learned, RuleObjective
 
     build, hyper = FAMILIES[family]
-    train = make_planted_texts(kind, f"train {number}", texts, seed, sentences, every=True)
-    validation = make_planted_texts(kind, f"validation {number}", VALIDATION, seed, sentences)
-    random = np.random.default_rng([seed, number, 1])
-    inputs = [one.instance for one in train]
-    # the same number of examples for both, so that the factor is what they hold
-    inputs += [mask_others(one, random) if erased else one.instance for one in train]
-    labels = [str(one.label) for one in inputs]
-    held = [one.instance for one in validation]
-    data = Data((inputs, labels), (held, [str(one.label) for one in held]), LABELS, uses_query=False)
-    run_seed = int(np.random.default_rng([seed, number, *f"{kind} {family}".encode()]).integers(2**31))
-    torch.manual_seed(run_seed)
-    vocabulary = Vocabulary.build([one.tokens for one in inputs[: len(train)]], hyper.lowercase, hyper.min_count)
+    torch.manual_seed(seed)
+    inputs, _ = data.train
+    whole = inputs[: len(inputs) // 2]
+    vocabulary = Vocabulary.build([one.tokens for one in whole], hyper.lowercase, hyper.min_count)
     network = build(WordEmbedder(vocabulary, hyper.embedding_size, None), hyper, Shape(len(LABELS), apart=False))
     device = torch.device("cpu")  # the same weights everywhere
     with TemporaryDirectory() as folder, suppress(Learned):
-        fit(RuleObjective(network, data, device, 128), hyper, run_seed, Path(folder), lambda line: None)
+        fit(RuleObjective(network, data, device, 128), hyper, seed, Path(folder), lambda line: None)
     network.eval()
+    return NetworkModel(network, LABELS, device="cpu", description=f"{family} {kind}")
+
+
+def _compute_weights_digest(adapter: Any) -> str:
     digest = hashlib.sha256()
-    for name, weights in sorted(network.state_dict().items()):
+    for name, weights in sorted(adapter.network.state_dict().items()):
         digest.update(name.encode() + weights.cpu().numpy().tobytes())
-    adapter: Any = NetworkModel(network, LABELS, device="cpu", description=f"{family} {kind}")
-    return adapter, digest.hexdigest()
+    return digest.hexdigest()

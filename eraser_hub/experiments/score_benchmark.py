@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 import orjson
 
+from eraser_hub.attribution.run import compute_model_digest
 from eraser_hub.attribution.work import open_ray
 from eraser_hub.records.atomic import atomic_write
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 from eraser_hub.systems.train_config import Say
 from eraser_hub.version import __version__
 
-from .configs import CLOSED, NETWORKS, BenchmarkConfig
+from .configs import CLOSED, ENCODER, ENCODER_KINDS, NETWORKS, BenchmarkConfig
 from .folder import lock_run_folder
 from .planted_models import LEARNED, make_judge
 from .plantings import KINDS, make_planted_texts, read_sentences
@@ -58,6 +60,9 @@ class BenchmarkSettings:
         texts: Folder of real corpora for plantings in real text; "": the samples.
         seed: Seed of all random draws.
         confidence_level: Confidence level of the intervals.
+        encoder: Pretrained encoder that judges beside the families, a transformers folder or Hub id; "": none.
+        encoder_kinds: Kinds of planting that it learns.
+        encoder_networks: Fine-tuned encoders of each of these kinds.
     """
 
     families: tuple[str, ...] = (CLOSED,)
@@ -75,16 +80,35 @@ class BenchmarkSettings:
     texts: str = ""
     seed: int = 1
     confidence_level: float = 0.95
+    encoder: str = ""
+    encoder_kinds: tuple[str, ...] = ENCODER_KINDS
+    encoder_networks: int = 3
+
+    @property
+    def places(self) -> list[tuple[str, str, int]]:
+        """Kind, family and number of each model."""
+        places = [(k, f, n) for k in self.kinds for f in self.families for n in range(self.networks)]
+        if self.encoder:
+            places += [(k, ENCODER, n) for k in self.encoder_kinds for n in range(self.encoder_networks)]
+        return places
+
+    def to_record(self) -> dict[str, Any]:
+        """Return what the models of :attr:`families` depend on: an encoder may judge beside them later."""
+        alone = replace(self, encoder="")
+        values = {name: value for name, value in asdict(alone).items() if not name.startswith(ENCODER)}
+        return {"signature": alone.signature(), **values}
 
     def signature(self) -> str:
         """Return every setting in one line."""
         sizes = f"models:{self.networks}|texts:{self.size}|methods:{self.method_texts},{self.samples}"
         sizes += f"|train:{self.train_texts}"
+        learns = ",".join((*self.encoder_kinds, str(self.encoder_networks)))
+        encoder = f"|encoder:{_describe_encoder(self.encoder)},{learns}" if self.encoder else ""
         draws = f"beam:{self.beam}|soft:{self.soft_draws}|perturbations:{self.perturbations},{self.sensitivity}"
         return (
             f"benchmark-scores|families:{','.join(self.families)}|kinds:{','.join(self.kinds)}|{sizes}|erase:mask|{draws}"
             f"|real-text:{self.texts or 'samples'}|seed:{self.seed}|ci:{self.confidence_level:g},texts x models"
-            f"|eraser-hub:{__version__}"
+            f"{encoder}|eraser-hub:{__version__}"
         )
 
 
@@ -107,7 +131,9 @@ def make_benchmark_settings(options: BenchmarkConfig) -> BenchmarkSettings:
         FAST if options.fast else BenchmarkSettings(), families=MODELS[options.models], seed=options.seed
     )
     texts = "" if options.texts is None else str(options.texts)
-    return replace(settings, texts=texts, networks=options.networks or settings.networks)
+    encoder: Row = {"encoder": options.encoder, "encoder_kinds": options.encoder_kinds}
+    encoder["encoder_networks"] = options.networks or settings.encoder_networks
+    return replace(settings, texts=texts, networks=options.networks or settings.networks, **encoder)
 
 
 def benchmark(
@@ -127,24 +153,47 @@ def benchmark(
     Raises:
         DataError: Packages are missing; no model has learned its rule; the folder holds another run.
     """
-    if any(family in NETWORKS for family in settings.families):
+    if settings.encoder or any(family in NETWORKS for family in settings.families):
         need("torch", "transformers")
     if settings.texts:
         read_sentences(Path(settings.texts))  # its errors come before the work
+    if settings.encoder:
+        _check_encoder(settings)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) if out is None else out
-        record = {"signature": settings.signature(), **asdict(settings)}
-        with nullcontext() if out is None else lock_run_folder(folder, "benchmark-scores", record):
+        with nullcontext() if out is None else lock_run_folder(folder, "benchmark-scores", settings.to_record()):
             (folder / UNITS).mkdir(exist_ok=True)
             units = list(_judge_all(settings, folder / UNITS, say, workers))
-    result = summarise(settings.families, settings.kinds, units, settings.confidence_level)
+    families = (*settings.families, ENCODER) if settings.encoder else settings.families
+    result = summarise(families, settings.kinds, units, settings.confidence_level)
     return {**result, "signature": settings.signature()}
+
+
+def _check_encoder(settings: BenchmarkSettings) -> None:
+    """Refuse an encoder that cannot learn the plantings, before the work.
+
+    Raises:
+        DataError: Unknown plantings, or as of :func:`planted_encoders.check_encoder`.
+    """
+    from .planted_encoders import check_encoder
+
+    unknown = [kind for kind in settings.encoder_kinds if kind not in settings.kinds]
+    if unknown or not settings.encoder_kinds:
+        found = ", ".join(unknown) or "none"
+        message = f"expected some of {', '.join(settings.kinds)}; found {found}"
+        raise DataError(message, rule="option-value", argument="encoder_kinds")
+    check_encoder(settings.encoder, settings.encoder_kinds)
 
 
 def _judge_all(settings: BenchmarkSettings, folder: Path, say: Say, workers: int) -> Iterator[Row]:
     """Yield the judgement of each model, in order; those in the folder are not made again."""
-    places = [(k, f, n) for k in settings.kinds for f in settings.families for n in range(settings.networks)]
+    places = settings.places
     paths = [folder / f"{kind}-{family}-{number:02}.json" for kind, family, number in places]
+    base = _describe_encoder(settings.encoder)
+    for (_, family, _), path in zip(places, paths, strict=True):
+        if family == ENCODER and path.is_file() and (found := orjson.loads(path.read_bytes())["encoder"]) != base:
+            message = f"expected a unit of the encoder {base}, found one of {found}; choose another folder"
+            raise DataError(message, rule="resume", file=path, argument="encoder")
     todo = [(place, path) for place, path in zip(places, paths, strict=True) if not path.is_file()]
     if len(todo) < len(places):
         say(f"{len(places) - len(todo)} of {len(places)} models judged before")
@@ -185,9 +234,10 @@ def judge_unit(settings: BenchmarkSettings, kind: str, family: str, number: int)
     """
     sentences = read_sentences(Path(settings.texts)) if settings.texts else ()
     with nullcontext() if family == CLOSED else _use_one_thread():
-        judge = make_judge(kind, family, number, settings.seed, settings.train_texts, sentences)
+        judge = make_judge(kind, family, number, settings.seed, settings.train_texts, sentences, settings.encoder)
         unit: Row = {"kind": kind, "family": family, "number": number, "erased_inputs": judge.erased_inputs}
         unit |= {"accuracy": judge.accuracy, "masked_accuracy": judge.masked_accuracy, "digest": judge.digest}
+        unit |= {"encoder": _describe_encoder(settings.encoder)} if family == ENCODER else {}
         if not judge.judges:
             return {**unit, "judges": False}
         texts = make_planted_texts(kind, "test", settings.size, settings.seed, sentences)
@@ -222,6 +272,12 @@ class _use_one_thread:
         import torch
 
         torch.set_num_threads(self.threads)
+
+
+def _describe_encoder(encoder: str) -> str:
+    """Return the name and the digest of a pretrained encoder's folder, or its Hub id."""
+    digest = compute_model_digest(encoder) if encoder else ""
+    return encoder if digest == encoder else f"{Path(encoder).name}@{digest[:12]}"
 
 
 def _mean(values: Sequence[float]) -> float | None:

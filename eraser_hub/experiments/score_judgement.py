@@ -30,7 +30,7 @@ from eraser_hub.records.extras import list_missing
 from eraser_hub.samples.plant import LABELS
 from eraser_hub.schema.instance import AOPC_BOUNDS
 
-from .configs import CLOSED, RECURRENT, TRANSFORMER
+from .configs import CLOSED, ENCODER, RECURRENT, TRANSFORMER
 from .explanations import CANDIDATES, TRUE, WIDE, make_explanations
 from .plantings import PlantedText
 
@@ -42,7 +42,7 @@ TRUTH = "auprc"
 BUDGETS = (5, 10, 20, 40, 80)  # draws of masks and perturbations of the budget curves
 DRAWN = ("soft_comprehensiveness", "soft_sufficiency", "infidelity", "infidelity_normalized")
 # values this close are equal: rounding of sums of probabilities in float64; and in float32, as networks' logits are
-TIES = {CLOSED: 1e-9, RECURRENT: 1e-5, TRANSFORMER: 1e-5}
+TIES = {CLOSED: 1e-9, RECURRENT: 1e-5, TRANSFORMER: 1e-5, ENCODER: 1e-5}
 ANY_BOUNDS = (-1.0, 1.0)  # of AOPC: normalised AOPC ranks a text's explanations alike, whatever the bounds
 METHODS_JUDGED = (
     *("random", "occlusion", "lime", "kernel-shap", "shapley"),

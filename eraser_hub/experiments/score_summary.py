@@ -73,13 +73,13 @@ def summarise(families: Sequence[str], kinds: Sequence[str], units: Sequence[Row
         "curves": _summarise_curves(judging),
         "confidence_level": level,
         "models": [{fact: unit[fact] for fact in facts} for unit in units],
-        "kinds": {family: {kind: _count(units, family, kind) for kind in kinds} for family in families},
+        "kinds": {family: _count(units, family, kinds) for family in families},
     }
 
 
-def _count(units: Sequence[Row], family: str, kind: str) -> dict[str, int]:
-    own = [unit["judges"] for unit in units if (unit["family"], unit["kind"]) == (family, kind)]
-    return {"models": len(own), "judges": sum(own)}
+def _count(units: Sequence[Row], family: str, kinds: Sequence[str]) -> dict[str, dict[str, int]]:
+    judges = {kind: [u["judges"] for u in units if (u["family"], u["kind"]) == (family, kind)] for kind in kinds}
+    return {kind: {"models": len(own), "judges": sum(own)} for kind, own in judges.items() if own}
 
 
 def _summarise_score(name: str, up: bool, units: Sequence[Row], kinds: Sequence[str], level: float) -> Row:

@@ -1,6 +1,6 @@
 """Write the folder of the study of scores, from which a reader can make everything again.
 
-OUT/benchmark-scores.json   every setting, the seed among them
+OUT/benchmark-scores.json   every setting, the seed among them; of an encoder, units and result.json name it
 OUT/units/                  the judgement of each model; a rerun goes on from them
 OUT/data/KIND.jsonl         the texts that were explained, with the importance of each token
 OUT/models.csv              accuracy and digest of each model
