@@ -131,9 +131,11 @@ def make_benchmark_settings(options: BenchmarkConfig) -> BenchmarkSettings:
         FAST if options.fast else BenchmarkSettings(), families=MODELS[options.models], seed=options.seed
     )
     texts = "" if options.texts is None else str(options.texts)
-    encoder: Row = {"encoder": options.encoder, "encoder_kinds": options.encoder_kinds}
-    encoder["encoder_networks"] = options.networks or settings.encoder_networks
-    return replace(settings, texts=texts, networks=options.networks or settings.networks, **encoder)
+    settings = replace(settings, texts=texts, networks=options.networks or settings.networks)
+    if not options.encoder:
+        return settings
+    settings = replace(settings, encoder=options.encoder, encoder_kinds=options.encoder_kinds)
+    return replace(settings, encoder_networks=options.networks or settings.encoder_networks)
 
 
 def benchmark(
