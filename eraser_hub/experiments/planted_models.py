@@ -10,9 +10,10 @@ text says nothing about its label, so that a network with accuracy a decides at 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -117,13 +118,13 @@ def make_judge(
         digest = hashlib.sha256(f"{kind} {model.slope!r} {model.bias!r}".encode()).hexdigest()
     else:
         need("torch", "transformers")
+        run_seed = int(np.random.default_rng([seed, number, *f"{kind} {family}".encode()]).integers(2**31))
+        learn: Callable[[Data, int], Any] = partial(_train, kind, family)
         if family == ENCODER:
             from .planted_encoders import check_encoder, finetune
 
-            mask = check_encoder(encoder, (kind,))
-        data = _make_data(kind, number, seed, texts, sentences, mask if erased else "")
-        run_seed = int(np.random.default_rng([seed, number, *f"{kind} {family}".encode()]).integers(2**31))
-        adapter = finetune(encoder, data, run_seed) if family == ENCODER else _train(kind, family, data, run_seed)
+            mask, learn = check_encoder(encoder, (kind,)), partial(finetune, encoder)
+        adapter = learn(_make_data(kind, number, seed, texts, sentences, mask if erased else ""), run_seed)
         digest = _compute_weights_digest(adapter)
     align_labels(adapter, LABELS)
     held_out = make_planted_texts(kind, f"held-out {number}", HELD_OUT, seed, sentences)
