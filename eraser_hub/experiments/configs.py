@@ -115,6 +115,7 @@ class BenchmarkConfig(Options):
     Attributes:
         fast: Use fewer texts, models, masks and samples: a minute in closed form, ten with all models.
         models: Models that judge the scores; trained ones need the extra explain.
+        kinds: Plantings, such as word or shortcut; default: all.
         networks: Models of each kind of planting and family; default: 10, or 3 if `fast` and of an encoder.
         encoder: Pretrained encoder, which judges beside `models`, fine-tuned: a transformers folder or Hub id.
         encoder_kinds: Plantings that the encoder learns.
@@ -125,6 +126,7 @@ class BenchmarkConfig(Options):
 
     fast: bool = False
     models: Literal["closed-form", "trained", "all"] = "closed-form"
+    kinds: Annotated[tuple[str, ...], Option(commas=True)] = ()
     networks: Annotated[int | None, Option(min=1)] = None
     encoder: str = ""
     encoder_kinds: Annotated[tuple[str, ...], Option(commas=True)] = ENCODER_KINDS

@@ -11,8 +11,6 @@ for a whole text, and 0 without all of its deciding words. Masks keep the places
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -24,7 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance, read_eraser_row
+from eraser_hub.conversion.eraser.format import read_document_lines
+from eraser_hub.conversion.human_rationales.sentiment_trees import read_trees
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.lines import read_utf8_file
 from eraser_hub.samples import SAMPLES
 from eraser_hub.samples import plant as samples
 from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, Places, Text
@@ -326,7 +327,7 @@ def read_sentences(folder: Path) -> tuple[tuple[str, ...], ...]:
         folder: A folder of a corpus, or of corpora.
 
     Raises:
-        DataError: No such folder, or too few sentences in it.
+        DataError: No such folder, too few sentences in it, or a file that is not of its layout.
     """
     found: dict[tuple[str, ...], None] = {}
     for tokens in _read_lines(folder):
@@ -340,15 +341,19 @@ def read_sentences(folder: Path) -> tuple[tuple[str, ...], ...]:
     return tuple(found)
 
 
-def _read_lines(folder: Path) -> Iterator[list[str]]:
+def _read_lines(folder: Path) -> Iterator[Sequence[str]]:
     for path in sorted(folder.rglob("*")):
         if not path.is_file():
             continue
         if path.parent.name == "docs":
-            yield from (line.split() for line in path.read_text("utf-8", errors="replace").splitlines())
+            yield from _split_document(read_utf8_file(str(path)).decode("utf-8"))
         elif path.name == "docs.jsonl":
-            for line in path.read_text("utf-8").splitlines():
-                text = str(json.loads(line)["document"]) if line.strip() else ""
-                yield from (sentence.split() for sentence in text.splitlines())
+            for _, documents in read_document_lines(path, {}):
+                for one in documents:
+                    yield from _split_document(one.document)
         elif path.parent.name == "trees" and path.suffix == ".txt":
-            yield from (re.findall(r"\(\d ([^()\s]+)\)", line) for line in path.read_text("utf-8").splitlines())
+            yield from (line.tree.tokens for line in read_trees(path) if line.tree is not None)
+
+
+def _split_document(text: str) -> Iterator[list[str]]:
+    return (line.split() for line in text.split("\n"))

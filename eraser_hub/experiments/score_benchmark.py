@@ -9,6 +9,7 @@ else "tie".
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
@@ -107,7 +108,7 @@ class BenchmarkSettings:
         draws = f"beam:{self.beam}|soft:{self.soft_draws}|perturbations:{self.perturbations},{self.sensitivity}"
         return (
             f"benchmark-scores|families:{','.join(self.families)}|kinds:{','.join(self.kinds)}|{sizes}|erase:mask|{draws}"
-            f"|real-text:{self.texts or 'samples'}|seed:{self.seed}|ci:{self.confidence_level:g},texts x models"
+            f"|real-text:{_describe_texts(self.texts)}|seed:{self.seed}|ci:{self.confidence_level:g},texts x models"
             f"{encoder}|eraser-hub:{__version__}"
         )
 
@@ -132,6 +133,7 @@ def make_benchmark_settings(options: BenchmarkConfig) -> BenchmarkSettings:
     )
     texts = "" if options.texts is None else str(options.texts)
     settings = replace(settings, texts=texts, networks=options.networks or settings.networks)
+    settings = replace(settings, kinds=options.kinds or settings.kinds)
     if not options.encoder:
         return settings
     settings = replace(settings, encoder=options.encoder, encoder_kinds=options.encoder_kinds)
@@ -153,14 +155,12 @@ def benchmark(
         See :func:`score_summary.summarise`; and ``signature``.
 
     Raises:
-        DataError: Packages are missing; no model has learned its rule; the folder holds another run.
+        DataError: Packages are missing; unknown plantings; texts or an encoder that cannot be read or used; no model
+            has learned its rule; the folder holds another run.
     """
     if settings.encoder or any(family in NETWORKS for family in settings.families):
         need("torch", "transformers")
-    if settings.texts:
-        read_sentences(Path(settings.texts))  # its errors come before the work
-    if settings.encoder:
-        _check_encoder(settings)
+    _check_inputs(settings)
     with TemporaryDirectory() as temporary:
         folder = Path(temporary) if out is None else out
         with nullcontext() if out is None else lock_run_folder(folder, "benchmark-scores", settings.to_record()):
@@ -171,20 +171,30 @@ def benchmark(
     return {**result, "signature": settings.signature()}
 
 
-def _check_encoder(settings: BenchmarkSettings) -> None:
-    """Refuse an encoder that cannot learn the plantings, before the work.
+def _check_inputs(settings: BenchmarkSettings) -> None:
+    """Refuse plantings, texts and encoders that do not go together, before the work.
 
     Raises:
-        DataError: Unknown plantings, or as of :func:`planted_encoders.check_encoder`.
+        DataError: As of :func:`benchmark`.
     """
-    from .planted_encoders import check_encoder
+    _check_kinds("kinds", settings.kinds, tuple(KINDS))
+    if settings.texts:
+        read_sentences(Path(settings.texts))
+        if not any(KINDS[kind].real for kind in settings.kinds):
+            message = "expected a planting into real sentences, found none that reads these texts"
+            raise DataError(message, rule="option-conflict", argument="texts")
+    if settings.encoder:
+        from .planted_encoders import check_encoder
 
-    unknown = [kind for kind in settings.encoder_kinds if kind not in settings.kinds]
-    if unknown or not settings.encoder_kinds:
-        found = ", ".join(unknown) or "none"
-        message = f"expected some of {', '.join(settings.kinds)}; found {found}"
-        raise DataError(message, rule="option-value", argument="encoder_kinds")
-    check_encoder(settings.encoder, settings.encoder_kinds)
+        _check_kinds("encoder_kinds", settings.encoder_kinds, settings.kinds)
+        check_encoder(settings.encoder, settings.encoder_kinds)
+
+
+def _check_kinds(argument: str, chosen: Sequence[str], known: Sequence[str]) -> None:
+    lost = [kind for kind in chosen if kind not in known] or ([] if chosen else ["none"])
+    if lost or len(set(chosen)) < len(chosen):
+        message = f"expected some of {', '.join(known)}, each once; found {', '.join(lost or chosen)}"
+        raise DataError(message, rule="option-value", argument=argument)
 
 
 def _judge_all(settings: BenchmarkSettings, folder: Path, say: Say, workers: int) -> Iterator[Row]:
@@ -274,6 +284,14 @@ class _use_one_thread:
         import torch
 
         torch.set_num_threads(self.threads)
+
+
+def _describe_texts(folder: str) -> str:
+    """Return the name of a folder of texts and the digest of its sentences."""
+    if not folder:
+        return "samples"
+    digest = hashlib.sha256(orjson.dumps(read_sentences(Path(folder)))).hexdigest()
+    return f"{Path(folder).name}@{digest[:12]}"
 
 
 def _describe_encoder(encoder: str) -> str:

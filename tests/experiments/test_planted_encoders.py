@@ -64,7 +64,7 @@ def test_encoders_that_cannot_read_plantings_are_refused(tmp_path):
 
 
 def test_plantings_that_there_are_not_are_refused(encoder):
-    for kinds in (("irony",), ()):
+    for kinds in (("irony",), (), ("word", "word"), ("leak",)):
         with refused("option-value", "some of word, redundant", argument="encoder_kinds"):
             benchmark(replace(TINY, encoder=encoder, encoder_kinds=kinds))
 

@@ -182,6 +182,19 @@ def test_too_few_sentences_are_refused(tmp_path):
         read_sentences(tmp_path / "nowhere")
 
 
+def test_texts_of_another_layout_are_refused(tmp_path):
+    for name, content, rule in (
+        ("docs.jsonl", b'{"docid": "a"}\n', "key-missing"),
+        ("trees/dev.txt", b"(3 (2 It)\n", "syntax"),
+        ("docs/a.txt", b"caf\xe9\n", "encoding"),
+    ):
+        path = tmp_path / rule / name
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+        with refused(rule, file=path):
+            read_sentences(tmp_path / rule)
+
+
 def test_the_samples_hold_enough_real_sentences():
     assert len(read_sentences(SAMPLES / "eraser")) >= 100
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from eraser_hub.cli.benchmark_scores import benchmark_scores
 from eraser_hub.experiments import benchmark_tables, score_benchmark
 from eraser_hub.experiments.benchmark_tables import CONSTRUCTION, get_construction, make_benchmark_tables
-from eraser_hub.experiments.configs import CLOSED, NETWORKS
+from eraser_hub.experiments.configs import CLOSED, NETWORKS, BenchmarkConfig
 from eraser_hub.experiments.explanations import CANDIDATES
 from eraser_hub.experiments.planted_models import LEARNED, PlantedModel, make_judge, mask_others
 from eraser_hub.experiments.plantings import KINDS, make_planted_texts
@@ -338,14 +338,24 @@ def test_the_command(monkeypatch, tmp_path):
 
 
 def test_options_become_settings():
-    from eraser_hub.experiments.configs import BenchmarkConfig
-
     assert make_benchmark_settings(BenchmarkConfig()) == BenchmarkSettings()
     chosen = make_benchmark_settings(BenchmarkConfig(fast=True, models="all", networks=4, seed=2))
     assert chosen == replace(FAST, families=(CLOSED, *NETWORKS), networks=4, seed=2)
     assert make_benchmark_settings(BenchmarkConfig(models="trained")).families == NETWORKS
     whole = BenchmarkSettings()
     assert whole.networks == 10 and len(whole.kinds) == len(KINDS) >= 8
+
+
+def test_plantings_and_texts_that_do_not_go_together_are_refused(tmp_path):
+    chosen = make_benchmark_settings(BenchmarkConfig(fast=True, kinds=("leak", "word")))
+    assert chosen == replace(FAST, kinds=("leak", "word"))
+    for kinds in (("irony",), (), ("word", "word")):
+        with refused("option-value", "some of word, conjunction, ", argument="kinds"):
+            benchmark(replace(TINY, kinds=kinds))
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a").write_text("".join(f"this is a sentence {number}\n" for number in range(30)), "utf-8")
+    with refused("option-conflict", "a planting into real sentences", argument="texts"):
+        benchmark(replace(TINY, texts=str(tmp_path)))
 
 
 # --- trained models -----------------------------------------------------------------------------------------------
