@@ -7,8 +7,8 @@ import pytest
 
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.erasure import rank_tokens, select_top
-from eraser_hub.experiments.explanations import CANDIDATES, PADDING, TRUE, TRUE_WIDE, make_explanations
+from eraser_hub.attribution.erasure import make_generator, rank_tokens, select_top
+from eraser_hub.experiments.explanations import CANDIDATES, NOISE, PADDING, TRUE, TRUE_WIDE, make_explanations
 from eraser_hub.experiments.planted_models import PlantedModel
 from eraser_hub.experiments.plantings import KINDS, make_planted_texts
 from eraser_hub.experiments.score_judgement import explain_candidates, make_settings, make_share
@@ -29,9 +29,13 @@ def marked(prediction):
     return found
 
 
+def soft_scores(prediction):
+    parts = [document["soft_rationale_predictions"] for document in prediction["rationales"]]
+    return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts])
+
+
 def ranking(prediction):
-    scores = np.concatenate([document["soft_rationale_predictions"] for document in prediction["rationales"]])
-    return rank_tokens(np.asarray(scores), "first").tolist()
+    return rank_tokens(soft_scores(prediction), "first").tolist()
 
 
 @pytest.fixture(scope="module", params=list(KINDS))
@@ -104,19 +108,42 @@ def test_a_leaking_one_holds_no_evidence_and_reveals_the_label(scored):
 
 
 def test_a_random_one_finds_the_evidence_by_chance(scored):
+    """As often as any other tokens: neither more often nor, as one that avoids it, less often."""
     hits = [len(marked(found["random"]) & set(np.flatnonzero(one.supporting).tolist())) for one, found in scored]
     expected = [one.supporting.sum() ** 2 / len(one.importance) for one, _ in scored]
     assert sum(hits) <= sum(expected) + 4 * np.sqrt(sum(expected))
+    one, found = scored[0]
+    settings = make_settings(1, 2, 2)
+    again = make_explanations(one, make_generator(settings.seed, one.instance.id, "explanations"))["random"]
+    assert marked(found["random"]) == set(rank_tokens(again.scores, "first")[: again.budget].tolist())
+    draws, places = 1500, np.zeros(len(one.importance))
+    for seed in range(draws):
+        explanation = make_explanations(one, np.random.default_rng(seed))["random"]
+        places[rank_tokens(explanation.scores, "first")[: explanation.budget]] += 1
+    share = one.supporting.sum() / len(places)
+    assert (np.abs(places / draws - share) < 5 * np.sqrt(share * (1 - share) / draws)).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_scales_are_equal(kind):
-    for number, one in enumerate(TEXTS[kind]):
-        found = make_explanations(one, np.random.default_rng(number))
-        for name, explanation in found.items():
-            assert np.abs(explanation.scores).sum() == pytest.approx(1)
+def test_a_longer_one_ranks_what_it_marks_by_chance_alone(scored):
+    """Its scores are equal but for what breaks ties, so that its length is its only fault."""
+    first = 0
+    for one, found in scored:
+        scores, chosen = soft_scores(found["longer"]), sorted(marked(found["longer"]))
+        rest = np.setdiff1d(np.arange(len(scores)), chosen)
+        assert scores[chosen].max() <= scores[chosen].min() * (1 + 1.01 * NOISE)
+        assert not len(rest) or scores[rest].max() <= scores[chosen].min() * 1.01 * NOISE
+        first += int(one.supporting[ranking(found["longer"])[0]])
+    share = 1 / (1 + PADDING)
+    assert abs(first / SIZE - share) < 4 * np.sqrt(share * (1 - share) / SIZE)
+
+
+def test_scales_are_equal(scored):
+    for _, found in scored:
+        truth = np.sort(soft_scores(found[TRUE]))
+        for name, prediction in found.items():
+            assert np.abs(soft_scores(prediction)).sum() == pytest.approx(1)
             if name != "longer":
-                assert np.sort(explanation.scores).tolist() == np.sort(found[TRUE].scores).tolist()
+                assert np.sort(soft_scores(prediction)).tolist() == truth.tolist()
 
 
 @pytest.mark.parametrize("tokens", range(1, 60))

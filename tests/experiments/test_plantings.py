@@ -18,6 +18,7 @@ from eraser_hub.experiments.plantings import (
     SHORTCUT_DISTRACTORS,
     SHORTCUT_SIGN,
     SIGN,
+    TURN,
     make_planted_texts,
     read_sentences,
 )
@@ -80,6 +81,28 @@ def test_importance_is_what_the_rule_does(kind):
             assert sorted(values) == [-1, 1, 1] and one.supporting.sum() == 2
         if kind == "redundant":
             assert values.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_gold_is_the_evidence(kind):
+    """What scores of agreement compare with are the words that support the label, as many as the planting has."""
+    counts = {"graded": 3, "counter": 3} | dict.fromkeys(("word", "position", "leak", "shortcut"), 1)
+    for one in TEXTS[kind]:
+        flags = np.concatenate([np.asarray(part, dtype=bool) for part in one.instance.rationale])
+        assert (flags == one.supporting).all() and one.deciding.sum() == counts.get(kind, 2)
+        assert len(one.instance.documents) == (2 if kind == "documents" else 1)
+
+
+def test_a_turning_word_stands_before_the_judgement():
+    for one in TEXTS["negation"]:
+        first, second = np.flatnonzero(one.deciding)
+        assert second == first + 1 and one.instance.tokens[first] in TURN and one.instance.tokens[second] in SIGN
+
+
+@pytest.mark.parametrize("kind", ["graded", "counter"])
+def test_the_place_of_a_word_tells_nothing_of_its_weight(kind):
+    orders = {tuple(one.importance[one.deciding]) for one in EVERY[kind]}
+    assert len(orders) == {"graded": 6, "counter": 3}[kind]
 
 
 @pytest.mark.parametrize("kind", KINDS)
