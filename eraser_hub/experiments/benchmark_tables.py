@@ -49,7 +49,7 @@ def make_benchmark_tables(result: Mapping[str, Any]) -> Tables:
     return tables
 
 
-def _get_rows(scores: Sequence[Row], family: str) -> list[tuple[tuple[str, str, str], Row]]:
+def get_rows(scores: Sequence[Row], family: str) -> list[tuple[tuple[str, str, str], Row]]:
     """Return the scores of a family by falling share, those that are decided by construction last."""
     rows = [
         ((one["name"], one["better"], get_construction(one["name"], family)), one["families"][family])
@@ -60,7 +60,7 @@ def _get_rows(scores: Sequence[Row], family: str) -> list[tuple[tuple[str, str, 
 
 
 def _make_score_tables(scores: Sequence[Row], family: str, kinds: Mapping[str, Row], level: float) -> list[Table]:
-    rows, left = _get_rows(scores, family), ("score", "better", "by_construction")
+    rows, left = get_rows(scores, family), ("score", "better", "by_construction")
     first = Table(f"{family}_scores", f"All plantings, {family} models", left, ("all", *CANDIDATES))
     by_kind = Table(f"{family}_kinds", f"By planting, over all explanations, {family} models", left, tuple(kinds))
     for words, one in rows:
@@ -90,7 +90,7 @@ def _make_training_table(scores: Sequence[Row], family: str) -> Table:
     columns = ("with", "without", "difference", "networks_alone", "networks_share")
     table = Table(f"{family}_training", f"Networks trained with masked texts or without, {family}", ("score",), columns)
     kinds = 0
-    for words, one in _get_rows(scores, family):
+    for words, one in get_rows(scores, family):
         cells = {"networks_alone": _make_cell(one["auc"], one["networks_ci"])}
         cells["networks_share"] = Cell(one["networks_share"], digits=2)
         factor = one["erased_inputs"]

@@ -13,8 +13,8 @@ from eraser_hub.systems.train_config import TrainConfig
 # families of models that judge scores
 CLOSED, RECURRENT, TRANSFORMER, ENCODER = "closed-form", "recurrent", "transformer", "encoder"
 NETWORKS = (RECURRENT, TRANSFORMER)
-# two words decide together, or either does; pre-training knows what the words of the second mean, not of the first
-ENCODER_KINDS = ("conjunction", "redundant")
+# two words decide together, or either does, and pre-training knows what they mean; small transformers learn no negation
+ENCODER_KINDS = ("negation", "redundant")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Pretrained encoders that learn planted rules: fine-tuned as ``train`` does it, but longer."""
+"""Pretrained encoders that learn planted rules: fine-tuned as ``train`` does it, until they know them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, make_open_error
 from eraser_hub.records.errors import DataError
 from eraser_hub.systems.data import Data, Training, say_nothing
+from eraser_hub.systems.finetuning import finetune
 from eraser_hub.systems.folder import checkpoint_dir
 from eraser_hub.systems.system import FineTuning
 from eraser_hub.systems.train_config import TrainConfig
 
+from .planted_networks import is_rule_learned
 from .plantings import KINDS
 
-FINETUNING: Mapping[str, Any] = {"epochs": 5.0, "learning_rate": 1e-4, "batch_size": 32}
+FINETUNING: Mapping[str, Any] = {"epochs": 8.0, "learning_rate": 1e-4, "batch_size": 16}
 
 
 def check_encoder(encoder: str, kinds: Sequence[str]) -> str:
@@ -50,9 +52,10 @@ def check_encoder(encoder: str, kinds: Sequence[str]) -> str:
     return str(tokenizer.mask_token)
 
 
-def finetune(encoder: str, data: Data, seed: int) -> Any:
+def finetune_encoder(encoder: str, data: Data, seed: int) -> Any:
     """Fine-tune an encoder on planted texts, and open it as a model of ``explain``."""
-    config = TrainConfig(dataset="planted", model=encoder, seed=seed, **FINETUNING)
+    config = TrainConfig(dataset="planted", model=encoder, task="classification", seed=seed, **FINETUNING)
     with TemporaryDirectory() as folder, checkpoint_dir(Path(folder), {}, False, say_nothing) as checkpoints:
-        FineTuning().fit(Training(config, data, Path(folder), checkpoints, say_nothing))
+        training = Training(config, data, Path(folder), checkpoints, say_nothing)
+        finetune(training, FineTuning.hyper, is_rule_learned)
         return open_model(folder, precision="float32")

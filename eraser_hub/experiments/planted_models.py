@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -27,7 +26,7 @@ from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.extras import need
 from eraser_hub.samples.plant import LABELS
-from eraser_hub.systems.data import Data
+from eraser_hub.systems.data import Data, say_nothing
 from eraser_hub.systems.evaluation import find_hits
 
 from .configs import CLOSED, ENCODER
@@ -121,9 +120,9 @@ def make_judge(
         run_seed = int(np.random.default_rng([seed, number, *f"{kind} {family}".encode()]).integers(2**31))
         learn: Callable[[Data, int], Any] = partial(_train, kind, family)
         if family == ENCODER:
-            from .planted_encoders import check_encoder, finetune
+            from .planted_encoders import check_encoder, finetune_encoder
 
-            mask, learn = check_encoder(encoder, (kind,)), partial(finetune, encoder)
+            mask, learn = check_encoder(encoder, (kind,)), partial(finetune_encoder, encoder)
         adapter = learn(_make_data(kind, number, seed, texts, sentences, mask if erased else ""), run_seed)
         digest = _compute_weights_digest(adapter)
     align_labels(adapter, LABELS)
@@ -165,8 +164,9 @@ def _train(kind: str, family: str, data: Data, seed: int) -> Any:
     from eraser_hub.systems.networks.embedders import WordEmbedder
     from eraser_hub.systems.networks.network_model import NetworkModel
     from eraser_hub.systems.networks.readings import Vocabulary
+    from eraser_hub.systems.networks.training import NetworkObjective
 
-    from .planted_networks import FAMILIES, Learned, RuleObjective
+    from .planted_networks import FAMILIES, is_rule_learned
 
     build, hyper = FAMILIES[family]
     torch.manual_seed(seed)
@@ -175,8 +175,8 @@ def _train(kind: str, family: str, data: Data, seed: int) -> Any:
     vocabulary = Vocabulary.build([one.tokens for one in whole], hyper.lowercase, hyper.min_count)
     network = build(WordEmbedder(vocabulary, hyper.embedding_size, None), hyper, Shape(len(LABELS), apart=False))
     device = torch.device("cpu")  # the same weights everywhere
-    with TemporaryDirectory() as folder, suppress(Learned):
-        fit(RuleObjective(network, data, device, 128), hyper, seed, Path(folder), lambda line: None)
+    with TemporaryDirectory() as folder:
+        fit(NetworkObjective(network, data, device, 128), hyper, seed, Path(folder), say_nothing, is_rule_learned)
     network.eval()
     return NetworkModel(network, LABELS, device="cpu", description=f"{family} {kind}")
 

@@ -90,7 +90,8 @@ class BenchmarkSettings:
         """Kind, family and number of each model."""
         places = [(k, f, n) for k in self.kinds for f in self.families for n in range(self.networks)]
         if self.encoder:
-            places += [(k, ENCODER, n) for k in self.encoder_kinds for n in range(self.encoder_networks)]
+            # an encoder takes long: a stopped run has all of its plantings
+            places += [(k, ENCODER, n) for n in range(self.encoder_networks) for k in self.encoder_kinds]
         return places
 
     def to_record(self) -> dict[str, Any]:

@@ -261,13 +261,21 @@ _LATEX = {
 }
 
 
+LATEX_WIDTH, LATEX_SMALL = 75, 0.7  # characters of a row that an article's page holds; width of small ones
+# the table's width, or the page's if that is less
+_FITTED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{"
+
+
 def escape_latex(text: str) -> str:
     """Return text with the special characters of TeX escaped, and control characters by their number."""
     return "".join(_LATEX.get(sign) or (sign if show_controls(sign) == sign else f"U+{ord(sign):04X}") for sign in text)
 
 
 def _latex(table: Table) -> str:
-    """Return a table for ``\\usepackage{booktabs}``: the score of a better system in bold, intervals small."""
+    """Return a table for ``\\usepackage{booktabs}``: the score of a better system in bold, intervals small.
+
+    A table that is wider than a page stands sideways, no larger than the page: it needs ``graphicx`` and ``rotating``.
+    """
 
     def figure(cell: Cell) -> str:
         if cell.number is None:
@@ -275,20 +283,29 @@ def _latex(table: Table) -> str:
         value = cell.shown + (f"$^{{{escape_latex(cell.signs)}}}$" if cell.signs else "")
         value = value.replace("-", "$-$", 1) if value.startswith("-") else value
         value = rf"\textbf{{{value}}}" if cell.better else value
-        small = " ".join(part for part in (cell.interval, cell.beside) if part)
-        small = re.sub(r"(?<=[\[ ])-(?=\d)", "$-$", escape_latex(small))
+        small = re.sub(r"(?<=[\[ ])-(?=\d)", "$-$", escape_latex(describe_beside(cell)))
         return rf"{value} {{\scriptsize {small}}}" if small else value
 
+    def measure(cell: Cell) -> str:
+        return " " * round(len(str(cell.shown)) + LATEX_SMALL * len(describe_beside(cell)))
+
+    def describe_beside(cell: Cell) -> str:
+        return " ".join(part for part in (cell.interval, cell.beside) if part)
+
     rows = [f"{' & '.join(row)} \\\\" for row in table.lines(escape_latex, figure)]
+    columns = zip(table.printed_headings, *table.lines(str, measure), strict=True)
+    is_wide = sum(2 + max(map(len, column)) for column in columns) > LATEX_WIDTH
+    place, opening, closing = ("sidewaystable", _FITTED, "}") if is_wide else ("table", "", "")
     return "\n".join(
         [
-            "\\begin{table}[t]\n\\centering",
-            rf"\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}",
+            *([r"% \usepackage{booktabs, graphicx, rotating}"] if is_wide else []),
+            f"\\begin{{{place}}}[t]\n\\centering",
+            rf"{opening}\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}",
             f"\\toprule\n{' & '.join(map(escape_latex, table.printed_headings))} \\\\\n\\midrule",
             *rows,
-            "\\bottomrule\n\\end{tabular}",
+            f"\\bottomrule\n\\end{{tabular}}{closing}",
             rf"\caption{{{escape_latex(' '.join(part.rstrip('.') + '.' for part in (table.title, *table.footer)))}}}",
-            f"\\label{{tab:{re.sub(r'[^A-Za-z0-9.:+-]', '-', table.name)}}}\n\\end{{table}}",
+            f"\\label{{tab:{re.sub(r'[^A-Za-z0-9.:+-]', '-', table.name)}}}\n\\end{{{place}}}",
         ]
     )
 

@@ -55,7 +55,7 @@ def test_encoders_that_cannot_read_plantings_are_refused(tmp_path):
 
     with refused("model", "a tokenizer with a mask token", argument="encoder"):
         check_encoder(save_encoder(tmp_path / "a", mask_token=None), ["word"])
-    without = save_encoder(tmp_path / "b", [word for word in WORDS if word not in ("tedious", "amber")])
+    without = save_encoder(tmp_path / "b", [word for word in WORDS if word not in ("tedious",)])
     with refused("model", "sub-words of its own for each word that decides", "tedious", argument="encoder"):
         check_encoder(without, ["word"])
     assert check_encoder(without, ["shortcut"]) == "[MASK]"
@@ -72,8 +72,8 @@ def test_plantings_that_there_are_not_are_refused(encoder):
 def test_options_become_settings():
     settings = make_benchmark_settings(BenchmarkConfig(fast=True, encoder="some/longer-encoder"))
     assert settings.places[: 3 * len(KINDS)] == make_benchmark_settings(BenchmarkConfig(fast=True)).places
-    assert settings.places[3 * len(KINDS) :] == [(kind, ENCODER, n) for kind in ENCODER_KINDS for n in range(3)]
-    assert "|encoder:some/longer-encoder,conjunction,redundant,3|" in settings.signature()
+    assert settings.places[3 * len(KINDS) :] == [(kind, ENCODER, n) for n in range(3) for kind in ENCODER_KINDS]
+    assert "|encoder:some/longer-encoder,negation,redundant,3|" in settings.signature()
     chosen = make_benchmark_settings(BenchmarkConfig(encoder="a", encoder_kinds=("leak",), networks=4))
     assert chosen.places[-4:] == [("leak", ENCODER, n) for n in range(4)]
     without = make_benchmark_settings(BenchmarkConfig(encoder_kinds=("leak",)))

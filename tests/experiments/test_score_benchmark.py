@@ -322,8 +322,16 @@ def test_the_folder_of_the_study(tiny, tmp_path):
     assert [one["digest"] for one in models] == [one["digest"] for one in result["models"]]
     rows = make_figure_rows(result["scores"], CLOSED, "explanations", "explanation")
     assert rows[0]["explanation"] == "all" and rows[0]["value"] == "0.97"
-    assert list(rows[0]) == ["explanation", "score", "better", "value", "low", "high", "mark"]
-    assert "<svg" in (tmp_path / "figures" / "closed-form-kinds.svg").read_text("utf-8")
+    assert list(rows[0]) == ["explanation", "score", "better", "value", "low", "high", "mark", "weak"]
+    figure = (tmp_path / "figures" / "closed-form-kinds.svg").read_text("utf-8")
+    assert "closed-form models</text>" in figure and figure.count('<g class="weak">') == figure.count("</g>") > 4
+    # one order in all panels, that of the tables; none is left out but those that are undefined there
+    order = [words[0] for words, _ in make_benchmark_tables(result).tables[0].rows]
+    panels: dict[str, list[str]] = {}
+    for row in rows:
+        panels.setdefault(row["explanation"], []).append(row["score"])
+    assert panels["all"] == order and list(panels) == ["all", *CANDIDATES]
+    assert all(names == [name for name in order if name in names] for names in panels.values())
 
 
 def test_the_command(monkeypatch, tmp_path):

@@ -24,6 +24,10 @@ svg { --ground: #fff; --ink: #1c1c1c; --quiet: #5c5c5c; --grid: #e2e2e2; --mark:
 .interval { stroke: var(--mark); stroke-width: 2; } .dot { fill: var(--mark); }
 .number { text-anchor: end; }
 """
+MORE_STYLE = """.reference { stroke: var(--quiet); stroke-dasharray: 3 2; }
+.weak text { fill: var(--quiet); } .weak .dot { fill: var(--ground); stroke: var(--mark); stroke-width: 1.5; }
+"""
+CAPTION_LINE = 16
 
 
 class DotPlot(NamedTuple):
@@ -37,6 +41,8 @@ class DotPlot(NamedTuple):
         reference: a value with a line of its own, such as that of chance.
         logarithmic: draw by factors.
         shared: all panels have one scale.
+        caption: lines above the panels; the first stands out.
+        ends: the least and the greatest value of the scale; by default those of the rows.
     """
 
     title: str
@@ -46,24 +52,34 @@ class DotPlot(NamedTuple):
     reference: float | None = None
     logarithmic: bool = False
     shared: bool = False
+    caption: tuple[str, ...] = ()
+    ends: tuple[float, float] | None = None
 
 
 def draw_dots(figure: DotPlot, rows: Sequence[Mapping[str, str]]) -> str:
-    """Return a figure as SVG; rows hold ``value``, and ``low``, ``high``, ``mark`` where they are known."""
+    """Return a figure as SVG.
+
+    Rows hold ``value``, and where they are known ``low``, ``high`` and ``mark``; with ``weak`` they are drawn quietly.
+    """
     panels = list(dict.fromkeys(row[figure.panel] for row in rows))
     within = {panel: [row for row in rows if row[figure.panel] == panel] for panel in panels}
     heights = [HEAD + LINE * len(within[panel]) + 14 for panel in panels]
     lines = [heights[i : i + COLUMNS] for i in range(0, len(heights), COLUMNS)]
     width, height = (WIDTH - 2 * MARGIN - GAP * (COLUMNS - 1)) / COLUMNS, MARGIN + sum(map(max, lines)) + 8
+    top = MARGIN + (CAPTION_LINE * len(figure.caption) + 6 if figure.caption else 0)
+    height += top - MARGIN
     parts = [f'<rect class="ground" width="{WIDTH}" height="{height}" rx="4"/>']
-    top = MARGIN
+    for number, line in enumerate(figure.caption):
+        place = f'x="{MARGIN}" y="{MARGIN + 12 + CAPTION_LINE * number}"'
+        parts.append(f'<text class="{"quiet" if number else "title"}" {place}>{escape(line)}</text>')
     for number, panel in enumerate(panels):
         left = MARGIN + (number % COLUMNS) * (width + GAP)
         parts.append(_panel(figure, panel, within[panel], rows if figure.shared else within[panel], left, top, width))
         top += max(lines[number // COLUMNS]) if number % COLUMNS == COLUMNS - 1 else 0
     size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
-    return "\n".join([head, f"<title>{escape(figure.title)}</title>", f"<style>{STYLE}</style>", *parts, "</svg>", ""])
+    style = STYLE + (MORE_STYLE if figure.caption else "")
+    return "\n".join([head, f"<title>{escape(figure.title)}</title>", f"<style>{style}</style>", *parts, "</svg>", ""])
 
 
 def _numbers(rows: Sequence[Mapping[str, str]], keys: tuple[str, ...] = ("value", "low", "high")) -> list[float]:
@@ -82,7 +98,7 @@ def _panel(
     """One panel: its title, a line for each row, the scale's ends below."""
     number_width = 44
     start, end = left + figure.label, left + width - number_width
-    numbers = [*_numbers(scaled), *([] if figure.reference is None else [figure.reference])]
+    numbers = [*_numbers(scaled), *([] if figure.reference is None else [figure.reference]), *(figure.ends or ())]
     low, high = (
         (min(numbers), max(numbers)) if min(numbers) < max(numbers) else (min(numbers) - 0.5, max(numbers) + 0.5)
     )
@@ -101,12 +117,12 @@ def _panel(
         if any(abs(at(value) - at(other)) < 26 for other in drawn):
             continue  # its number would lie on another's
         drawn.append(value)
-        parts.append(
-            f'<line class="grid" x1="{at(value):.1f}" x2="{at(value):.1f}" y1="{top + 24:.1f}" y2="{bottom:.1f}"/>'
-        )
+        kind = "reference" if figure.caption and value == figure.reference else "grid"
+        parts.append(f'<line class="{kind}" x1="{x}" x2="{x}" y1="{top + 24:.1f}" y2="{bottom:.1f}"/>')
         parts.append(f'<text class="quiet" text-anchor="middle" x="{x}" y="{bottom + 12:.1f}">{_short(value)}</text>')
     for place, row in enumerate(rows):
         y = top + HEAD + LINE * place + 4
+        parts += ['<g class="weak">'] if row.get("weak") else []
         parts.append(f'<text x="{left:.1f}" y="{y + 4:.1f}">{escape(row[figure.row])}</text>')
         if row.get("low"):
             x1, x2 = at(float(row["low"])), at(float(row["high"]))
@@ -114,6 +130,7 @@ def _panel(
         parts.append(f'<circle class="dot" cx="{at(float(row["value"])):.1f}" cy="{y:.1f}" r="3.5"/>')
         words = escape(row["value"] + (row.get("mark") or ""))
         parts.append(f'<text class="number" x="{left + width:.1f}" y="{y + 4:.1f}">{words}</text>')
+        parts += ["</g>"] if row.get("weak") else []
     return "\n".join(parts)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.experiments.benchmark_tables import make_cell
+from eraser_hub.experiments.benchmark_tables import get_rows, make_cell
 from eraser_hub.experiments.plantings import make_planted_texts, read_sentences
 from eraser_hub.experiments.score_benchmark import BenchmarkSettings
 from eraser_hub.records.atomic import atomic_write
@@ -56,8 +56,7 @@ def write_study(out: Path, settings: BenchmarkSettings, result: Mapping[str, Any
         for name, column in (("explanations", "explanation"), ("kinds", "kind")):
             rows = make_figure_rows(result["scores"], family, name, column)
             files[f"figures/{family}-{name}.csv"] = _write_rows(rows)
-            plot = DotPlot(f"{title}; {family}", column, "score", 182, 0.5, False, True)
-            files[f"figures/{family}-{name}.svg"] = draw_dots(plot, rows)
+            files[f"figures/{family}-{name}.svg"] = draw_dots(make_plot(title, family, column), rows)
     for name, text in files.items():
         path = out / name
         path.parent.mkdir(exist_ok=True)
@@ -65,8 +64,21 @@ def write_study(out: Path, settings: BenchmarkSettings, result: Mapping[str, Any
     return [out / name for name in files]
 
 
+def make_plot(title: str, family: str, column: str) -> DotPlot:
+    """Return the look of a figure of shares."""
+    caption = (
+        f"{title}: {family} models",
+        "A tie counts half; dashed: a coin. = the interval holds a coin's 0.5, ! it lies below.",
+        "Hollow, last: decided by construction.",
+    )
+    return DotPlot(f"{title}; {family}", column, "score", 182, 0.5, False, True, caption, (0.0, 1.0))
+
+
 def make_figure_rows(scores: Sequence[Mapping[str, Any]], family: str, name: str, column: str) -> list[dict[str, str]]:
-    """Return a row for each panel and score of a figure: ``column``, score, better, value, low, high, mark.
+    """Return a row for each panel and score of a figure: ``column``, score, better, value, low, high, mark, weak.
+
+    Scores stand in one order in all panels, that of the tables: by falling share over all explanations and plantings,
+    those that are decided by construction last; ``weak`` says why.
 
     Args:
         scores: The scores of the result.
@@ -74,17 +86,17 @@ def make_figure_rows(scores: Sequence[Mapping[str, Any]], family: str, name: str
         name: ``explanations`` or ``kinds``.
         column: The name of the panels' column.
     """
-    own = [(one, one["families"][family]) for one in scores if family in one["families"]]
+    own = get_rows(scores, family)
     panels = list(dict.fromkeys(panel for _, part in own for panel in part[name]))
     rows = []
     for panel in ["all", *panels] if name == "explanations" else panels:
-        found = [(one, part if panel == "all" else part[name].get(panel)) for one, part in own]
-        known = [(one, part) for one, part in found if part and part["auc"] is not None]
-        for one, part in sorted(known, key=lambda pair: -pair[1]["auc"]):
+        for (score, better, construction), whole in own:
+            part = whole if panel == "all" else whole[name].get(panel)
+            if not part or part["auc"] is None:
+                continue
             cell = make_cell(part)
-            ends = {"low": _round(cell.low), "high": _round(cell.high), "mark": cell.mark}
-            words = {column: panel, "score": one["name"], "better": one["better"]}
-            rows.append({**words, "value": f"{part['auc']:.2f}", **ends})
+            ends = {"low": _round(cell.low), "high": _round(cell.high), "mark": cell.mark, "weak": construction}
+            rows.append({column: panel, "score": score, "better": better, "value": f"{part['auc']:.2f}", **ends})
     return rows
 
 
