@@ -51,12 +51,12 @@ def write_study(out: Path, settings: BenchmarkSettings, result: Mapping[str, Any
     files["models.csv"] = _write_rows(result["models"])
     files["result.json"] = json.dumps(result, indent=1) + "\n"
     files |= {f"tables.{suffix}": tables.written(form).rstrip("\n") + "\n" for form, suffix in TABLES.items()}
-    title = f"{TITLE}, with {100 * settings.confidence_level:g} % intervals"
     for family in result["kinds"]:
         for name, column in (("explanations", "explanation"), ("kinds", "kind")):
             rows = make_figure_rows(result["scores"], family, name, column)
             files[f"figures/{family}-{name}.csv"] = _write_rows(rows)
-            files[f"figures/{family}-{name}.svg"] = draw_dots(make_plot(title, family, column), rows)
+            plot = make_plot(family, column, settings.confidence_level)
+            files[f"figures/{family}-{name}.svg"] = draw_dots(plot, rows)
     for name, text in files.items():
         path = out / name
         path.parent.mkdir(exist_ok=True)
@@ -64,14 +64,15 @@ def write_study(out: Path, settings: BenchmarkSettings, result: Mapping[str, Any
     return [out / name for name in files]
 
 
-def make_plot(title: str, family: str, column: str) -> DotPlot:
-    """Return the look of a figure of shares."""
+def make_plot(family: str, column: str, level: float) -> DotPlot:
+    """Return the look of a figure of a family's shares."""
+    intervals = f"{100 * level:g} % intervals"
     caption = (
-        f"{title}: {family} models",
-        "A tie counts half; dashed: a coin. = the interval holds a coin's 0.5, ! it lies below.",
+        f"{TITLE}: {family} models",
+        f"Lines: {intervals}. A tie counts half; dashed: a coin. = the interval holds a coin's 0.5, ! it lies below.",
         "Hollow, last: decided by construction.",
     )
-    return DotPlot(f"{title}; {family}", column, "score", 182, 0.5, False, True, caption, (0.0, 1.0))
+    return DotPlot(f"{TITLE}, with {intervals}; {family}", column, "score", 182, 0.5, False, True, caption, (0.0, 1.0))
 
 
 def make_figure_rows(scores: Sequence[Mapping[str, Any]], family: str, name: str, column: str) -> list[dict[str, str]]:

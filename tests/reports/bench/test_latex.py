@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.tables import Tables
+from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.reports.bench.run import PlannedSystem, make_table
 
 pytestmark = pytest.mark.slow
@@ -16,6 +17,7 @@ pytestmark = pytest.mark.slow
 NAMES = ("a_b & 50 %", "LR, $x^2$ {y} #1 ~ \\z", "Ümläut", "random")
 DOCUMENT = (
     r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}\usepackage{booktabs}"
+    r"\usepackage{graphicx,rotating}"
     r"\begin{document}%s\end{document}"
 )
 
@@ -51,6 +53,19 @@ def test_the_table_of_a_bench(tmp_path):
     assert "chance" in body and "ceiling" in body
     log = compile_latex(body, tmp_path)
     assert "Missing character" not in log
+
+
+@pytest.mark.parametrize("columns", [2, 3, 7, 11])
+def test_a_table_is_no_wider_than_its_page(columns, tmp_path):
+    """A wide one stands sideways; the table of the study ran 448 pt off its page."""
+    table = Table("wide", "Shares", ("score", "better"), tuple(f"column {n}" for n in range(columns)))
+    for name in ("normalized_comprehensiveness", "sufficiency"):
+        table.add(name, "higher", **{one: Cell(0.5, digits=2, low=0.4, high=0.6, mark="=") for one in table.columns})
+    body = Tables("study", [table]).written("latex")
+    assert ("sidewaystable" in body) == (columns > 2) == body.startswith(r"% \usepackage{booktabs, graphicx, rotating}")
+    log = compile_latex(body, tmp_path)
+    too_wide = [float(width) for width in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
+    assert all(width < 25 for width in too_wide), too_wide
 
 
 @pytest.mark.browser
