@@ -49,7 +49,7 @@ def make_benchmark_tables(result: Mapping[str, Any]) -> Tables:
     return tables
 
 
-def get_rows(scores: Sequence[Row], family: str) -> list[tuple[tuple[str, str, str], Row]]:
+def get_rows(scores: Sequence[Mapping[str, Any]], family: str) -> list[tuple[tuple[str, str, str], Row]]:
     """Return the scores of a family by falling share, those that are decided by construction last."""
     rows = [
         ((one["name"], one["better"], get_construction(one["name"], family)), one["families"][family])
