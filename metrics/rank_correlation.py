@@ -72,4 +72,5 @@ def _share_of_top(scores: np.ndarray, count: int) -> np.ndarray:
         return np.full(scores.size, np.nan)
     least = np.partition(scores, scores.size - count)[scores.size - count]
     above, tied = scores > least, scores == least
-    return above + tied * ((count - above.sum()) / tied.sum())
+    chances: np.ndarray = above + tied * ((count - above.sum()) / tied.sum())
+    return chances

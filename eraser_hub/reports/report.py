@@ -151,8 +151,8 @@ def make_report(
         path: to_json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)
     }
     write_report(out / "index.html", content, {**score_files, **plotted}, writer)
-    names = [scores.name for scores in scored]
-    notes = merge_notes(((scores.name, note) for scores in scored for note in scores.all_notes), names)
+    pairs = ((scores.name, note) for scores in scored for note in scores.all_notes)
+    notes = merge_notes(pairs, [scores.name for scores in scored])
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), tuple(notes))
 
 

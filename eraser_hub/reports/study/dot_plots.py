@@ -98,7 +98,8 @@ def _panel(
     """One panel: its title, a line for each row, the scale's ends below."""
     number_width = 44
     start, end = left + figure.label, left + width - number_width
-    numbers = [*_numbers(scaled), *([] if figure.reference is None else [figure.reference]), *(figure.ends or ())]
+    numbers: list[float] = [*_numbers(scaled), *(figure.ends or ())]
+    numbers += [] if figure.reference is None else [figure.reference]
     low, high = (
         (min(numbers), max(numbers)) if min(numbers) < max(numbers) else (min(numbers) - 0.5, max(numbers) + 0.5)
     )
