@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-from eraser_hub.reports.study.dot_plots import DotPlot, draw_dots
+from eraser_hub.reports.study.dot_plots import DotPlot, draw_dots, make_plot
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 DATA = DOCS / "results"
-_JUDGED = "Share of planted texts where a score puts the true explanation first, with 95 % intervals"
 FIGURES = {
     "peers": DotPlot(
         "CPU time of other libraries as a multiple of eraser-hub's", "task", "library", 168, 1.0, True, True
@@ -20,9 +19,9 @@ FIGURES = {
     "every-score-minilm": DotPlot("Every score of MiniLM's explanations, by method", "score", "method"),
     "eraser-4": DotPlot("ERASER, Table 4 on movies, here, in small", "score", "system", 226),
     **{
-        f"benchmark-{family}{end}": DotPlot(f"{_JUDGED}, by {by}; {family}", column, "score", 182, 0.5, False, True)
+        f"benchmark-{family}{end}": make_plot(family, column, 0.95)
         for family in ("closed-form", "recurrent", "transformer")
-        for end, by, column in (("", "explanation", "explanation"), ("-kinds", "planting", "kind"))
+        for end, column in (("", "explanation"), ("-kinds", "kind"))
     },
 }
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
+TITLE = "Share of planted texts where a score puts the true explanation first"
 COLUMNS = 2
 WIDTH, MARGIN, GAP = 760, 12, 24
 LINE, HEAD = 17, 34
@@ -80,6 +81,17 @@ def draw_dots(figure: DotPlot, rows: Sequence[Mapping[str, str]]) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
     style = STYLE + (MORE_STYLE if figure.caption else "")
     return "\n".join([head, f"<title>{escape(figure.title)}</title>", f"<style>{style}</style>", *parts, "</svg>", ""])
+
+
+def make_plot(family: str, column: str, level: float) -> DotPlot:
+    """Return the look of a figure of a family's shares."""
+    intervals = f"{100 * level:g} % intervals"
+    caption = (
+        f"{TITLE}: {family} models",
+        f"Lines: {intervals}. A tie counts half; dashed: a coin. = the interval holds a coin's 0.5, ! it lies below.",
+        "Hollow, last: decided by construction.",
+    )
+    return DotPlot(f"{TITLE}, with {intervals}; {family}", column, "score", 182, 0.5, False, True, caption, (0.0, 1.0))
 
 
 def _numbers(rows: Sequence[Mapping[str, str]], keys: tuple[str, ...] = ("value", "low", "high")) -> list[float]:

@@ -24,9 +24,8 @@ from eraser_hub.experiments.score_benchmark import BenchmarkSettings
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.tables import Tables
 
-from .dot_plots import DotPlot, draw_dots
+from .dot_plots import draw_dots, make_plot
 
-TITLE = "Share of planted texts where a score puts the true explanation first"
 TABLES = {"csv": "csv", "latex": "tex", "markdown": "md"}
 
 
@@ -62,17 +61,6 @@ def write_study(out: Path, settings: BenchmarkSettings, result: Mapping[str, Any
         path.parent.mkdir(exist_ok=True)
         atomic_write(path, text.encode())
     return [out / name for name in files]
-
-
-def make_plot(family: str, column: str, level: float) -> DotPlot:
-    """Return the look of a figure of a family's shares."""
-    intervals = f"{100 * level:g} % intervals"
-    caption = (
-        f"{TITLE}: {family} models",
-        f"Lines: {intervals}. A tie counts half; dashed: a coin. = the interval holds a coin's 0.5, ! it lies below.",
-        "Hollow, last: decided by construction.",
-    )
-    return DotPlot(f"{TITLE}, with {intervals}; {family}", column, "score", 182, 0.5, False, True, caption, (0.0, 1.0))
 
 
 def make_figure_rows(scores: Sequence[Mapping[str, Any]], family: str, name: str, column: str) -> list[dict[str, str]]:
