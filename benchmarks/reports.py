@@ -2,7 +2,8 @@
 
 Made-up corpora of the papers' sizes and made-up predictions (spans, soft scores, probabilities), through `make_report`.
 Open = from navigation until the first document is drawn, in headless Chromium. Bars: a second, 15 MB, and 8,000 pixels
-with all sections folded but those that open by themselves; the findings end within the window's first 1,000 pixels.
+at widths of 1280 and 390, with all sections folded but those that open by themselves; the findings end within the
+window's first 1,000 pixels.
 
 The board has the papers' lines and 100 verified ones of one split, with intervals, costs, dates and five texts. Four
 of them are scored from predictions, the others are these with other names and scores. Open = until its script has
@@ -149,7 +150,7 @@ def measure(case: Case, page: Path, browser: Any) -> tuple[str, bool]:
     open_page(browser, page)
     findings = browser.execute_script("return document.querySelector('.findings').getBoundingClientRect().bottom")
     size = page.stat().st_size / 1e6
-    held = max(times) < SECONDS and size < MEGABYTES and heights[0] < PIXELS and findings < SCREEN
+    held = max(times) < SECONDS and size < MEGABYTES and max(heights) < PIXELS and findings < SCREEN
     line = (
         f"| {case.systems} | {case.instances:,} | {case.config} | {size:.1f} MB | {max(times):.2f} s | "
         f"{heights[0]:,} | {heights[1]:,} | {findings:.0f} | {'held' if held else 'MISSED'} |\n"
@@ -240,7 +241,7 @@ def main() -> int:
     text = (
         f"## Large reports\n\n`python -m benchmarks.reports` ({platform.machine()}, Python "
         f"{platform.python_version()}, headless Chromium; slowest of {ROUNDS} openings; bars: {SECONDS:.0f} s, "
-        f"{MEGABYTES:.0f} MB, {PIXELS:,} pixels at 1280, findings within {SCREEN:,} pixels)\n\n"
+        f"{MEGABYTES:.0f} MB, {PIXELS:,} pixels at both widths, findings within {SCREEN:,} pixels)\n\n"
         "| systems | instances | size of | page | opens in | pixels at 1280 | at 390 | findings end at | bars |\n"
         "|--:|--:|---|--:|--:|--:|--:|--:|---|\n"
     )

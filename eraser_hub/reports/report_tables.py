@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any
 
+from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.scoring.operators import describe_better_system
 from eraser_hub.scoring.scores import Scores
 
@@ -17,6 +19,7 @@ from .catalogue import (
     PERFORMANCE,
     QUOTES,
     REASONING,
+    format_interval,
     format_number,
     format_small_print,
     is_precision_or_recall,
@@ -111,46 +114,95 @@ def get_sort_key(key: str) -> tuple[int, str]:
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
 
 
-def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> list[Block]:
-    """Return the table of headline scores; folded below it the others, a table a family, and precision and recall."""
+def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str], people: Sequence[str] = ()) -> list[Block]:
+    """Return the table of headline scores; folded below it the others, a table a family, and precision and recall.
+
+    Args:
+        systems: in the report's order.
+        headline: keys of the scores that are not folded.
+        people: systems whose rationales are the gold's: they have no agreement with themselves.
+    """
     keys = [key for key in collect_scalar_keys(systems) if key not in headline]
     whole = [key for key in keys if not is_precision_or_recall(key)]
     blocks = []
     if headline:
-        caption = "Small print: confidence interval, chance and ceiling. ↑ higher is better, ↓ lower is better."
-        blocks.append(_make_score_block(systems, headline, caption=caption, name="scores"))
+        many = len(systems) > MOST_COLUMNS
+        caption = "Small print: confidence interval" + (
+            "; of chance and ceiling the least and the greatest of the systems, where they differ."
+            if many
+            else ", chance and ceiling."
+        )
+        caption += " ↑ higher is better, ↓ lower is better."
+        blocks.append(_make_score_block(systems, headline, people, caption=caption, name="scores"))
     for family, title in _TITLES.items():
         own = [key for key in whole if metric(key).family == family]
         if own:
             words = f"{title}: {len(own)} {'more scores' if len(own) > 1 else 'more score'}"
-            blocks.append(_make_score_block(systems, own, name=f"scores-{family}", summary=words))
+            blocks.append(_make_score_block(systems, own, people, name=f"scores-{family}", summary=words))
     parts = [key for key in keys if is_precision_or_recall(key)]
     if parts:
         words = f"Precision and recall behind the F1 scores: {len(parts)} scores"
-        blocks.append(_make_score_block(systems, parts, name="parts", summary=words))
+        blocks.append(_make_score_block(systems, parts, people, name="parts", summary=words))
     return blocks
 
 
 def _make_score_block(
-    systems: Sequence[Scores], keys: Sequence[str], *, name: str, caption: str = "", summary: str = ""
+    systems: Sequence[Scores],
+    keys: Sequence[str],
+    people: Sequence[str],
+    *,
+    name: str,
+    caption: str = "",
+    summary: str = "",
 ) -> Block:
-    """Return a table of scores: a line a score, or a line a system where they are many."""
-    if len(systems) > MOST_COLUMNS:
-        rows = [ShownRow(one.name, tuple(make_score_cell(one, key) for key in keys)) for one in systems]
+    """Return a table of scores: a line a score; of many systems a line a system, then chance and ceiling."""
+    many = len(systems) > MOST_COLUMNS
+
+    def cell(one: Scores, key: str) -> ShownCell:
+        if one.name in people and metric(key).family == AGREEMENT:
+            return ShownCell("")
+        return make_score_cell(one, key, levels=not many)
+
+    if many:
+        rows = [ShownRow(one.name, tuple(cell(one, key) for key in keys)) for one in systems]
+        rows += _make_level_rows([one for one in systems if one.name not in people], keys)
         return Block(("system", *map(label_with_arrow, keys)), tuple(rows), caption, name, summary, ("", *keys))
-    rows = [
-        ShownRow(label_with_arrow(key), tuple(make_score_cell(one, key) for one in systems), key=key) for key in keys
-    ]
+    rows = [ShownRow(label_with_arrow(key), tuple(cell(one, key) for one in systems), key=key) for key in keys]
     return Block(("score", *(one.name for one in systems)), tuple(rows), caption, name, summary)
 
 
-def make_score_cell(system: Scores, key: str) -> ShownCell:
-    """Return the cell of a system's score, with its small print."""
+def average_level(values: Iterable[float | None]) -> tuple[float, tuple[float, float] | None] | None:
+    """Return the mean of a level of several systems, and the least and the greatest where they differ; None for none.
+
+    >>> average_level([0.5, None, 1.0]), average_level([0.5, 0.5]), average_level([None])
+    ((0.75, (0.5, 1.0)), (0.5, None), None)
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    differ = round(max(known), 3) > round(min(known), 3)
+    return fmean(known), (min(known), max(known)) if differ else None
+
+
+def _make_level_rows(systems: Sequence[Scores], keys: Sequence[str]) -> list[ShownRow]:
+    """Return lines of chance and ceiling, as far as any system has them."""
+    rows = []
+    for level, known in zip(LEVELS, ("chance_levels", "ceilings"), strict=True):
+        found = [average_level(getattr(one, known).get(key) for one in systems) for key in keys]
+        cells = [
+            ShownCell("") if one is None else ShownCell(format_number(one[0]), format_interval(one[1])) for one in found
+        ]
+        rows += [ShownRow(level, tuple(cells))] if any(found) else []
+    return rows
+
+
+def make_score_cell(system: Scores, key: str, *, levels: bool = True) -> ShownCell:
+    """Return the cell of a system's score; its small print has chance and ceiling if ``levels`` says so."""
     value = system.number(key)
     if value is None and key not in system.scores:
         return ShownCell("", system=system.name, key=key)
-    levels = system.chance_levels.get(key), system.ceilings.get(key)
-    small = format_small_print(system.intervals.get(key), system.spread.get(key), *levels)
+    known = (system.chance_levels.get(key), system.ceilings.get(key)) if levels else ()
+    small = format_small_print(system.intervals.get(key), system.spread.get(key), *known)
     return ShownCell(format_number(value), small, system.name, key)
 
 

@@ -24,6 +24,7 @@ from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import format_interval, format_number
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures, make_power_figures
+from .explorer.forest import find_people
 from .explorer.matrix import make_matrix_block
 from .explorer.notes import count_systems, merge_notes
 from .report_tables import (
@@ -59,7 +60,7 @@ def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Se
     shown = list(scored)
     if people is not None and people.scores:
         shown.append(Scores(name="people", scores=dict(people.scores), spread=dict(people.spread)))
-    section = Section("scores-section", "Scores", blocks=make_score_blocks(shown, headline))
+    section = Section("scores-section", "Scores", blocks=make_score_blocks(shown, headline, find_people(scored)))
     chance = make_chance_block(scored)
     if chance is not None:
         section.blocks.append(chance)
@@ -101,7 +102,7 @@ def describe_distances(scored: Sequence[Scores]) -> list[str]:
 
 
 def describe_leaks(scored: Sequence[Scores]) -> list[str]:
-    """Return a note on each figure of mask leaks, and one for each system whose masks reveal its labels."""
+    """Return a note on each figure of mask leaks, and one on the systems whose masks reveal their labels."""
     lines = []
     if any(SHAPE in one.scores for one in scored):
         lines.append(
@@ -109,20 +110,25 @@ def describe_leaks(scored: Sequence[Scores]) -> list[str]:
             "selected tokens, and no word, tells the system's own label (five folds of whole documents); by chance: "
             "the most frequent label."
         )
-    for one in scored:
-        low = one.intervals.get(SHAPE, (0.0, 0.0))[0]
-        if low > one.scores.get(CHANCE, 1.0):
-            lines.append(
-                f"{one.name}: the shape of its masks gives its labels away ({one.scores[SHAPE]:.3f}, by chance "
-                f"{one.scores[CHANCE]:.3f}), so its sufficiency may rest on where tokens stand and not on what they "
-                "say."
-            )
+    leaking = [one for one in scored if one.intervals.get(SHAPE, (0.0, 0.0))[0] > one.scores.get(CHANCE, 1.0)]
+    if leaking:
+        names, its = [one.name for one in leaking], "its" if len(leaking) == 1 else "their"
+        share, chance = (_describe_range([one.scores[key] for one in leaking]) for key in (SHAPE, CHANCE))
+        lines.append(
+            f"{count_systems(names, len(scored))}: the shape of {its} masks gives {its} labels away ({share}, by "
+            f"chance {chance}), so {its} sufficiency may rest on where tokens stand and not on what they say."
+        )
     if any(EVALUATED in one.scores for one in scored):
         lines.append(
             "EVAL-X: how often a model trained on random subsets of tokens, which no selector can have agreed with, "
             "tells the gold label from the rationale alone (Jethani et al. 2021)."
         )
     return lines
+
+
+def _describe_range(values: Sequence[float]) -> str:
+    low, high = format_number(min(values)), format_number(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:

@@ -384,6 +384,22 @@ def test_a_large_table_has_one_column_on_a_telephone(opened, browser):
     wait(opened, f"return document.querySelector('{menu}') === null")
 
 
+def test_a_telephone_shows_two_panels_until_all_are_wanted(opened):
+    shown = "return [...document.querySelectorAll('.panel')].filter(panel => panel.checkVisibility()).length"
+    assert opened.execute_script(shown) == 6
+    try:
+        view_as(opened, 390, "light")
+        assert opened.execute_script(shown) == 2
+        opened.find_element("id", "all-panels").click()
+        assert opened.execute_script(shown) == 6
+        opened.find_element("id", "all-panels").click()
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        assert opened.execute_script(shown) == 6
+    finally:
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        view_as(opened)
+
+
 def test_focus_is_visible(opened):
     from selenium.webdriver.common.keys import Keys
 

@@ -22,7 +22,6 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import yaml
@@ -61,7 +60,7 @@ from ..catalogue import metric
 from ..explorer.overview import Compared
 from ..options import BenchArguments
 from ..report import make_report
-from ..report_tables import label_with_arrow
+from ..report_tables import average_level, label_with_arrow
 from .findings import describe_findings
 
 QUICK = 50  # texts of `quick`
@@ -455,9 +454,9 @@ def _add_levels(
         known = [flat[one.name].get("levels", {}).get(level, {}) for one in systems]
         cells = {}
         for key in columns:
-            if own := [one[key] for one in known if one.get(key) is not None]:
-                differ = round(max(own), 3) > round(min(own), 3)
-                cells[key] = Cell(fmean(own), digits=3, **({"low": min(own), "high": max(own)} if differ else {}))
+            if (own := average_level(one.get(key) for one in known)) is not None:
+                mean, (low, high) = own[0], own[1] or (None, None)
+                cells[key] = Cell(mean, digits=3, low=low, high=high)
         if cells:
             table.add(level, **{key: cells.get(key, Cell(None)) for key in columns})
     if any(one.interval for _, row in table.rows[-len(LEVELS) :] for one in row.values()):

@@ -14,8 +14,8 @@ from ..catalogue import AGREEMENT, format_number, metric
 from ..figures import compute_ticks, find_system_style
 from ..markup import fill_template
 
-WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 440, 132, 62, 26, 19, 26
-NAME_LENGTH = 20
+WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 440, 146, 58, 26, 19, 26
+NAME_LENGTH = 22
 PEOPLE = "rationales:human"  # in a run's signature: the rationales are those of the gold
 
 
@@ -117,7 +117,7 @@ def render_panel(panel: ForestPanel) -> str:
         colour, dash, marker = find_system_style(row.place)
         lines.append(
             {
-                "name": row.system if len(row.system) <= NAME_LENGTH else row.system[: NAME_LENGTH - 1] + "…",
+                "name": shorten(row.system),
                 "title": describe_row(row),
                 "y": TOP + ROW * (number + 0.5),
                 "x": px(row.value),
@@ -145,6 +145,16 @@ def render_panel(panel: ForestPanel) -> str:
         row=ROW,
         height=TOP + ROW * len(lines) + BOTTOM,
     )
+
+
+def shorten(name: str) -> str:
+    """Return a name that fits: systems often begin alike (the model) and end apart (the method), so both ends stay.
+
+    >>> shorten("logistic-regression, occlusion")
+    'logistic-r…, occlusion'
+    """
+    half = (NAME_LENGTH - 1) // 2
+    return name if len(name) <= NAME_LENGTH else f"{name[:half]}…{name[half - NAME_LENGTH + 1 :]}"
 
 
 def describe_row(row: ForestRow) -> str:

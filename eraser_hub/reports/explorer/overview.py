@@ -56,6 +56,12 @@ class Overview:
     example: TellingExample | None = None
 
     @property
+    def lead(self) -> Sequence[str]:
+        """The scores that a narrow screen shows at first: the first of each of two families."""
+        leads = {metric(one.key).family: one.key for one in reversed(self.panels)}
+        return [leads[family] for family in FAMILIES if family in leads][:2]
+
+    @property
     def shown(self) -> Sequence[str]:
         """The findings that are not folded."""
         return self.findings[:SENTENCES]

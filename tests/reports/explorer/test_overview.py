@@ -13,11 +13,13 @@ from eraser_hub.reports.catalogue import METRICS
 from eraser_hub.reports.documents import compute_disagreement
 from eraser_hub.reports.explorer.definitions import define_score, describe_score
 from eraser_hub.reports.explorer.example import LINES, TOKENS, choose_example
-from eraser_hub.reports.explorer.forest import find_people, make_panels, render_panel
+from eraser_hub.reports.explorer.forest import NAME_LENGTH, find_people, make_panels, render_panel, shorten
 from eraser_hub.reports.explorer.notes import merge_notes
 from eraser_hub.reports.explorer.overview import Compared, describe_alone, describe_tests, make_overview
 from eraser_hub.reports.figures import COLOURS, find_system_style
 from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
+from eraser_hub.reports.report_tables import make_score_blocks
+from eraser_hub.reports.sections import describe_leaks
 from eraser_hub.scoring.scores import Scores
 
 pytestmark = pytest.mark.unit
@@ -167,3 +169,42 @@ def test_a_panel_is_drawn_of_hostile_and_endless_numbers():
     assert len(panel.rows) == 1 and "<script>" not in drawn and "\u202e" not in drawn
     assert not re.search(r"\b(nan|inf)\b", drawn)
     assert "chance 0.300" in drawn
+
+
+def test_a_narrow_screen_begins_with_agreement_and_faithfulness():
+    overview = make_overview([make_system("a"), make_system("b")], Compared(None), [], None)
+    assert len(overview.panels) == 3 and overview.lead == ["token_macro_f1", "comprehensiveness_aopc"]
+
+
+def test_names_that_begin_alike_stay_apart():
+    methods = ("occlusion", "lime", "input-x-gradient", "integrated-gradients", "kernel-shap", "coefficients")
+    names = {shorten(f"logistic-regression, {method}") for method in methods}
+    assert len(names) == len(methods) and max(map(len, names)) == NAME_LENGTH and shorten("ours") == "ours"
+
+
+@pytest.mark.parametrize("count", [4, 5])
+def test_chance_and_ceiling_are_lines_of_a_table_of_many_systems(count):
+    systems = [make_system(f"s{k}") for k in range(count)]
+    systems[1].chance_levels["token_macro_f1"] = 0.4
+    (block, *_) = make_score_blocks(systems, ["token_macro_f1", "macro_f1"], ["s0"])
+    cells = {row.name: [(cell.text, cell.small) for cell in row.cells] for row in block.rows}
+    if count == 4:
+        assert [cell[1] for cell in cells["Token F1 (macro)\u00a0↑"]][1:3] == [
+            "[0.400, 0.600] · chance 0.400",
+            "[0.400, 0.600] · chance 0.300",
+        ]
+        return
+    assert cells["s0"] == [("", ""), ("0.900", "")], "people have no agreement with themselves"
+    assert cells["s1"][0] == ("0.500", "[0.400, 0.600]")
+    assert cells["chance"] == [("0.325", "[0.300, 0.400]"), ("", "")] and "ceiling" not in cells
+
+
+def test_systems_whose_masks_leak_share_a_sentence():
+    def leaking(name, share):
+        return Scores(
+            name, scores={"mask_leak": share, "mask_leak_chance": 0.5}, intervals={"mask_leak": (share - 0.1, 1.0)}
+        )
+
+    _, words = describe_leaks([leaking("a", 0.9), leaking("b", 0.8), leaking("c", 0.55)])
+    assert words.startswith("2 of 3 systems (a, b): the shape of their masks gives their labels away (0.800 to 0.900, ")
+    assert "by chance 0.500)" in words

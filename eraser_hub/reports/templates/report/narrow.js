@@ -1,6 +1,6 @@
 // On a narrow screen a large table shows one column at a time, which a menu above it chooses.
 const narrow = matchMedia("(max-width: 40rem)");
-const LARGE = 60; // cells
+const LARGE = 30; // cells
 function showColumn(table, place) {
   for (const row of table.rows) [...row.cells].slice(1).forEach((cell, k) => { cell.hidden = place >= 0 && k !== place; });
   table.classList.toggle("one", place >= 0);
