@@ -14,19 +14,22 @@ from .catalogue import metric
 from .figures import Figure, Series, compute_histogram
 
 Keys: TypeAlias = Mapping[str, object]
+MOST_NAMED = 4  # systems whose medians a caption lists
 
 
 def make_aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) -> list[Figure]:
     """Draw comprehensiveness and sufficiency against the share of tokens, with the random baseline.
 
     Several baselines are draws of one: their points are averaged, and the band spans the lowest and the highest draw.
+    A baseline that is one of the systems is drawn once.
     """
+    names = {system.name for system in systems}
     figures = []
     for name, better in (("comprehensiveness", "higher is better"), ("sufficiency", "lower is better")):
         series = [line for k, system in enumerate(systems) if (line := _aopc(system, name, k)) is not None]
         if not series:
             continue
-        draws = [line for system in baselines if (line := _aopc(system, name)) is not None]
+        draws = [line for system in baselines if system.name not in names and (line := _aopc(system, name))]
         series.extend(_chance(draws))
         figures.append(
             Figure(
@@ -167,14 +170,19 @@ def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bi
                     Series(name, edges, compute_histogram(values, low, high, bins), place=k)
                     for k, name, values in present
                 ),
-                caption=", ".join(
-                    f"{name}: {len(values)} instances, median {median(values):.3f}"
-                    for _, name, values in present
-                    if values
-                )
-                + ".",
+                caption=_describe_medians([(name, values) for _, name, values in present if values]),
                 kind="bars",
                 key=key,
             )
         )
     return figures
+
+
+def _describe_medians(columns: Sequence[tuple[str, Sequence[float]]]) -> str:
+    """Return each system's count and median in words; of many systems the least and the greatest."""
+    if len(columns) <= MOST_NAMED:
+        return ", ".join(f"{name}: {len(own)} instances, median {median(own):.3f}" for name, own in columns) + "."
+    counts, medians = {len(own) for _, own in columns}, sorted((median(own), name) for name, own in columns)
+    (low, lowest), (high, highest) = medians[0], medians[-1]
+    instances = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
+    return f"{instances} instances each; medians from {low:.3f} ({lowest}) to {high:.3f} ({highest})."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,10 @@ from eraser_hub.records.errors import show_controls
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+# a soft hyphen where the long words of score names may break
+_HYPHENS = re.compile(r"(?i)(compre|hensive|suffi|normal)(?=hensiveness|ness|ciency|ised)")
 
 
 def read_template(name: str) -> str:
@@ -26,6 +31,7 @@ def _environment() -> Environment:
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(read_template))
     environment.filters["quoted"] = lambda text: Markup(html.escape(text, quote=True))
     environment.filters["visible"] = show_controls
+    environment.filters["hyphenated"] = lambda text: _HYPHENS.sub("\\1\u00ad", text)
     environment.filters["tenths"] = "{:.1f}".format
     return environment
 

@@ -26,7 +26,7 @@ from .catalogue import format_interval, format_number
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures, make_power_figures
 from .explorer.forest import find_people
 from .explorer.matrix import make_matrix_block
-from .explorer.notes import count_systems, merge_notes
+from .explorer.notes import count_systems, merge_notes, merge_pair_notes
 from .report_tables import (
     Block,
     Note,
@@ -74,9 +74,11 @@ def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Se
 def make_provenance_section(scored: Sequence[Scores], compared: Mapping[str, Any] | None) -> Section:
     """Make the section of notes, signatures and digests, with one line for what is true of several systems."""
     section, names = Section("provenance-section", "Provenance and notes"), [system.name for system in scored]
-    section.notes += map(Note, merge_notes(((one.name, why) for one in scored for why in one.all_notes), names))
+    own = [(one.name, why) for one in scored for why in one.all_notes]
+    section.notes += map(Note, merge_notes(own, names))
     if compared is not None:
-        section.notes += map(Note, compared["notes"])
+        repeated = {f"{name}: {why}" for name, why in own}
+        section.notes += map(Note, merge_pair_notes((n for n in compared["notes"] if n not in repeated), names))
         section.notes.append(Note(f"comparison: {compared['signature']}", "signature"))
     lines = []
     for system in scored:

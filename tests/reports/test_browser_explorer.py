@@ -334,6 +334,19 @@ def test_a_figure_is_saved_as_svg_and_png(opened):
         assert name.endswith(".png") and data[:8] == [137, 80, 78, 71, 13, 10, 26, 10] and data[8] > 3000
 
 
+def test_a_figure_saved_from_a_dark_page_can_be_read_on_paper(opened):
+    import xml.etree.ElementTree as ET
+
+    try:
+        view_as(opened, 1280, "dark")
+        root = ET.fromstring(saved(opened, ".panel .saving button:nth-child(1)")[1])
+        assert (root.get("color"), root.get("fill")) == ("#1c1c1c", "currentColor")
+        left, top, width, height = map(float, root.get("viewBox").split())
+        assert left < 0 and top < 0 and (width, height) == (float(root.get("width")), float(root.get("height")))
+    finally:
+        view_as(opened)
+
+
 def test_the_example_leads_to_its_text(opened):
     link = opened.find_element("css selector", ".example a")
     name = link.text
@@ -353,6 +366,9 @@ def test_print_cuts_no_column(opened):
         pages = opened.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
         assert len(pages) > 10_000
         assert opened.execute_script("return document.getElementById('class-section').open"), "all is unfolded"
+        assert opened.execute_script(shown, ".fold") != "none", "what is left out of a text is said"
+        tops = "return [...document.querySelectorAll('#aopc-section figure')].map(f => f.getBoundingClientRect().top)"
+        assert len(set(opened.execute_script(tops))) == 1, "two figures in a row"
     finally:
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

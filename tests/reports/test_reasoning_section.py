@@ -10,6 +10,7 @@ import pytest
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.settings import ScoreSettings
+from tools.browser import view_as
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 
@@ -75,3 +76,24 @@ def test_steps_without_tests_say_what_asks_them(hub, tmp_path, rows, text_of):
 def test_tests_that_were_not_asked_have_no_line(hub, tmp_path, rows, text_of):
     words = text_of(report(hub, tmp_path, rows)).split("model: tests of its reasoning.")[1].split("settled before")[0]
     assert "a mistake added to a step" not in words and "a word inserted" not in words
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 390])
+def test_long_steps_leave_their_answers_in_sight(browser, hub, tmp_path, rows, width):
+    for row in rows:
+        row["reasoning_steps"][1] = "The middle hour drags , and a subplot about a clock goes nowhere . " * 4
+    try:
+        view_as(browser, width, "light")
+        browser.get(report(hub, tmp_path, rows).as_uri())
+        browser.execute_script(
+            "document.querySelectorAll('#reasoning-section, details').forEach(d => { d.open = true; })"
+        )
+        cells = (
+            "return [...document.querySelectorAll('#reasoning-section td')].map(c => c.getBoundingClientRect().right)"
+        )
+        assert max(browser.execute_script(cells)) <= width
+        assert browser.execute_script("return document.documentElement.scrollWidth") == width
+    finally:
+        view_as(browser)

@@ -106,13 +106,13 @@ def _make_step_block(name: str, row: Mapping[str, Any]) -> Block:
     where = "before the first step" if settled == 0 else f"after step {settled} of {len(steps)}"
     rows = tuple(_make_rows(steps, labels, settled))
     summary = f"{name}, {row.get('annotation_id')}: {row.get('classification')}, settled {where}"
-    return Block(("step", "answer after it", ""), rows, "", "", summary)
+    return Block(("step", "answer after it"), rows, "", "", summary)
 
 
 def _make_rows(steps: Sequence[str], labels: Sequence[str | None], settled: int) -> Iterator[ShownRow]:
     for number, (step, label) in enumerate(zip(["without any step", *steps], labels, strict=True)):
         mark = "settled" if number == settled else ""
-        yield ShownRow(f"{number}. {step}" if number else step, (ShownCell(label or _NO_ANSWER), ShownCell(mark)))
+        yield ShownRow(f"{number}. {step}" if number else step, (ShownCell(label or _NO_ANSWER, mark),))
 
 
 def _tests(row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

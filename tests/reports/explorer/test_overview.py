@@ -10,6 +10,7 @@ import pytest
 
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.reports.catalogue import METRICS
+from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figures
 from eraser_hub.reports.documents import compute_disagreement
 from eraser_hub.reports.explorer.definitions import define_score, describe_score
 from eraser_hub.reports.explorer.example import LINES, TOKENS, choose_example
@@ -197,6 +198,21 @@ def test_chance_and_ceiling_are_lines_of_a_table_of_many_systems(count):
     assert cells["s0"] == [("", ""), ("0.900", "")], "people have no agreement with themselves"
     assert cells["s1"][0] == ("0.500", "[0.400, 0.600]")
     assert cells["chance"] == [("0.325", "[0.300, 0.400]"), ("", "")] and "ceiling" not in cells
+
+
+def test_a_baseline_that_is_a_system_is_drawn_once():
+    points = {"aopc_thresholds": [0.1, 0.5], "comprehensiveness_aopc_points": [0.2, 0.4]}
+    ours, chance = Scores("ours", scores=points), Scores("random", scores=points)
+    figure = make_aopc_figures([ours, chance], [chance])[0]
+    assert [line.name for line in figure.series] == ["ours", "random"]
+    assert [line.name for line in make_aopc_figures([ours], [chance])[0].series] == ["ours", "random"]
+
+
+def test_a_caption_of_many_systems_names_the_ends():
+    systems = [Scores(f"s{k}", per_instance={"auprc": [k / 10, k / 10]}) for k in range(6)]
+    caption = make_distribution_figures(systems, ["auprc"])[0].caption
+    assert caption == "2 instances each; medians from 0.000 (s0) to 0.500 (s5)."
+    assert make_distribution_figures(systems[:1], ["auprc"])[0].caption == "s0: 2 instances, median 0.000."
 
 
 def test_systems_whose_masks_leak_share_a_sentence():

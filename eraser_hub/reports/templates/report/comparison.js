@@ -47,7 +47,7 @@ async function compareAll() {
     table.tHead.replaceChildren(head);
     table.tBodies[0].replaceChildren(...lines);
     table.classList.toggle("wide", keys.length > 3);
-    table.classList.toggle("many", keys.length > 7);
+    table.classList.toggle("many", keys.length > 11);
     addPicker(table);
   }
   for (const control of [baseline, group]) control.addEventListener("change", fill);

@@ -11,7 +11,7 @@ function read(table) {
   return [...table.rows].map((row) => [...row.cells].map((cell) => {
     const small = cell.querySelector("small"), whole = cell.textContent, print = small ? small.textContent : "";
     const text = (small ? whole.slice(0, whole.lastIndexOf(print)) : whole).trim();
-    return [text.replace(/^★\s*/, ""), print.trim(), text.startsWith("★")];
+    return [text.replace(/^★\s*|\u00ad/g, ""), print.trim(), text.startsWith("★")];
   }));
 }
 const FORMATS = {
@@ -40,22 +40,26 @@ const FORMATS = {
     return body.join("\n") + "\n";
   }],
 };
+const MARGIN = 10; // around a saved figure
+// in dark ink whatever the page's theme: the file has no ground of its own, and goes onto paper
 function drawable(svg) {
-  const copy = svg.cloneNode(true), style = getComputedStyle(svg);
+  const copy = svg.cloneNode(true), { x, y, width, height } = svg.viewBox.baseVal, sides = [width + 2 * MARGIN, height + 2 * MARGIN];
   copy.setAttribute("xmlns", svg.namespaceURI);
-  copy.setAttribute("color", style.color);
-  copy.setAttribute("width", svg.viewBox.baseVal.width);
-  copy.setAttribute("height", svg.viewBox.baseVal.height);
+  copy.setAttribute("color", "#1c1c1c");
+  copy.setAttribute("viewBox", [x - MARGIN, y - MARGIN, ...sides].join(" "));
+  copy.setAttribute("width", sides[0]);
+  copy.setAttribute("height", sides[1]);
   return new XMLSerializer().serializeToString(copy);
 }
 // drawn shape by shape: the page's policy loads no image, not even its own
 function paintCanvas(svg, scale) {
   const canvas = make("canvas"), box = svg.viewBox.baseVal, context = canvas.getContext("2d");
-  canvas.width = box.width * scale;
-  canvas.height = box.height * scale;
+  canvas.width = (box.width + 2 * MARGIN) * scale;
+  canvas.height = (box.height + 2 * MARGIN) * scale;
   context.scale(scale, scale);
   context.fillStyle = getComputedStyle(document.body).backgroundColor;
-  context.fillRect(0, 0, box.width, box.height);
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.translate(MARGIN, MARGIN);
   const value = (node, name) => Number(node.getAttribute(name) || 0);
   for (const node of svg.querySelectorAll("path, rect, circle, text")) {
     const style = getComputedStyle(node);
