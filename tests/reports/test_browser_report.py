@@ -28,7 +28,8 @@ def written(hub, samples, tmp_path_factory):
     )
     settings = ScoreSettings(n_resamples=50)
     part = {"config": "movies", "split": "val"}
-    return make_report(hub / "eraser", **part, systems=systems, out=out, baselines=systems[1:], settings=settings)
+    drawn = parse_systems([f"chance={predictions / 'movies.val.baseline.jsonl'}"])
+    return make_report(hub / "eraser", **part, systems=systems, out=out, baselines=drawn, settings=settings)
 
 
 @pytest.fixture
