@@ -7,6 +7,7 @@ family -> better direction -> key -> label. A key that is not listed is shown un
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -97,5 +98,9 @@ def format_small_print(
 
 
 def format_interval(interval: Sequence[float] | None) -> str:
-    """Return an interval with fixed digits; "" for none."""
-    return "" if interval is None else f"[{format_number(interval[0])}, {format_number(interval[1])}]"
+    """Return an interval with fixed digits; "" for none, or one without ends."""
+    return (
+        ""
+        if interval is None or all(map(math.isnan, interval))
+        else f"[{format_number(interval[0])}, {format_number(interval[1])}]"
+    )

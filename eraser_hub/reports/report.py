@@ -23,6 +23,7 @@ from eraser_hub.scoring.settings import ScoreSettings
 from .documents import index_documents
 from .explorer.definitions import Definition, define_score
 from .explorer.example import choose_example
+from .explorer.forest import drop_agreement, find_people
 from .explorer.matrix import pack_comparison
 from .explorer.notes import merge_notes
 from .explorer.overview import Compared, find_chance_systems, find_models, list_headline, make_overview
@@ -213,14 +214,16 @@ def _of_annotations(
     values, names = collect_instance_values(scored, places), [system.name for system in systems]
     headline = list_headline(scored, compared.result)
     example = choose_example(rows, names, values, list(compared.result["scores"]) if compared.result else ())
+    people_systems = find_people(scored)
+    shown = [drop_agreement(one) if one.name in people_systems else one for one in scored]
     sections = [
-        make_scores_section(scored, headline),
+        make_scores_section(shown, headline),
         make_comparison_section(scored, compared.result, choose_baseline(compared)),
         make_aopc_section(scored, chance),
         make_fidelity_section(scored),
         make_agreement_section(names, runs, settings),
-        make_distribution_section(scored, DISTRIBUTIONS),
-        make_class_section(scored, BY_CLASS, "There are no scores by class."),
+        make_distribution_section(shown, DISTRIBUTIONS),
+        make_class_section(shown, BY_CLASS, "There are no scores by class."),
         *make_reasoning_section(scored, answers),
         make_power_section(compared.result),
         make_provenance_section(scored, compared.result),
@@ -235,7 +238,7 @@ def _of_annotations(
         gold_words=GOLD_WORDS.get(settings.gold, GOLD_GROUPS),
         overview=make_overview(scored, compared, chance, example),
         comparison=pack_comparison(compared.result) if compared.result else "",
-        definitions=_define_scores(scored),
+        definitions=_define_scores(shown),
     )
 
 

@@ -114,14 +114,8 @@ def get_sort_key(key: str) -> tuple[int, str]:
     return (FAMILIES.index(family) if family in FAMILIES else len(FAMILIES), metric(key).label.lower())
 
 
-def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str], people: Sequence[str] = ()) -> list[Block]:
-    """Return the table of headline scores; folded below it the others, a table a family, and precision and recall.
-
-    Args:
-        systems: in the report's order.
-        headline: keys of the scores that are not folded.
-        people: systems whose rationales are the gold's: they have no agreement with themselves.
-    """
+def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> list[Block]:
+    """Return the table of headline scores; folded below it the others, a table a family, and precision and recall."""
     keys = [key for key in collect_scalar_keys(systems) if key not in headline]
     whole = [key for key in keys if not is_precision_or_recall(key)]
     blocks = []
@@ -133,41 +127,30 @@ def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str], people
             else ", chance and ceiling."
         )
         caption += " ↑ higher is better, ↓ lower is better."
-        blocks.append(_make_score_block(systems, headline, people, caption=caption, name="scores"))
+        blocks.append(_make_score_block(systems, headline, caption=caption, name="scores"))
     for family, title in _TITLES.items():
         own = [key for key in whole if metric(key).family == family]
         if own:
             words = f"{title}: {len(own)} {'more scores' if len(own) > 1 else 'more score'}"
-            blocks.append(_make_score_block(systems, own, people, name=f"scores-{family}", summary=words))
+            blocks.append(_make_score_block(systems, own, name=f"scores-{family}", summary=words))
     parts = [key for key in keys if is_precision_or_recall(key)]
     if parts:
         words = f"Precision and recall behind the F1 scores: {len(parts)} scores"
-        blocks.append(_make_score_block(systems, parts, people, name="parts", summary=words))
+        blocks.append(_make_score_block(systems, parts, name="parts", summary=words))
     return blocks
 
 
 def _make_score_block(
-    systems: Sequence[Scores],
-    keys: Sequence[str],
-    people: Sequence[str],
-    *,
-    name: str,
-    caption: str = "",
-    summary: str = "",
+    systems: Sequence[Scores], keys: Sequence[str], *, name: str, caption: str = "", summary: str = ""
 ) -> Block:
     """Return a table of scores: a line a score; of many systems a line a system, then chance and ceiling."""
-    many = len(systems) > MOST_COLUMNS
-
-    def cell(one: Scores, key: str) -> ShownCell:
-        if one.name in people and metric(key).family == AGREEMENT:
-            return ShownCell("")
-        return make_score_cell(one, key, levels=not many)
-
-    if many:
-        rows = [ShownRow(one.name, tuple(cell(one, key) for key in keys)) for one in systems]
-        rows += _make_level_rows([one for one in systems if one.name not in people], keys)
+    if len(systems) > MOST_COLUMNS:
+        rows = [ShownRow(one.name, tuple(make_score_cell(one, key, levels=False) for key in keys)) for one in systems]
+        rows += _make_level_rows(systems, keys)
         return Block(("system", *map(label_with_arrow, keys)), tuple(rows), caption, name, summary, ("", *keys))
-    rows = [ShownRow(label_with_arrow(key), tuple(cell(one, key) for one in systems), key=key) for key in keys]
+    rows = [
+        ShownRow(label_with_arrow(key), tuple(make_score_cell(one, key) for one in systems), key=key) for key in keys
+    ]
     return Block(("score", *(one.name for one in systems)), tuple(rows), caption, name, summary)
 
 

@@ -24,7 +24,6 @@ from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import format_interval, format_number
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures, make_power_figures
-from .explorer.forest import find_people
 from .explorer.matrix import make_matrix_block
 from .explorer.notes import count_systems, merge_notes, merge_pair_notes
 from .report_tables import (
@@ -60,7 +59,7 @@ def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Se
     shown = list(scored)
     if people is not None and people.scores:
         shown.append(Scores(name="people", scores=dict(people.scores), spread=dict(people.spread)))
-    section = Section("scores-section", "Scores", blocks=make_score_blocks(shown, headline, find_people(scored)))
+    section = Section("scores-section", "Scores", blocks=make_score_blocks(shown, headline))
     chance = make_chance_block(scored)
     if chance is not None:
         section.blocks.append(chance)

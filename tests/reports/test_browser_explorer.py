@@ -207,6 +207,24 @@ def test_a_point_of_a_curve_leads_to_its_systems_documents(opened):
     assert shown == sorted(shown, reverse=True)
 
 
+def test_a_marker_of_the_forest_plot_leads_to_its_systems_documents(opened, values):
+    opened.execute_script(
+        "const link = document.querySelectorAll('.panel svg a')[1];"
+        "link.dispatchEvent(new MouseEvent('click', {bubbles: true, cancelable: true}))"
+    )
+    wait(opened, "return document.querySelectorAll('#documents .document:first-child .column').length === 1")
+    assert heads(opened) == [NAMES[1]] and "order=down" in state_of(opened)
+    shown = [float(value) for _, _, value in listed(opened)]
+    assert shown == sorted(shown, reverse=True) and shown[0] == round(max(values[1]["token_macro_f1"]), 3)
+
+
+def test_marks_go_and_come_by_keys(opened):
+    for key, name in (("p", "nopred"), ("s", "nosoft")):
+        for wanted in (True, False):
+            press(opened, key)
+            assert (name in opened.find_element("id", "view").get_attribute("class").split()) == wanted
+
+
 def test_a_score_opens_its_definition(opened):
     button = opened.find_element("css selector", "#scores button.about")
     button.click()

@@ -58,6 +58,9 @@ def test_tests_and_steps_are_shown(hub, tmp_path, rows, text_of):
     assert f"model, {rows[0]['annotation_id']}: {rows[0]['classification']}, settled before the first step" in words
     assert f"model: steps of the first 10 of {count} instances." in words
     assert "no answer" in words
+    tests, measures = words.split("model: tests of its reasoning.")[1].split("model: its steps beside its answers.")
+    assert "Answer settled at (share of steps)" in measures and "Answer settled at" not in tests
+    assert "[–, –]" not in words
     assert "<b>long</b>" not in page.read_text("utf-8").split("reasoning-section", 2)[2].split("documents-section")[0]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote
 
 from eraser_hub.records.run_record import read_signature
@@ -96,6 +97,17 @@ def find_people(systems: Sequence[Scores]) -> list[str]:
         for one in systems
         if one.files and all(PEOPLE in read_signature(path).split("|") for path in one.files)
     ]
+
+
+def drop_agreement(system: Scores) -> Scores:
+    """Return a system without its agreement, for one whose rationales are the gold's: it would be with themselves."""
+
+    def others(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in values.items() if metric(key).family != AGREEMENT}
+
+    parts = ("scores", "intervals", "per_instance", "spread", "chance_levels", "ceilings")
+    kept = {name: others(getattr(system, name)) for name in parts}
+    return replace(system, by_class={name: others(own) for name, own in system.by_class.items()}, **kept)
 
 
 def _find_interval(system: Scores, key: str) -> tuple[float, float] | None:

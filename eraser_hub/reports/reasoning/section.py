@@ -60,8 +60,7 @@ def make_reasoning_section(
         )
     )
     for system, rows in shown:
-        block = _make_test_block(system)
-        section.blocks += [block] if block is not None else []
+        section.blocks += _make_test_blocks(system)
         curves = [row for row in rows if any(one.get("test") == EARLY_ANSWERING for one in _tests(row))]
         section.blocks += [_make_step_block(system.name, row) for row in curves[:MOST_SHOWN]]
         if len(curves) > MOST_SHOWN:
@@ -71,9 +70,9 @@ def make_reasoning_section(
     return [section]
 
 
-def _make_test_block(system: Scores) -> Block | None:
-    """Return the table of a system's tests; None if it has none."""
-    rows = []
+def _make_test_blocks(system: Scores) -> list[Block]:
+    """Return the table of a system's tests, and that of its other measures, as far as it has any."""
+    rows, measures = [], []
     for test, control in CONTROLS.items():
         if not _has(system, f"flip_{test}"):
             continue
@@ -87,9 +86,13 @@ def _make_test_block(system: Scores) -> Block | None:
     for key, control in (("early_answering_aoc", ""), ("settled_at", ""), ("cc_shap", "cc_shap_control")):
         if _has(system, key):
             beside = make_score_cell(system, control) if control else empty
-            rows.append(ShownRow(label_with_arrow(key), (make_score_cell(system, key), beside, empty)))
+            measures.append(ShownRow(label_with_arrow(key), (make_score_cell(system, key), beside)))
     head = ("test", "labels changed", "by the control", "named")
-    return Block(head, tuple(rows), f"{system.name}: tests of its reasoning.") if rows else None
+    blocks = [
+        Block(head, tuple(rows), f"{system.name}: tests of its reasoning."),
+        Block(("measure", "value", "control"), tuple(measures), f"{system.name}: its steps beside its answers."),
+    ]
+    return [block for block in blocks if block.rows]
 
 
 def _has(system: Scores, key: str) -> bool:
