@@ -457,6 +457,9 @@ def test_texts_from_right_to_left(browser, row, instance, tmp_path):
         ".map(p => getComputedStyle(p).direction))"
     )
     assert set(directions[0]) == {"ltr"} and directions[1] == ["rtl", "rtl"]
+    # a name of another script does not turn the words beside it around
+    isolated = "return [...document.querySelectorAll('#documents bdi')].map(one => one.textContent)"
+    assert set(browser.execute_script(isolated)) == {"d1", "d2", "POS"}
 
 
 @pytest.mark.parametrize("width", [1280, 390])

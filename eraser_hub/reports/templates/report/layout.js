@@ -1,6 +1,8 @@
 // The layout of one text with its marks, as HTML.
 function heading(row, doc, text, place) {
-  return make("h4", "", (row.titles ? row.titles[place] + " · " : "") + visible(doc.id) + " · " + text.total + " tokens");
+  const node = make("h4", "", row.titles ? row.titles[place] + " · " : "");
+  node.append(make("bdi", "", visible(doc.id)), " · " + text.total + " tokens");
+  return node;
 }
 function quoteList(quotes, whose) {
   const node = make("section", "quotes"), items = make("ol");

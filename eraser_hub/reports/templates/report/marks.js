@@ -75,9 +75,7 @@ function systemHead(row, i, system, brief) {
   if (brief) return head;
   if (place >= 0) {
     const label = index.labels[place], p = said.p ? said.p[label] : undefined, verdict = right(i, system);
-    const shown = make("span", "", visible(label) + (verdict === null ? "" : verdict ? " ✓ right" : " ✗ wrong"));
-    shown.dir = "auto";
-    head.append(" ", shown, p === undefined ? "" : " (p = " + number(p) + ")");
+    head.append(" ", make("bdi", "", visible(label)), verdict === null ? "" : verdict ? " ✓ right" : " ✗ wrong", p === undefined ? "" : " (p = " + number(p) + ")");
   }
   const key = byId("score").value, values = scores(system)[key];
   if (values) head.append(" · " + (index.names[key] || key) + " ", make("b", "", number(values[i])));
