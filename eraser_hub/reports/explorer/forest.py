@@ -106,7 +106,7 @@ def drop_agreement(system: Scores) -> Scores:
         return {key: value for key, value in values.items() if metric(key).family != AGREEMENT}
 
     parts = ("scores", "intervals", "per_instance", "spread", "chance_levels", "ceilings")
-    kept = {name: others(getattr(system, name)) for name in parts}
+    kept: dict[str, Any] = {name: others(getattr(system, name)) for name in parts}
     return replace(system, by_class={name: others(own) for name, own in system.by_class.items()}, **kept)
 
 
