@@ -22,7 +22,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import compress, pairwise, repeat
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,13 +69,13 @@ class DataDigest:
         self._known.update(documents)
 
     def set_documents(self, documents: KeyedLines) -> None:
-        """Set the documents of rows, each once, in the form of their lines."""
+        """Set the documents of rows, each once, in the form of their lines, in place of `add_documents`."""
         self._documents = documents
 
     def hexdigest(self, label_names: Sequence[str]) -> str:
         """Return the digest."""
         digest = hashlib.sha256(self._to_lines([[VERSION, self.kind, list(label_names)]]))
-        documents = self._documents.select(repeat(True))
+        documents = KeyedLines(self._to_lines) if self._known else self._documents
         for start in range(0, len(known := list(self._known.items())), BLOCK):
             documents.add(known[start : start + BLOCK])  # few objects: garbage collection walks through them
         for lines in (self._rows, documents):
@@ -91,24 +91,28 @@ class KeyedLines:
     """
 
     def __init__(self, to_lines: Callable[[Sequence[object]], bytes] = to_json_lines) -> None:
-        self._to_lines, self.lines, self._plain = to_lines, list[bytes](), True
+        self._to_lines, self.lines, self._keys, self._plain = to_lines, list[bytes](), list[str](), True
 
     def add(self, values: Sequence[Sequence[Any]]) -> None:
         """Add values."""
         self.lines += self._to_lines(values).split(b"\n")[:-1]  # JSON escapes the newlines of strings
-        self._plain = self._plain and not _BEFORE_QUOTE.search("".join([value[0] for value in values]))
+        keys = [value[0] for value in values]
+        self._keys += keys
+        self._plain = self._plain and not _BEFORE_QUOTE.search("".join(keys))
 
-    def select(self, chosen: Iterable[bool]) -> KeyedLines:
+    def select(self, chosen: Sequence[bool]) -> KeyedLines:
         """Return the lines that ``chosen`` marks, a flag per line."""
         selected = KeyedLines(self._to_lines)
-        selected.lines, selected._plain = list(compress(self.lines, chosen)), self._plain
+        selected.lines, selected._keys = list(compress(self.lines, chosen)), list(compress(self._keys, chosen))
+        selected._plain = self._plain
         return selected
 
     def sort(self) -> list[bytes]:
         """Return the lines in the order of the keys' bytes."""
         if self._plain:  # a key's end is a quotation mark, which sorts before all characters of the keys
             return sorted(self.lines)
-        return sorted(self.lines, key=lambda line: str(json.loads(line)[0]))  # code points sort as their UTF-8
+        order = sorted(range(len(self.lines)), key=self._keys.__getitem__)  # code points sort as their UTF-8
+        return list(map(self.lines.__getitem__, order))
 
 
 def nest(values: Sequence[Any], *offsets: Sequence[int]) -> Sequence[Any]:

@@ -1,8 +1,11 @@
-"""Digests of files."""
+"""Digests of files, and lines of JSON for digests."""
 
 from __future__ import annotations
 
+import gc
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
@@ -19,3 +22,15 @@ def compute_file_digest(file: str | PathLike[str], digest: hashlib._Hash | hashl
         while block := stream.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+@contextmanager
+def pause_garbage_collection() -> Iterator[None]:
+    """Pause garbage collection while many lists and tuples are made that are dropped at once, without cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -14,7 +14,7 @@ from eraser_hub.conversion.eraser.format import is_safe_name, read_document_line
 from eraser_hub.metrics.data_digest import KeyedLines
 from eraser_hub.metrics.joining import DocumentLengths
 from eraser_hub.metrics.tokens import measure_texts
-from eraser_hub.records.digests import to_json_lines
+from eraser_hub.records.digests import pause_garbage_collection, to_json_lines
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
 
@@ -114,11 +114,13 @@ class CorpusDocuments(DocumentLengths):
         sizes = measure_texts(b"".join(texts.values()), list(map(len, texts.values())))
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
-        self.digests.add([(docid, sha256(text).hexdigest()) for docid, text in texts.items()])
+        with pause_garbage_collection():
+            self.digests.add([(docid, sha256(text).hexdigest()) for docid, text in texts.items()])
 
     def select_digests(self, chosen: np.ndarray) -> KeyedLines:
         """Return the lines of a data digest for the documents that ``chosen`` marks, a flag per number."""
-        return self.digests.select(chosen[self.tokens[: len(chosen)] >= 0].tolist())
+        flags = chosen[self.tokens[: len(chosen)] >= 0]
+        return self.digests if flags.all() else self.digests.select(flags.tolist())
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """Return the tokens and the sentences of each document, shape (documents, 2)."""

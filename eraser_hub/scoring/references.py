@@ -19,7 +19,7 @@ from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
 from eraser_hub.metrics.issues import Issues, RowNames, cut
 from eraser_hub.metrics.joining import DocumentLengths, cluster_by_documents
 from eraser_hub.metrics.token_rows import as_eraser_row
-from eraser_hub.records.digests import to_json_lines
+from eraser_hub.records.digests import pause_garbage_collection, to_json_lines
 from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.splits import release_split
@@ -178,7 +178,8 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     first = first_group = 0
     digest, docids, used = DataDigest("eraser", to_json_lines), Words(documents.numbers), list[np.ndarray]()
     for part in read_checked(path, names, documents, numbers):
-        digest.add(_make_digest_rows(part, docids[:], source.labels.sentence_end_inclusive))
+        with pause_garbage_collection():
+            digest.add(_make_digest_rows(part, docids[:], source.labels.sentence_end_inclusive))
         used.append(part.documents)
         sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)
         if listed:
@@ -216,22 +217,17 @@ def _make_digest_rows(
     part: CheckedAnnotations, docids: Sequence[str], inclusive: bool
 ) -> Iterator[tuple[str, str, str, Sequence[str], Sequence[Any]]]:
     """Return annotations as a data digest takes them; ``docids`` has the documents by number."""
-    names = nest([docids[number] for number in part.documents.tolist()], part.offsets.tolist())
-    for record, own in zip(part.run.records, names, strict=True):
-        groups = [
-            [
-                (
-                    e.docid,
-                    e.start_token,
-                    e.end_token,
-                    e.start_sentence,
-                    e.end_sentence + (inclusive and e.end_sentence >= 0),
-                )
-                for e in group
-            ]
-            for group in record.evidences
-        ]
-        yield str(record.annotation_id), record.query, record.classification, own, groups
+    records, starts, end = part.run.records, part.bounds[:, :3].T.tolist(), part.bounds[:, 3].astype(np.int64)
+    ends = (end + (end >= 0) if inclusive else end).tolist()
+    spans = list(zip([evidence.docid for evidence in part.evidences], *starts, ends, strict=True))
+    return zip(
+        [str(record.annotation_id) for record in records],
+        [record.query for record in records],
+        [record.classification for record in records],
+        nest([docids[number] for number in part.documents.tolist()], part.offsets.tolist()),
+        nest(spans, part.members.tolist(), part.groups.tolist()),
+        strict=True,
+    )
 
 
 def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:

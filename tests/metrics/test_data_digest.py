@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import random
@@ -12,12 +13,14 @@ import pytest
 
 from eraser_hub.metrics.data_digest import (
     DataDigest,
+    KeyedLines,
     add_eraser_rows,
     add_eraser_table,
     add_pair_rows,
     add_token_rows,
     shorten_digest,
 )
+from eraser_hub.records.digests import pause_garbage_collection
 
 NAMES = ("NEG", "POS")
 
@@ -143,3 +146,30 @@ def test_a_digest_can_be_read_twice_and_goes_on():
     assert digest.hexdigest(NAMES) == digest.hexdigest(NAMES) == expected_digest([first])
     add_eraser_rows(digest, others, NAMES)
     assert digest.hexdigest(NAMES) == expected_digest(eraser_rows())
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("names", [["b", "a b", "a", "a!"], ["é", "z", "\U0001f600", "￼"], ["b", "a"]])
+def test_lines_are_in_the_order_of_their_keys(names: list[str]) -> None:
+    lines = KeyedLines()
+    lines.add([(name, 1) for name in names])
+    expected = [f'["{name}",1]'.encode() for name in sorted(names, key=str.encode)]
+    assert lines.sort() == expected
+    assert lines.select([True, False, *[True] * (len(names) - 2)]).sort() == [
+        line for line in expected if line != f'["{names[1]}",1]'.encode()
+    ]
+
+
+@pytest.mark.unit
+def test_a_pause_of_garbage_collection_ends_and_leaves_it_off_where_it_was_off() -> None:
+    with pytest.raises(ValueError, match="inside"), pause_garbage_collection():
+        assert not gc.isenabled()
+        raise ValueError("inside")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with pause_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
