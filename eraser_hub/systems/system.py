@@ -166,7 +166,8 @@ class NetworkSystem(TrainedSystem):
 
         Raises:
             DataError: A name that the system does not have (the message lists its names), a value of another type or
-                range, an encoder that is missing, or one that the system does not use.
+                range, no step or a learning rate of 0 (the network would be saved untrained), an encoder that is
+                missing, or one that the system does not use.
         """
         if self.encoder == "required" and not config.encoder:
             words = f"{config.model} needs one, a transformers folder or Hub id; there is no default"
@@ -177,6 +178,10 @@ class NetworkSystem(TrainedSystem):
         hyper: Any = replace(self.hyper, **self.with_encoder if config.encoder else {})  # type: ignore[arg-type]
         window = {} if config.window is None else {"window": config.window}
         made: Hyper = replace(hyper, **{**config.options(), **window, **hyper.parse_settings(config.hyper)})
+        for name in ("epochs", "learning_rate"):
+            if not getattr(made, name) and not (name == "epochs" and made.max_steps):
+                words = f"expected more than 0, found {getattr(made, name):g}: the network would stay untrained"
+                raise DataError(words, rule="option-value", argument=name)
         return made
 
     def check(self, config: TrainConfig) -> None:

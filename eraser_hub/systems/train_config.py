@@ -40,7 +40,7 @@ class TrainConfig(Options):
         tokenizer: Tokenizer for `paper` carton2020: a folder or Hub id; default: roberta-base.
 
     Networks:
-        epochs: Epochs of a network; default: the paper's, or 3 for fine-tuning.
+        epochs: Epochs of a network, more than 0 without ``max_steps``; default: the paper's, or 3 for fine-tuning.
         max_steps: Largest number of steps of a network; 0: by epochs.
         batch_size: Texts or windows in a step of a network.
         learning_rate: Learning rate of a network.

@@ -92,6 +92,15 @@ def test_one_window_is_what_the_tokenizer_itself_makes(tokenizer: Any) -> None:
         assert getattr(window, name) == alone[name]
 
 
+def test_a_long_query_that_fits_beside_a_short_text_is_whole(tokenizer: Any) -> None:
+    row = {**ROW, "query": "Is it ? - Is it ? -"}
+    ids = [piece for window in eraser_hub.align(row, tokenizer).windows for piece in window.input_ids]
+    aligned = eraser_hub.align(row, tokenizer, max_length=len(ids))
+    assert not aligned.query_cut and [window.input_ids for window in aligned.windows] == [ids]
+    aligned = eraser_hub.align(row, tokenizer, max_length=len(ids) - 1)
+    assert aligned.query_cut == 1 and len(aligned.windows) == 1
+
+
 def test_what_does_not_fit_is_counted_or_refused(tokenizer: Any) -> None:
     aligned = eraser_hub.align({**ROW, "query": "Is it ? - Is it ? -"}, tokenizer, max_length=9)
     assert aligned.query_cut == 5 and len(aligned.windows) == 3

@@ -280,6 +280,9 @@ def test_every_system_says_its_hyper_parameters(hub, tmp_path):
     [
         ({"hyper": ("sparsity=1",)}, "option-value", ("hyper", "epochs", "'sparsity=1'")),
         ({"hyper": ("hidden_size=big",)}, "option-value", ("`hyper` hidden_size", "integer", "'big'")),
+        ({"epochs": 0.0, "max_steps": None}, "option-value", ("epochs", "more than 0", "untrained")),
+        ({"hyper": ("epochs=0",), "max_steps": None}, "option-value", ("epochs", "more than 0", "untrained")),
+        ({"learning_rate": 0.0}, "option-value", ("learning_rate", "more than 0", "untrained")),
         ({"hyper": ("hidden_size=0",)}, "option-value", ("hidden_size", "1", "0")),
         ({"hyper": ("dropout=1",)}, "option-value", ("dropout", "0 to below 1", "1.0")),
         ({"hyper": ("clip=-1",)}, "option-value", ("clip", "1e+12", "-1.0")),

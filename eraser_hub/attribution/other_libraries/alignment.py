@@ -94,7 +94,7 @@ class Alignment:
     Attributes:
         id: the row's.
         windows: the inputs, which together hold every sub-word of every document.
-        query_cut: sub-words of the query that did not fit: a query gets half a window at most.
+        query_cut: sub-words of the query that did not fit beside the text: it keeps at least half a window.
         without_pieces: tokens for which the tokenizer has no sub-word, as (document, token).
     """
 
@@ -129,8 +129,9 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
     query = [piece for pieces in words.cut(instance.query) for piece in pieces]
     template = words.pair if query else words.single
     longest = _find_max_length(tokenizer, max_length)
-    kept = query[: max(1, (longest - template.size) // 2)]
-    room = longest - template.size - len(kept)
+    most = longest - template.size
+    kept = query[: max(1, most // 2, most - max(len(ids), stride + 1))]
+    room = most - len(kept)
     if room < 1 or not 0 <= stride < room:
         words_for = f"expected room for text, and a stride below it: max_length {longest} leaves {room} sub-words"
         raise ValueError(f"{words_for}, found stride {stride}")

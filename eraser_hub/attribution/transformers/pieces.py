@@ -24,6 +24,7 @@ from eraser_hub.records.errors import DataError
 from .words import CutWords, Template
 
 OVERLAP = 4  # a window starts three quarters of its length after the one before it
+HEADS_CUT = "queries or first texts cut, as they and the text exceed the window"
 BLOCK = 1 << 18  # places that are looked through in one step: what numpy makes of them stays within some MiB
 ID_SHIFT, TYPE_SHIFT = 16, 1  # of ids and token types in a code
 SHORT = 32  # so many places are their own key, which is quicker than a digest
@@ -119,7 +120,6 @@ class Frame:
         before: special tokens at the start.
         lead: places before the text that is cut into windows: special tokens, and the query or a pair's first text.
         tail: places behind it: special tokens, and the query where the model reads it last.
-        most: how many sub-words of a pair's first text fit (the query is cut to that already).
     """
 
     code: NDArray[np.int64]
@@ -129,7 +129,6 @@ class Frame:
     before: int
     lead: int
     tail: int
-    most: int
 
 
 class WindowModel(Adapter):
@@ -191,8 +190,7 @@ class Pieces(Encoded):
         """Return the whole input, laid out once."""
         if self._frame is None:
             template = self.model.words.pair if len(self.query) or self.split else self.model.words.single
-            most = max(1, (self.model.window - template.size) // 2)
-            query, numbers = self.query[:most], np.arange(len(self.ids))
+            query, numbers = self.query[: self._head_room(len(self.ids))], np.arange(len(self.ids))
             split = 0 if len(query) else self.split
             head = query if len(query) else self.ids[:split]
             head_pieces = np.full(len(query), -1) if len(query) else numbers[:split]
@@ -207,8 +205,22 @@ class Pieces(Encoded):
             before, after = len(template.before), len(template.after)
             more = len(head) + len(template.between)
             lead, after = (before, after + more) if last else (before + more, after)
-            self._frame = Frame(whole.code, whole.piece, source, holds, before, lead, after, most)
+            self._frame = Frame(whole.code, whole.piece, source, holds, before, lead, after)
         return self._frame
+
+    def _head_room(self, text: int) -> int:
+        """Return how many sub-words of the query or a pair's first text fit before a text of so many.
+
+        It is what the text leaves of the window, and at least half of it.
+        """
+        room = self.model.window - self.model.words.pair.size
+        return max(1, room // 2, room - text)
+
+    @property
+    def is_head_cut(self) -> bool:
+        """True if the query or a pair's first text loses sub-words: it and the text exceed the window."""
+        head = len(self.query) or self.split
+        return head > self._head_room(len(self.ids) - (0 if len(self.query) else self.split))
 
     @property
     def bounds(self) -> list[int]:
@@ -252,12 +264,13 @@ class Pieces(Encoded):
                 code[gone] = (code[gone] & TYPES) | encode_places(self.substitute(erase), 0, erase == "mask")
         ends = np.cumsum(np.bincount(texts, minlength=len(kept))).tolist()
         # the query is cut already and does not count as a text of its own
-        room = frame.lead - self.split + frame.most if self.split else frame.lead
-        leads = np.count_nonzero(remains[:, : frame.lead], axis=1).tolist() if self.split else [room] * len(kept)
+        leads = [frame.lead] * len(kept)
+        if self.split:
+            leads = np.count_nonzero(remains[:, : frame.lead], axis=1).tolist()
         for start, end, lead in zip([0, *ends[:-1]], ends, leads, strict=True):
             if end == start:
                 yield [make_blank_window(self.model.words)]
-            elif end - start <= window and lead <= room:
+            elif end - start <= window:
                 yield [Window(code[start:end], piece[start:end])]
             else:
                 parts = self._spread(start, end, lead, overlap)
@@ -267,10 +280,11 @@ class Pieces(Encoded):
         """Yield the places of each window of a text that does not fit into one window."""
         frame = self.frame()
         head = np.arange(start, start + lead)
-        between = frame.lead - frame.before - self.split if self.split else 0
-        if self.split and lead - frame.before - between > frame.most:
-            head = np.concatenate([head[: frame.before + frame.most], head[lead - between :]])
         body, tail = np.arange(start + lead, end - frame.tail), np.arange(end - frame.tail, end)
+        between = frame.lead - frame.before - self.split if self.split else 0
+        most = self._head_room(len(body))
+        if self.split and lead - frame.before - between > most:
+            head = np.concatenate([head[: frame.before + most], head[lead - between :]])
         room = max(1, self.model.window - len(head) - len(tail))
         step = max(1, room - (room // OVERLAP if overlap else 0))
         place = 0

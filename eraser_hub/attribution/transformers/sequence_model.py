@@ -36,7 +36,7 @@ from .gradients import (
     compute_gradients_ahead,
     compute_masked_probabilities,
 )
-from .pieces import Explained, Pieces, Window, WindowModel, make_window, pad_windows
+from .pieces import HEADS_CUT, Explained, Pieces, Window, WindowModel, make_window, pad_windows
 from .words import CutWords
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
@@ -134,8 +134,8 @@ class SequenceModel(WindowModel):
             split = int(np.searchsorted(owner, len(instance.documents[0])))
         encoded = Pieces(instance, self, np.asarray(query, dtype=np.int64), ids, owner, first, split)
         self.count_windows(encoded)
-        if (len(query) or split) > (self.window - self.words.pair.size) // 2:
-            self.notes.count("queries or first texts cut to half the window")
+        if encoded.is_head_cut:
+            self.notes.count(HEADS_CUT)
         return encoded
 
     def count_windows(self, encoded: Pieces) -> None:

@@ -18,6 +18,7 @@ from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.transformers.gradients import roll_out
 from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel
+from eraser_hub.attribution.transformers.pieces import HEADS_CUT
 from eraser_hub.attribution.transformers.question_answering import AnswerModel
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 from eraser_hub.attribution.transformers.words import CutWords
@@ -124,7 +125,9 @@ def laid_out(model, one, kept, erase):
     first = query or text(tokens[:split], kept[:split])
     template = words.pair if query or any(pieces for _, pieces in tokens[:split]) else words.single
     body = text(tokens[split:], kept[split:]) if template is words.pair else text(tokens, kept)
-    first = first[: max(1, (limit - template.size) // 2)] if template is words.pair else []
+    # the query is cut beside the whole text, a pair's first text beside what remains of the second
+    size, room = sum(len(pieces) for _, pieces in tokens) if query else len(body), limit - template.size
+    first = first[: max(1, room // 2, room - size)] if template is words.pair else []
     room = limit - template.size - len(first)
     step = room - room // 4
     found, start = [], 0
@@ -140,7 +143,10 @@ def laid_out(model, one, kept, erase):
 
 
 @pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
-@pytest.mark.parametrize("shape", ["single", "pair", "query", "long", "long first", "long query", "long all", "empty"])
+@pytest.mark.parametrize(
+    "shape",
+    ["single", "pair", "query", "long", "long first", "first fits", "long query", "query fits", "long all", "empty"],
+)
 def test_inputs_cut_many_at_a_time_are_those_put_together_word_by_word(model, erase, shape):
     words = ["good", "plays", "\u200b", "bad", "film", "好电影"]
     documents, query = {
@@ -149,6 +155,8 @@ def test_inputs_cut_many_at_a_time_are_those_put_together_word_by_word(model, er
         "query": ((words * 3,), ("Is", "it", "?")),
         "long": ((words * 30,), ()),
         "long first": ((words * 5, words), ()),
+        "first fits": ((words * 3, words[:2]), ()),
+        "query fits": ((words[:3],), ("good",) * 20),
         "long all": ((words * 9, words * 20), ()),
         "long query": ((words * 4,), ("good",) * 40),
         "empty": (([], []), ()),
@@ -224,7 +232,28 @@ def test_a_long_query_is_cut_and_counted(model):
     one = Instance("q", ("good",) * 100, ("d",), (("bad",) * 50,))
     encoded = model.encode(one)
     assert all(len(window.ids) <= 32 for window in encoded.windows(np.ones(50, dtype=bool), "remove"))
-    assert model.notes.counts["queries or first texts cut to half the window"] == 1
+    assert model.notes.counts[HEADS_CUT] == 1
+
+
+@pytest.mark.parametrize("first", [20, 26, 27])
+def test_a_first_text_is_cut_only_where_the_pair_exceeds_the_window(model, first):
+    room = model.window - model.words.pair.size  # 29 sub-words
+    second = 3
+    one = Instance("x", (), ("a", "b"), (("good",) * first, ("bad",) * second))
+    encoded = model.encode(one)
+    (window,) = encoded.whole()
+    assert np.count_nonzero(window.piece >= 0) == min(first + second, room)
+    # the second text is whole, and the first loses no more than what does not fit
+    assert set(range(first, first + second)) <= set(window.piece.tolist())
+    assert model.notes.counts.get(HEADS_CUT, 0) == (first + second > room)
+
+
+@pytest.mark.parametrize("query", [26, 27])
+def test_a_query_is_cut_only_where_it_and_the_text_exceed_the_window(model, query):
+    model.uses_query = True
+    (window,) = model.encode(Instance("q", ("good",) * query, ("d",), (("bad",) * 3,))).whole()
+    assert len(window.ids) == model.words.pair.size + min(query + 3, 29)
+    assert model.notes.counts.get(HEADS_CUT, 0) == (query == 27)
 
 
 def test_integrated_gradients_sum_to_the_difference(model):
