@@ -65,6 +65,7 @@ from .uncertainty.verdicts import (
     decide,
     describe_doubts,
     describe_one_run,
+    describe_undefined,
     describe_unknown_effects,
     is_known_score,
 )
@@ -367,6 +368,7 @@ def compare_blocks(
             *_notes(whole.n_clusters, tests, inference, exchanges, bool(spread)),
             *describe_shared_trainings(draws or {}),
             *_describe_verdicts(systems, keys, families, whole.n_clusters, inference, draws),
+            *describe_undefined(scores),
             *dict.fromkeys(few_clusters),
         ],
         "signature": _signature(whole, family, tests, names, inference, exchanges),

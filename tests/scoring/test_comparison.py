@@ -350,6 +350,11 @@ def test_text_and_json_of_undefined_scores():
     found = compare(system([np.nan, 1.0]), system([1.0, 1.0]), n_resamples=20)
     assert "–" in text_of(found)
     assert json.loads(to_json_bytes(found))["scores"]["A"]["f1"] is None
+    (note,) = [line for line in found["notes"] if "undefined" in line]
+    assert note.startswith("undefined in A: f1 (") and "no verdict" in note
+    both = compare(system([np.nan, 1.0]), system([1.0, np.nan]), n_resamples=20)["notes"]
+    assert [line.partition(":")[0] for line in both if "undefined" in line] == ["undefined in all systems"]
+    assert not any("undefined" in line for line in compare(system([0.0, 1.0]), system([1.0, 1.0]))["notes"])
 
 
 def test_chance_is_corrected_by_holm_over_systems():

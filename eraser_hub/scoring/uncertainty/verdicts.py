@@ -163,3 +163,18 @@ def describe_unknown_effects(keys: Sequence[str]) -> str:
         f"minimum effect 0 for {', '.join(keys)}, because chance or ceiling is unknown: every significant difference "
         "counts; `minimum_effect` sets it"
     )
+
+
+def describe_undefined(scores: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Return notes on scores without a number, one for each group of systems.
+
+    Args:
+        scores: {system: {key: score}}.
+    """
+    keys = {key: [name for name, own in scores.items() if own[key] != own[key]] for key in next(iter(scores.values()))}
+    groups: dict[str, list[str]] = {}
+    for key, names in keys.items():
+        if names:
+            groups.setdefault("all systems" if len(names) == len(scores) else ", ".join(names), []).append(key)
+    reason = "a mean over nothing has no number, and there is no verdict"
+    return [f"undefined in {names}: {', '.join(own)} ({reason})" for names, own in groups.items()]
