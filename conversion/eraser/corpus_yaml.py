@@ -38,6 +38,8 @@ from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
 # folders of a built dataset that are no configs; no config may have such a name
 RESERVED_FOLDERS = ("documents", "annotators", LICENSES)
+MOST_CHARACTERS = 1 << 17  # of a YAML file: its reader takes seconds for so many
+MOST_DIGITS, LARGEST = 100, 2**63 - 1  # of an integer
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -165,11 +167,25 @@ class _Loader(yaml.SafeLoader):
             raise yaml.MarkedYAMLError(problem="expected no aliases (*name)", problem_mark=mark)
         return super().compose_node(parent, index)
 
+    def construct_small_integer(self, node: yaml.ScalarNode) -> int:
+        """Return an integer; one beyond 64 bits is refused, as its digits may be too many to print."""
+        value = self.construct_yaml_int(node) if len(node.value) < MOST_DIGITS else LARGEST + 1
+        if not -LARGEST <= value <= LARGEST:
+            problem = f"expected an integer of 64 bits, found {show(str(node.value))}"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+        return int(value)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_small_integer)
+
 
 def load_yaml_values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     """Return key -> value and key -> line of a YAML mapping without repeated keys."""
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
+    if len(text) > MOST_CHARACTERS:
+        words = f"expected at most {MOST_CHARACTERS:,} characters, found {len(text):,}"
+        raise DataError(words, rule="size-limit", file=path)
     if is_nested_deeper(text):
         raise DataError("is no YAML of ours: its brackets nest too deeply", rule="syntax", file=path)
     try:

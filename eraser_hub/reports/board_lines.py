@@ -17,7 +17,7 @@ import msgspec
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.metrics.score_levels import LEVELS
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, show, show_controls
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.comparison import Inference, compare_scores
@@ -37,6 +37,9 @@ from .marked_instances import MarkedInstance
 from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
+_SIGNATURE = re.compile(r"\w+(\|[^|]+)+")
+MOST_NAME = 255  # characters of a name in a score file
+MOST_SIGNATURE = 10_000
 _INSTANCES = re.compile(r"\|n:(\d{1,12})\b")
 
 
@@ -116,6 +119,10 @@ class _People(msgspec.Struct):
 
 
 _SOFT = ("auprc", "average_precision", "roc_auc_score")
+_NESTED = (
+    *("rationale_prf", "token_prf", "sentence_prf", "iou_scores", "token_soft_metrics", "sentence_soft_metrics"),
+    *("agreement", "faithfulness", "classification_scores"),
+)
 
 
 def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -125,6 +132,8 @@ def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     scorer writes the modules' own flat results beside the reference's keys.
     """
     for key, value in content.items():
+        if key in _NESTED and value is not None and not isinstance(value, list if key == "iou_scores" else Mapping):
+            raise DataError(f"expected the scorer's block, found {describe_value(value)}", rule="type", field=key)
         if key in ("rationale_prf", "token_prf", "sentence_prf") and isinstance(value, Mapping):
             kind = {"rationale_prf": "exact", "token_prf": "token", "sentence_prf": "sentence"}[key]
             for average, parts in value.items():
@@ -180,6 +189,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         message = f"{words}; score the predictions with `eraser-hub score`"
         raise DataError(message, rule="key-missing", file=file, field="signature")
     names = {name: _name(content, name, file) for name in ("system", "dataset", "config", "split", "data_digest")}
+    _check_signatures(content, names, file)
     dataset = dataset or names["config"] or names["dataset"]
     if not dataset:
         message = "expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file"
@@ -209,7 +219,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         people=_read_people(content, file),
         data=names["data_digest"],
         gold=_read_gold(content, file),
-        levels=_read_levels(content, scores, file),
+        levels=_read_levels(content, scores, signatures, file),
         predictions=tuple(one for one in predictions if isinstance(one, str)) if isinstance(predictions, list) else (),
     )
 
@@ -223,11 +233,16 @@ def _read_gold(content: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
             f"expected the gold of a split, found {describe_value(gold)}", rule="type", file=file, field="gold"
         )
     for name in (*counts, "density") if gold else ():
-        _number(gold[name], f"gold.{name}")
+        value = _number(gold[name], f"gold.{name}", file)
+        if value is not None and not 0 <= value <= (1 if name == "density" else math.inf):
+            words = f"expected a count, or a share for the density, found {value:g}"
+            raise DataError(words, rule="range", file=file, field=f"gold.{name}")
     return gold
 
 
-def _read_levels(content: Mapping[str, Any], scores: Mapping[str, object], file: Path) -> dict[str, dict[str, float]]:
+def _read_levels(
+    content: Mapping[str, Any], scores: Mapping[str, object], signatures: Sequence[str], file: Path
+) -> dict[str, dict[str, float]]:
     """Return chance and ceiling of the scores of a score file."""
     levels = content.get("levels") or {}
     found: dict[str, dict[str, float]] = {}
@@ -236,8 +251,13 @@ def _read_levels(content: Mapping[str, Any], scores: Mapping[str, object], file:
         if not isinstance(values, Mapping):
             message = f"expected chance and ceiling by score, found {describe_value(values)}"
             raise DataError(message, rule="type", file=file, field="levels")
-        numbers = {key: _number(value, f"levels.{name}.{key}") for key, value in values.items() if key in scores}
+        numbers = {key: _number(value, f"levels.{name}.{key}", file) for key, value in values.items() if key in scores}
         found[name] = {key: value for key, value in numbers.items() if value is not None}
+        try:
+            check_scores(found[name], {}, {}, signatures)
+        except DataError as error:
+            field = f"levels.{name}.{error.field}"
+            raise DataError(error.message, rule=error.rule, file=file, field=field) from None
     return found
 
 
@@ -292,7 +312,29 @@ def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
     value = content.get(field)
     if value is not None and not isinstance(value, str):
         raise DataError(f"expected a name, found {describe_value(value)}", rule="type", file=file, field=field)
-    return value or ""
+    name = value or ""
+    if len(name) > MOST_NAME or "\n" in name or show_controls(name) != name:
+        words = f"expected up to {MOST_NAME} printable characters on one line, found {show(name)}"
+        raise DataError(words, rule="text", file=file, field=field)
+    return name
+
+
+def _check_signatures(content: Mapping[str, Any], names: Mapping[str, str], file: Path) -> None:
+    """Refuse signatures without settings, and those of another split or other data than the file names."""
+    value = content.get("signature")
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
+    for signature in "; ".join(part for part in parts if isinstance(part, str) and part.strip()).split("; "):
+        printable = "\n" not in signature and show_controls(signature) == signature
+        if not printable or len(signature) > MOST_SIGNATURE or not _SIGNATURE.fullmatch(signature):
+            words = f"expected METRIC|SETTING|.. on one line, found {show(signature)}"
+            raise DataError(words, rule="text", file=file, field="signature")
+        stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part)
+        for key, own in (("split", dataset_split(names["split"])), ("data", names["data_digest"])):
+            told = stated.get(key, own)
+            if own and not (own.startswith(told) if key == "data" else own == dataset_split(told)):
+                words = f"expected the signature's {told}, found {show(own[:64])}"
+                field = "split" if key == "split" else "data_digest"
+                raise DataError(words, rule="data-mismatch", file=file, field=field)
 
 
 def _numbers(
@@ -332,14 +374,14 @@ def _refuse_immense(value: Any) -> None:
         _number(int(value), "")
 
 
-def _number(value: Any, field: str) -> float | None:
+def _number(value: Any, field: str, file: Path | None = None) -> float | None:
     if value is None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and abs(value) <= sys.float_info.max:
         return float(value)
     message = f"expected a number that a float holds, or null, found {describe_value(value)}"
-    raise DataError(message, rule="range" if is_number else "type", field=field)
+    raise DataError(message, rule="range" if is_number else "type", file=file, field=field)
 
 
 def get_signatures(content: Mapping[str, Any]) -> list[str]:

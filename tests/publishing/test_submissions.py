@@ -18,7 +18,7 @@ from eraser_hub.records.built import open_built
 from eraser_hub.reports.boards import repository, submissions
 from eraser_hub.reports.boards.repository import score_repository
 from eraser_hub.reports.boards.submissions import parse_outcome, parse_place, read_system_yaml
-from eraser_hub.reports.boards.submit import make_place
+from eraser_hub.reports.boards.submit import add_digest, make_place
 from eraser_hub.scoring.settings import ScoreSettings
 from tools import review_submission
 
@@ -105,6 +105,34 @@ def submit_as_visitor(
         patch.setenv("HF_TOKEN", OTHER_TOKEN)
         of = {"dataset": dataset, "config": "movies", "split": "val", "repository": REPOSITORY}
         return eraser_hub.submit(predictions, tmp_path / "system.yaml", **of)
+
+
+@pytest.mark.parametrize(
+    ("text", "added"),
+    [(SYSTEM + "# data_digest: none yet", True), (SYSTEM.replace("\n", "\r\n"), True), (None, False)],
+)
+def test_the_digest_of_the_data_is_added_or_the_line_is_named(dataset, tmp_path, text, added):
+    digest = open_built(dataset).data_digest("movies", "validation")
+    (tmp_path / "system.yaml").write_bytes(
+        (text or "{name: Ours, authors: [A], license: mit, trained_on: movies}").encode()
+    )
+    of = {"dataset": dataset, "config": "movies", "split": "val"}
+    if not added:
+        with refused("syntax", f"data_digest: {digest}", file=tmp_path / "system.yaml"):
+            eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
+        return
+    eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
+    card = add_digest(tmp_path / "system.yaml", read_system_yaml(tmp_path / "system.yaml"), digest)
+    (tmp_path / "system.yaml").write_text(card)
+    assert read_system_yaml(tmp_path / "system.yaml").data_digest == digest
+
+
+@pytest.mark.parametrize("repository", ["movies", "a/b/c", "https://x/y", "org/name@"])
+def test_a_dry_run_refuses_what_is_no_repository(dataset, tmp_path, repository):
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+    of = {"dataset": dataset, "config": "movies", "split": "val", "repository": repository}
+    with refused("option-value", "ORG/NAME", argument="repository"):
+        eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
 
 
 def test_a_maintainer_reviews_a_request_and_comments(at_loopback, dataset, tmp_path, monkeypatch, capsys):
@@ -326,6 +354,10 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a key twice": (system(SYSTEM + "name: y\n"), "each key once"),
     "a number as name": (system(SYSTEM.replace("Ours", "7")), "name"),
     "a list as description": (system("- a\n"), "key: value"),
+    "an integer of 20,000 bits": (system(SYSTEM + f"seeds: [0x{'f' * 5000}]\n"), "an integer of 64 bits"),
+    "an empty digest": (system(SYSTEM + "data_digest: ''\n"), "12 to 64"),
+    "a digest of one digit": (system(SYSTEM + "data_digest: e\n"), "12 to 64"),
+    "no digest": (system(SYSTEM + "data_digest:\n"), "12 to 64"),
     "wrong digest": (system(SYSTEM + "data_digest: '000000000000'\n"), "expected predictions for the data"),
     "scores": (predictions(b'{"auprc": 0.9999, "signature": "forged"}\n'), "predictions.jsonl:1"),
     "no JSON": (predictions(b"\x00\xff"), "predictions.jsonl"),

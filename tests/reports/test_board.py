@@ -271,6 +271,37 @@ def test_lines_are_grouped_by_split_and_data_and_samples_are_flagged(tmp_path):
     assert not any(row["better"] for row in rows)
 
 
+GOLD = {"marked_rows": 24, "unmarked_rows": 0, "density": 0.1, "split": "validation"}
+OF_DATA = f"eraser_agreement|data:{64 * '1'}"[:40] + "|split:validation|n:24"
+
+
+@pytest.mark.parametrize(
+    ("more", "rule", "field", "found"),
+    [
+        ({"signature": "x" * 100_000}, "text", "signature", "METRIC|SETTING"),
+        ({"signature": "eraser_agreement"}, "text", "signature", "METRIC|SETTING"),
+        ({"signature": "a|b\nc|d"}, "text", "signature", "on one line"),
+        ({"signature": "a|b\x1b[31m"}, "text", "signature", "on one line"),
+        ({"signature": OF_DATA, "split": "test"}, "data-mismatch", "split", "validation, found 'test'"),
+        ({"signature": OF_DATA, "data_digest": 64 * "2"}, "data-mismatch", "data_digest", "found '222"),
+        ({"config": "a\nb"}, "text", "config", "on one line"),
+        ({"system": "a\u202eb"}, "text", "system", "printable"),
+        ({"system": "n" * 10_000}, "text", "system", "up to 255"),
+        ({"agreement": []}, "type", "agreement", "a list"),
+        ({"token_prf": 0.5}, "type", "token_prf", "0.5"),
+        ({"levels": {"chance": {"auprc": 9.0}}}, "range", "levels.chance.auprc", "at most 1, found 9"),
+        ({"levels": {"chance": {"auprc": "x"}}}, "type", "levels.chance.auprc", "'x'"),
+        ({"gold": {**GOLD, "marked_rows": -1}}, "range", "gold.marked_rows", "found -1"),
+        ({"gold": {**GOLD, "density": 1.5}}, "range", "gold.density", "found 1.5"),
+    ],
+)
+def test_a_score_file_that_contradicts_itself_or_its_form_is_refused(tmp_path, more, rule, field, found):
+    content = {"config": "movies", "split": "val", "signature": SIGNATURE, "auprc": 0.5, **more}
+    path = write(tmp_path / "s.json", **content)
+    with refused(rule, found, file=path, field=field):
+        read_score_file(path)
+
+
 @pytest.mark.parametrize(
     ("more", "field"),
     [({"gold": [1]}, "gold"), ({"levels": {"chance": 3}}, "levels"), ({"gold": {"split": "x"}}, "gold")],

@@ -67,7 +67,10 @@ def test_lines_of_other_splits_and_datasets_stay(hub, claimed, tmp_path):
     content = json.loads((claimed / "ours.json").read_text())
     files = {"here": {}, "elsewhere": {"split": "test"}, "other": {"config": "boolq"}, "unknown": {"split": ""}}
     for name, more in files.items():
-        (tmp_path / f"{name}.json").write_text(json.dumps(content | {"system": "ours"} | more))
+        text = json.dumps(content | {"system": "ours"} | more)
+        (tmp_path / f"{name}.json").write_text(
+            text.replace("|split:validation", f"|split:{more.get('split') or 'validation'}")
+        )
     scores = [str(tmp_path / f"{name}.json") for name in ("here", "elsewhere", "other")]
     result = board(hub, tmp_path, scores=scores, verify=f"ours={claimed / 'p.jsonl'}")
     assert {(line.dataset, line.split, line.status) for line in result.lines} == {

@@ -8,7 +8,6 @@ from eraser_hub.conversion.importing.reader import Reader, SourceRow
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.lines import read_csv_records
 
-
 SEPARATORS = {",": "','", "\t": "tab", ";": "';'", "|": "'|'"}
 
 

@@ -43,6 +43,7 @@ MEMORY = 8 << 30
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 _GROUP = re.compile(r"([A-Za-z0-9][A-Za-z0-9_-]{0,95})\.([A-Za-z0-9_]{1,60})")
 _LINK = re.compile(r"https?://[^\s<>\"'`]{1,500}")
+_DATA_DIGEST = re.compile(r"[0-9a-f]{12,64}")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]{0,60}")
 _OUT_OF_MEMORY = re.compile(r"[\w.]*MemoryError\b")
 
@@ -90,6 +91,10 @@ def read_system_yaml(path: Path) -> SystemRecord:
     except DataError as error:
         raise error.at(file=path) from None
     _check_words(system, path)
+    digest = values.get("data_digest", "")
+    if "data_digest" in values and not (isinstance(digest, str) and _DATA_DIGEST.fullmatch(digest)):
+        words = f"expected 12 to 64 of the digits 0-9a-f, or no such line, found {show(digest)}"
+        raise DataError(words, rule="choice", file=path, line=lines["data_digest"], field="data_digest")
     return system
 
 

@@ -10,10 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.hub import find_place
+from eraser_hub.records.lines import read_utf8_file
 from eraser_hub.records.splits import dataset_split
+from eraser_hub.schema.submission import SystemRecord
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.settings import ScoreSettings
 
@@ -93,6 +96,9 @@ def submit(
     """
     if predictions.suffix not in (".jsonl", ".parquet"):
         raise DataError("expected a file .jsonl or .parquet", rule="file-name", file=predictions)
+    if repository and not Path(repository).is_dir() and find_place(repository).repository is None:
+        words = f"expected ORG/NAME of the Hub, or a folder, found {show(repository)}"
+        raise DataError(words, rule="option-value", argument="repository")
     system, built = read_system_yaml(system_file), open_built(dataset)
     check_size(str(predictions), predictions.stat().st_size if predictions.is_file() else 0)
     config, split = config or built.default_config, dataset_split(split)
@@ -106,6 +112,7 @@ def submit(
     _check_digest(system.data_digest or "", digest, withheld, system_file)
     stated = None if withheld else digest
     submission = Submission(place, config, split, replace(system, data_digest=stated), predictions)
+    card = add_digest(system_file, system, stated)
     own, others = describe(line, submission), list[BoardLine]()
     if repository and (not dry_run or Path(repository).is_dir()):
         others = score_repository(repository, dataset=dataset, settings=settings, say=say)
@@ -116,7 +123,7 @@ def submit(
         lines = [_drop_agreement(one) if (one.dataset, one.data) == (own.dataset, own.data) else one for one in lines]
         notes.append(WITHHELD.format(dataset=dataset, split=split))
     lines = [one for one in collect_board_lines(lines) if one.dataset == own.dataset]
-    address = "" if dry_run else _open_request(submission, system_file, repository, say)
+    address = "" if dry_run else _open_request(submission, card, repository, say)
     return SubmitResult(place, lines, notes, address)
 
 
@@ -142,7 +149,27 @@ def _refuse_copy(own: BoardLine, others: Sequence[BoardLine], predictions: Path)
             raise DataError(words, rule="id-twice", file=predictions)
 
 
-def _open_request(submission: Submission, system_file: Path, repository: str, say: Callable[[str], None]) -> str:
+def add_digest(file: Path, system: SystemRecord, digest: str | None) -> str:
+    """Return the text of system.yaml with the digest of the data, if it states none and there is one to state.
+
+    Raises:
+        DataError: the line cannot be added.
+    """
+    text = read_utf8_file(str(file)).decode("utf-8").rstrip("\r\n") + "\n"
+    if system.data_digest or not digest:
+        return text
+    text += f"data_digest: {digest}\n"
+    try:
+        values, _ = load_yaml_values(text, file)
+    except DataError:
+        values = {}
+    if values.get("data_digest") != digest:
+        words = f"expected lines of `key: value`, to which a line can be added; add `data_digest: {digest}` yourself"
+        raise DataError(words, rule="syntax", file=file)
+    return text
+
+
+def _open_request(submission: Submission, card: str, repository: str, say: Callable[[str], None]) -> str:
     """Commit the two files as a pull request; return its address."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -151,12 +178,9 @@ def _open_request(submission: Submission, system_file: Path, repository: str, sa
     place = find_place(repository)
     if place.repository is None:
         raise DataError("expected ORG/NAME of the Hub", rule="option-value", argument="repository")
-    text = system_file.read_text(encoding="utf-8").rstrip("\n")
-    if "data_digest" not in text and submission.system.data_digest:
-        text += f"\ndata_digest: {submission.system.data_digest}"
     name = f"predictions{submission.predictions.suffix}"
     files: list[Any] = [
-        CommitOperationAdd(f"{submission.place}/{CARD}", (text + "\n").encode()),
+        CommitOperationAdd(f"{submission.place}/{CARD}", card.encode()),
         CommitOperationAdd(f"{submission.place}/{name}", str(submission.predictions)),
     ]
     publisher = Publisher(client(None, None), say)
