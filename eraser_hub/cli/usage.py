@@ -208,7 +208,8 @@ def _metavar(option: Option) -> str:
 
 def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
     source = context.get_parameter_source(parameter.name or "")
-    if source is not None and source.name == "DEFAULT" and not context.resilient_parsing:
+    default = source is not None and source.name == "DEFAULT" and not context.resilient_parsing
+    if default and not context.params.get("plan"):  # a plan's file may have the value
         print_note(f"{parameter.name}: {value} ({parameter.opts[0]} names another)")
     return value
 

@@ -15,6 +15,7 @@ Finished files are reused; stopped trainings and explanations resume.
 from __future__ import annotations
 
 import json
+import os
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,14 @@ from eraser_hub.attribution.costs import count_inputs
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.run import compute_model_digest, explain_runs, find_run_settings, resolve_query
-from eraser_hub.attribution.settings import HUMAN, ExplainSettings, build_settings, check_used, parse_settings
+from eraser_hub.attribution.settings import (
+    HUMAN,
+    ExplainSettings,
+    build_settings,
+    check_used,
+    find_preset,
+    parse_settings,
+)
 from eraser_hub.attribution.work import load_model
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
@@ -171,6 +179,10 @@ def read_plan(arguments: BenchArguments) -> BenchArguments:
             raise UsageError("expected it, here or in the plan's file", rule="option-missing", argument=name)
     if merged.quick and merged.sample is not None:
         raise UsageError("expected one of `quick` and `sample`", rule="option-conflict", argument="sample")
+    find_preset(merged.paper)  # these three before hours of work
+    if os.path.lexists(merged.out or "") and not os.path.isdir(merged.out or ""):
+        raise DataError("expected a folder, found a file", rule="file-kind", file=merged.out, argument="out")
+    Inference(minimum_effect=merged.minimum_effect, n_resamples=merged.resamples).check()
     return merged
 
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 import eraser_hub
+from eraser_hub.__main__ import _register, app
 from eraser_hub.records.options import UsageError
 from eraser_hub.reports.bench.run import BenchResult, plan_models, read_plan
 from eraser_hub.reports.options import BenchArguments
@@ -151,6 +153,27 @@ def test_a_plan_that_is_none(tmp_path, text, rule, mention):
     path.write_text(text, "utf-8")
     with refused(rule, mention, file=path, argument="plan"):
         read_plan(BenchArguments(plan=path))
+
+
+def test_a_plan_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").write_text("x")
+    whole: dict[str, Any] = {"dataset": "d", "model": "m", "out": tmp_path / "out"}
+    for more, rule, mention in (
+        ({"minimum_effect": float("nan")}, "option-value", "minimum_effect"),
+        ({"minimum_effect": -1.0}, "option-value", "at least 0"),
+        ({"paper": "x"}, "option-value", "eraser"),
+        ({"out": tmp_path / "file"}, "file-kind", "a folder"),
+    ):
+        with refused(rule, mention):
+            read_plan(BenchArguments(**{**whole, **more}))
+
+
+def test_a_plan_names_the_split(hub, tmp_path):
+    (tmp_path / "plan.yaml").write_text(f"dataset: {hub}\nconfig: nothing\nsplit: val\nmodel: m\nout: {tmp_path}/out\n")
+    _register(("bench",))
+    announced = CliRunner().invoke(app, ["bench", "--plan", str(tmp_path / "plan.yaml"), "--dry-run"]).stderr
+    assert "split: test" not in announced
+    assert "split: test" in CliRunner().invoke(app, ["bench", "--dataset", str(hub), "--dry-run"]).stderr
 
 
 def test_what_is_missing_is_named(tmp_path):
