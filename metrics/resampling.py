@@ -24,6 +24,7 @@ from .statistics_builder import Finalize
 
 DEFAULT_LEVEL = 0.95
 DEFAULT_RESAMPLES = 1000
+MOST_RESAMPLES = 10_000_000  # more tell nothing that these do not, and take days
 AUTO, BCA, STUDENT, PERCENTILE = CI_METHODS = ("auto", "bca", "student", "percentile")
 # sums of the same rows in another order differ by less than this, relative to 1 or to the value: they are equal
 SAME = 1e-12
@@ -67,12 +68,13 @@ def check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
 def check_settings(
     confidence_level: float = DEFAULT_LEVEL, n_resamples: int = DEFAULT_RESAMPLES, ci_method: str = AUTO
 ) -> None:
-    """Raise a ValueError for a level outside (0, 1), fewer than one resample or an unknown method."""
+    """Raise a ValueError for a level outside (0, 1), a number of resamples out of range or an unknown method."""
     if isinstance(confidence_level, bool) or not 0 < confidence_level < 1:
         message = f"expected a number between 0 and 1 (exclusive), found {confidence_level!r}"
         raise InputError(message, "option-value", "confidence_level")
-    if isinstance(n_resamples, bool) or n_resamples != int(n_resamples) or n_resamples < 1:
-        raise InputError(f"expected a positive integer, found {n_resamples!r}", "option-value", "n_resamples")
+    if isinstance(n_resamples, bool) or n_resamples != int(n_resamples) or not 1 <= n_resamples <= MOST_RESAMPLES:
+        message = f"expected an integer from 1 to {MOST_RESAMPLES:,}, found {n_resamples!r}"
+        raise InputError(message, "option-value", "n_resamples")
     if ci_method not in CI_METHODS:
         raise InputError(f"expected one of {', '.join(CI_METHODS)}, found {ci_method!r}", "option-value", "ci_method")
 

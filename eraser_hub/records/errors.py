@@ -17,6 +17,7 @@ from .rules import Rule
 MOST_SHOWN = 10
 # an error's longest line, and its most lines: a hostile name or value must not flood a terminal
 LONGEST_LINE, MOST_LINES = 1000, 40
+MOST_NAME = 255  # characters of a system's or a dataset's name
 # what turns the direction of text round, or ends a line unseen
 _STEERING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x2028, 0x2029, 0x061C)
 _SIGNS = {
@@ -33,6 +34,17 @@ def show_controls(text: str) -> str:
     'a␛[31mb'
     """
     return text if text.isprintable() else text.translate(_SIGNS)
+
+
+def describe_bad_name(name: str) -> str:
+    """Describe what a name for tables and pages should be; "" for a good one.
+
+    >>> describe_bad_name("BERT + LIME"), describe_bad_name("a\\nb")
+    ('', "expected up to 255 printable characters on one line, found 'a\\\\nb'")
+    """
+    if len(name) <= MOST_NAME and "\n" not in name and show_controls(name) == name:
+        return ""
+    return f"expected up to {MOST_NAME} printable characters on one line, found {show(name)}"
 
 
 def make_printable(text: str) -> str:

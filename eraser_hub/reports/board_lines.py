@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
 from collections import Counter
@@ -17,7 +18,7 @@ import msgspec
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.metrics.score_levels import LEVELS
-from eraser_hub.records.errors import DataError, show, show_controls
+from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.comparison import Inference, compare_scores
@@ -38,7 +39,6 @@ from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
 _SIGNATURE = re.compile(r"\w+(\|[^|]+)+")
-MOST_NAME = 255  # characters of a name in a score file
 MOST_SIGNATURE = 10_000
 _INSTANCES = re.compile(r"\|n:(\d{1,12})\b")
 
@@ -175,7 +175,7 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
 def parse_score_argument(argument: str) -> BoardLine:
     """Read ``FILE``, ``SYSTEM=FILE`` or ``SYSTEM@DATASET=FILE`` as a line of the board, see `read_score_file`."""
     name, equals, path = argument.partition("=")
-    if not equals or Path(argument).exists():
+    if not equals or os.path.exists(argument):
         return read_score_file(Path(argument))
     system, _, dataset = name.rpartition("@") if "@" in name else (name, "", "")
     return read_score_file(Path(path), system=system, dataset=dataset)
@@ -313,8 +313,7 @@ def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
     if value is not None and not isinstance(value, str):
         raise DataError(f"expected a name, found {describe_value(value)}", rule="type", file=file, field=field)
     name = value or ""
-    if len(name) > MOST_NAME or "\n" in name or show_controls(name) != name:
-        words = f"expected up to {MOST_NAME} printable characters on one line, found {show(name)}"
+    if words := describe_bad_name(name):
         raise DataError(words, rule="text", file=file, field=field)
     return name
 

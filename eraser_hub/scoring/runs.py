@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os.path import realpath
+from os.path import exists, realpath
 from pathlib import Path
 
 from eraser_hub.conversion.download.addresses import fetch_file, is_remote
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, describe_bad_name
 from eraser_hub.records.operators import find_operator_files, read_operator
 
 
@@ -58,12 +58,12 @@ def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, 
         draws: a repeated name means several draws of one system, and is no mistake.
 
     Raises:
-        DataError: the same file twice, or a name.
+        DataError: the same file twice, or a name; a name that no table can show.
     """
     named: list[tuple[str, Path, list[Path]]] = []
     for argument in arguments:
         name, equals, files = argument.partition("=")
-        if not (equals and name) or is_remote(argument) or Path(argument).exists():
+        if not (equals and name) or is_remote(argument) or exists(argument):
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
         named_files = [fetch_file(file) for file in own]
@@ -76,6 +76,8 @@ def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, 
         raise DataError("expected different files of predictions, found one twice", rule="file-twice")
     stems = iter(make_system_names([named_files for name, named_files, _ in named if not name]))
     names = [name or next(stems) for name, _, _ in named]
+    for words in filter(None, map(describe_bad_name, names)):
+        raise DataError(f"{words} (NAME=FILE names a system)", rule="text")
     if len(set(names)) != len(names) and not draws:
         message = f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}"
         raise DataError(message, rule="option-value")

@@ -258,3 +258,9 @@ def test_p_values_of_chance_itself_are_uniform():
     random = np.random.default_rng(0)
     found = against_chance(random.normal(size=4000), random.normal(size=(4000, 19)))["p_value"]
     assert stats.chisquare(np.bincount(np.rint(found * 20).astype(int), minlength=21)[1:]).pvalue > 0.01
+
+
+@pytest.mark.parametrize("n_resamples", [0, -1, 10**11])
+def test_a_number_of_resamples_out_of_range_is_refused(n_resamples: int) -> None:
+    with pytest.raises(ValueError, match="1 to 10,000,000, found"):
+        resampling.check_settings(n_resamples=n_resamples)

@@ -37,6 +37,12 @@ def test_names_of_runs(tmp_path):
 def test_a_file_twice_is_refused_and_a_draw_is_not():
     with refused("file-twice"):
         parse_systems(["s=x.jsonl,x.jsonl"])
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\x1b[31m", "a\u202eb", "\ud83d", "n" * 10_000])
+def test_names_that_no_table_can_show_are_refused(name):
+    with refused("text", "up to 255 printable characters", "NAME=FILE"):
+        parse_systems([f"{name}=x.jsonl", "y.jsonl"])
     draws = parse_systems(["a=x.jsonl", "a=y.jsonl"], draws=True)
     assert draws == [System("a", (Path("x.jsonl"),)), System("a", (Path("y.jsonl"),))]
 

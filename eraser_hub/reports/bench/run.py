@@ -47,7 +47,7 @@ from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.unknown_fields import find_similar
 from eraser_hub.records.atomic import atomic_write
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, describe_bad_name, show
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
 from eraser_hub.records.options import UsageError, as_list, read_options
@@ -260,12 +260,14 @@ def plan_models(models: Sequence[str]) -> list[PlannedModel]:
     found = list[PlannedModel]()
     for argument in models:
         name, equals, place = argument.partition("=")
-        if not equals or Path(argument).exists():
+        if not equals or os.path.exists(argument):
             name, place = "", argument
         trained = place in SYSTEMS and not Path(place).exists()
         found.append(PlannedModel(name or Path(place).name, place, trained))
     names = dict[str, str]()
     for one in found:
+        if words := describe_bad_name(one.name):
+            raise UsageError(words, rule="option-value", argument="model")
         if (other := names.get(one.file_name)) is not None:
             message = f"expected a name of its own for each model and its files (NAME=PLACE), found {other}, {one.name}"
             raise UsageError(message, rule="option-value", argument="model")

@@ -186,7 +186,14 @@ def test_what_is_missing_is_named(tmp_path):
 
 def test_models_have_names_of_their_own():
     assert [one.name for one in plan_models(["A=x/model", "y/model"])] == ["A", "model"]
-    for pair in (["x/model", "y/model"], ["a/b=x", "a b=y"], ["..=x", ".=y"], ["A=x", "A=y"]):
+    for pair in (
+        ["x/model", "y/model"],
+        ["a/b=x", "a b=y"],
+        ["..=x", ".=y"],
+        ["A=x", "A=y"],
+        ["a\nb=x"],
+        [f"{'n' * 10_000}=x"],
+    ):
         with refused("option-value", argument="model", type=UsageError):
             plan_models(pair)
     assert [one.file_name for one in plan_models(["../../a=x", "b=y"])] == ["_.._a", "b"]
