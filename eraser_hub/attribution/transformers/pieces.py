@@ -281,10 +281,10 @@ class Pieces(Encoded):
         frame = self.frame()
         head = np.arange(start, start + lead)
         body, tail = np.arange(start + lead, end - frame.tail), np.arange(end - frame.tail, end)
-        between = frame.lead - frame.before - self.split if self.split else 0
-        most = self._head_room(len(body))
-        if self.split and lead - frame.before - between > most:
-            head = np.concatenate([head[: frame.before + most], head[lead - between :]])
+        if self.split:
+            between, most = frame.lead - frame.before - self.split, self._head_room(len(body))
+            if lead - frame.before - between > most:
+                head = np.concatenate([head[: frame.before + most], head[lead - between :]])
         room = max(1, self.model.window - len(head) - len(tail))
         step = max(1, room - (room // OVERLAP if overlap else 0))
         place = 0

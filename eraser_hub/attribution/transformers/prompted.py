@@ -181,7 +181,7 @@ class PromptedModel(SequenceModel):
             message = f"expected a prompt that leaves room for the text in {self.window} sub-words, found {lead + tail}"
             raise DataError(message, argument="prompt", rule="option-value", instance=instance.id)
         source = np.where(inside, owner, tokens)
-        frame = Frame(encode_places(places, 0, 1), piece, source, holds, lead, lead, tail, len(places))
+        frame = Frame(encode_places(places, 0, 1), piece, source, holds, lead, lead, tail)
         return Pieces(instance, self, np.zeros(0, np.int64), ids, owners, first, 0, frame)
 
     def _write(self, instance: Instance) -> tuple[str, list[tuple[int, int]]]:
