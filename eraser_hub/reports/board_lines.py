@@ -329,9 +329,9 @@ def _check_signatures(content: Mapping[str, Any], names: Mapping[str, str], file
             raise DataError(words, rule="text", file=file, field="signature")
         stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part)
         for key, own in (("split", dataset_split(names["split"])), ("data", names["data_digest"])):
-            told = stated.get(key, own)
-            if own and not (own.startswith(told) if key == "data" else own == dataset_split(told)):
-                words = f"expected the signature's {told}, found {show(own[:64])}"
+            claim = stated.get(key, own)
+            if own and not (own.startswith(claim) if key == "data" else own == dataset_split(claim)):
+                words = f"expected the signature's {claim}, found {show(own[:64])}"
                 field = "split" if key == "split" else "data_digest"
                 raise DataError(words, rule="data-mismatch", file=file, field=field)
 
