@@ -623,6 +623,9 @@ def board(arguments: BoardArguments) -> BoardResult:
     if not lines and refused:
         message = f"nothing to show: all {len(refused)} submissions are refused; the first: {refused[0]}"
         raise DataError(message, rule="empty", file=arguments.from_hub)
+    if not lines and arguments.from_hub:
+        message = "nothing to show: expected submissions CONFIG.SPLIT/SYSTEM, found none"
+        raise DataError(message, rule="empty", file=arguments.from_hub)
     if not lines:
         message = "nothing to show: give `scores`, `submission`, or `from_hub` with submissions"
         raise UsageError(message, rule="option-missing", argument="published")

@@ -55,9 +55,10 @@ class Place(NamedTuple):
         from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]  # exported when asked for
 
         disable_progress_bars()
+        wanted = [*patterns, "README.md"]  # the library warns of patterns of which there is no file
         try:
             folder = snapshot_download(
-                self.repository, repo_type="dataset", revision=self.revision, allow_patterns=list(patterns)
+                self.repository, repo_type="dataset", revision=self.revision, allow_patterns=wanted
             )
         except Exception as error:  # the library raises many kinds, its HTTP client's among them
             message = f"no folder of that name is here, and the Hub does not give it ({get_first_line(error)})"

@@ -129,6 +129,7 @@ def test_the_space_scores_a_private_gold_and_gives_nothing_of_it(
     what = ("submit", predictions, "--system", tmp_path / "system.yaml", "--dataset", "org/eraser", "--split", "test")
     said = run(SUBMITTER, *what, "--repository", "org/rationale_submissions", HF_HOME=str(tmp_path / "theirs"))
     assert "has no gold rationale of test: scores of agreement are left out here" in said
+    assert "No files matched" not in said, "a warning of the Hub's library on files that a dataset may lack"
     repo = loopback.repos["datasets", "org/rationale_submissions"]
     assert b"data_digest" not in repo.commits[repo.branches["refs/pr/1"]]["movies.test/ours/system.yaml"][0]
     repo.merge("refs/pr/1")

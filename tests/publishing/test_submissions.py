@@ -73,12 +73,14 @@ def test_a_submission_by_request_is_verified_merged_and_on_the_board(at_loopback
     of = {"dataset": dataset, "config": "movies", "split": "val", "repository": REPOSITORY}
     dry = eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
     assert (dry.place, dry.address) == ("movies.validation/ours", "")
-    assert [line.status for line in dry.lines if line.system == "Ours"] == ["verified"]
+    assert [(line.system, line.status) for line in dry.lines] == [("Ours", "verified")], "the papers print test alone"
     repo = at_loopback.repos["datasets", REPOSITORY]
     assert set(repo.branches) == {"main"}, "a dry run sends nothing"
     made = eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", **of)
     assert made.address == f"{at_loopback.url}/datasets/{REPOSITORY}/discussions/1"
     assert lines_of(REPOSITORY, dataset, tmp_path / "cache") == ([], [])
+    with refused("empty", "expected submissions CONFIG.SPLIT/SYSTEM, found none", file=REPOSITORY):
+        eraser_hub.board(from_hub=REPOSITORY, dataset=dataset, published=False)
     (line,), said = lines_of(f"{REPOSITORY}@refs%2Fpr%2F1", dataset, tmp_path / "cache")
     assert (line.system, line.status, line.split, said) == ("Ours", "verified", "validation", [])
     assert "by Ada Lovelace; trained on movies, train; licence cc-by-4.0" in line.detail
@@ -257,6 +259,34 @@ def test_lines_have_the_day_of_their_predictions_on_the_hub(at_loopback, dataset
     first = json.loads((out / "feed.json").read_text())["items"][0]
     assert first["date_published"] == "2025-12-31T23:30:00Z"
     assert "<pubDate>Wed, 31 Dec 2025 23:30:00 +0000</pubDate>" in (out / "feed.xml").read_text()
+
+
+def test_a_split_without_gold_takes_submissions_and_states_no_digest(at_loopback, dataset, tmp_path):
+    public, source = tmp_path / "public", tmp_path / "source"
+    shutil.copytree(SAMPLES / "eraser" / "movies", source / "movies")
+    rows = [json.loads(line) | {"evidences": []} for line in (source / "movies" / "val.jsonl").read_text().splitlines()]
+    (source / "movies" / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    HUB_DATASETS["eraser"].build(["movies"], source=source, out=public)
+    of = {"dataset": public / "eraser", "config": "movies", "split": "val", "repository": REPOSITORY}
+    (tmp_path / "system.yaml").write_text(SYSTEM)
+    made = eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", **of)
+    (line,) = made.lines
+    assert {"comprehensiveness", "accuracy"} <= line.scores.keys() and "token_macro_f1" not in line.scores
+    assert any("has no gold rationale of validation" in note for note in made.notes)
+    tree = at_loopback.repos["datasets", REPOSITORY]
+    card = tree.commits[tree.branches["refs/pr/1"]][f"{PLACE}/system.yaml"][0]
+    assert b"data_digest" not in card
+    # the board has the gold: the same request is a line of all scores there
+    (line,), said = lines_of(f"{REPOSITORY}@refs%2Fpr%2F1", dataset, tmp_path / "cache")
+    assert "token_macro_f1" in line.scores and said == []
+    digest = open_built(public / "eraser").data_digest("movies", "validation")
+    (tmp_path / "system.yaml").write_text(f"{SYSTEM}data_digest: '{digest[:12]}'\n")
+    with refused("data-mismatch", "another digest", "or none", file=tmp_path / "system.yaml", field="data_digest"):
+        eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
+    score_file = tmp_path / "s.json"
+    eraser_hub.score(PREDICTIONS, dataset=public / "eraser", config="movies", split="val").save(score_file)
+    (line,) = eraser_hub.board(scores=[score_file], published=False).lines
+    assert line.gold["marked_rows"] == 0 and line.gold["density"] is None
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class SubmitResult:
 
     Attributes:
         place: ``CONFIG.SPLIT/SYSTEM`` in the repository.
-        lines: the lines of its group, its own among them.
+        lines: the lines of its config and split, its own among them.
         notes: lines for the user.
         address: the pull request; "" after a dry run.
     """
@@ -122,7 +122,7 @@ def submit(
     if withheld:
         lines = [_drop_agreement(one) if (one.dataset, one.data) == (own.dataset, own.data) else one for one in lines]
         notes.append(WITHHELD.format(dataset=dataset, split=split))
-    lines = [one for one in collect_board_lines(lines) if one.dataset == own.dataset]
+    lines = [one for one in collect_board_lines(lines) if (one.dataset, one.split) == (own.dataset, own.split)]
     address = "" if dry_run else _open_request(submission, card, repository, say)
     return SubmitResult(place, lines, notes, address)
 

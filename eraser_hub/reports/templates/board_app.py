@@ -24,7 +24,7 @@ try:
 except ImportError as error:
     raise SystemExit(f"this page needs {error.name}: pip install -r requirements.txt") from None
 
-from .board_scoring import BOARD, HERE, MOST_BYTES, MOST_NAME, Refused, Table, score_file
+from .board_scoring import BOARD, HERE, MOST_BYTES, MOST_NAME, NAMESPACE, Refused, Table, score_file
 
 SUBMIT = "/submit"
 PAGES = {
@@ -44,7 +44,7 @@ WORDS = """# Submit a system
 
 A submission is a predictions file (one ERASER instance a line, JSON), never a number: it is scored here by the scorer
 of every other line, and nothing of it is kept. To have it on the board, open a pull request: `eraser-hub submit
-PREDICTIONS --system system.yaml --repository ORG/rationale_submissions`."""
+PREDICTIONS --system system.yaml --repository ORG/rationale_submissions`.""".replace("ORG", NAMESPACE or "ORG")
 PRIVATE = """The gold of some splits is private here. For these a system needs a name, and the page shows its line
 alone: no scores of single instances, and no error that could quote the gold. The number of files that are scored a
 day is limited, for each name and for all."""
