@@ -22,6 +22,7 @@ import sys
 import threading
 import traceback
 import unicodedata
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -225,7 +226,9 @@ def _score_privately(predictions: list[dict[str, Any]], place: str, config: str,
         raise Refused(f"The gold of this split is private: give the system a name, of up to {MOST_NAME} characters.")
     references = _hide_errors(lambda: load_split(place, config, split))
     blank = _hide_errors(lambda: remove_gold(references))
-    compute_scores(predictions, blank, PRIVATE_DIGITS)  # its errors cannot quote a gold
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no gold
+        compute_scores(predictions, blank, PRIVATE_DIGITS)  # its errors cannot quote a gold
     left = count_submission(f"{config}.{split}/{key}")
     scores, signatures = _hide_errors(lambda: compute_scores(predictions, references, PRIVATE_DIGITS))
     shown = {column["key"] for column in BOARD["columns"] if not column["part"]}
