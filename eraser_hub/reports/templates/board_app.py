@@ -74,7 +74,7 @@ def build() -> gr.Blocks:
     )
     page = gr.Blocks(title="Submit a system")
     with page:
-        gr.HTML(STYLE + BACK)
+        gr.HTML(STYLE + BACK, padding=False)
         gr.Markdown(WORDS)
         if os.environ.get("BOARD_GOLD"):
             gr.Markdown(PRIVATE)
