@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,6 +190,14 @@ class BoardArguments(Options):
             if getattr(self, name) and self.dataset is None:
                 message = "predictions are scored against a dataset: give `dataset`"
                 raise UsageError(message, rule="option-missing", argument=name)
+        if self.texts and not (self.submission or self.verify or self.from_hub):
+            message = "texts are shown with rationales of verified lines: give `from_hub`, `submission` or `verify`"
+            raise UsageError(message, rule="option-missing", argument="texts")
+        for name in ("dataset", "from_hub"):
+            place = getattr(self, name)
+            if self.out and place and os.path.isdir(place) and os.path.realpath(place) == os.path.realpath(self.out):
+                message = f"expected another folder than `{name}`, whose files are other ones"
+                raise UsageError(message, rule="option-conflict", argument="out")
 
 
 @dataclass(frozen=True)

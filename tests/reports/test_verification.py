@@ -87,5 +87,12 @@ def test_lines_of_other_splits_and_datasets_stay(hub, claimed, tmp_path):
 def test_a_system_without_score_file_is_bad_usage(hub, claimed):
     with refused("option-value", "the system of a score file", "'theirs'"):
         board(hub, claimed, verify=f"theirs={claimed / 'p.jsonl'}")
+    for name in ("movies", "a/b/c", "https://x/y"):
+        with refused("option-value", "ORG/NAME of the Hub, or a folder", argument="from_hub"):
+            eraser_hub.board(from_hub=name, dataset=hub / "eraser", published=False)
+    with refused("option-missing", "texts are shown", argument="texts"):
+        eraser_hub.board(texts=3)
+    with refused("option-conflict", "another folder than `dataset`", argument="out"):
+        eraser_hub.board(hub, from_hub="org/name", dataset=hub)
     with refused("option-missing", "give `dataset`"):
         eraser_hub.board(verify="a=b", published=False)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from eraser_hub.conversion.download.fetch import get_cache_folder
 from eraser_hub.publishing.publisher import Publisher, client
 from eraser_hub.records.built import open_built
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.hub import find_place
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.settings import ScoreSettings
@@ -156,6 +156,13 @@ def parse_cost(text: str) -> tuple[float, str] | None:
     return (float(match[1].replace(",", "")), (match[2] or "").strip()) if match else None
 
 
+def check_repository(repository: str, argument: str) -> None:
+    """Raise a DataError if a name is that of no repository on the Hub, and of no folder."""
+    if not os.path.isdir(repository) and find_place(repository).repository is None:
+        words = f"expected ORG/NAME of the Hub, or a folder, found {show(repository)}"
+        raise DataError(words, rule="option-value", argument=argument)
+
+
 def list_submissions(repository: str, say: Say) -> Listing:
     """List the submissions of a repository of the Hub; a line names each that is too large or misplaced.
 
@@ -164,6 +171,7 @@ def list_submissions(repository: str, say: Say) -> Listing:
     """
     from huggingface_hub.hf_api import RepoFile
 
+    check_repository(repository, "from_hub")
     place = find_place(repository)
     name = place.repository or repository
     publisher = Publisher(client(None, None, writes=False), say)

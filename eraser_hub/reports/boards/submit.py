@@ -23,7 +23,7 @@ from eraser_hub.scoring.settings import ScoreSettings
 from ..board import collect_board_lines
 from ..board_lines import BoardLine, score_submissions
 from ..catalogue import metric
-from .repository import describe, score_repository
+from .repository import check_repository, describe, score_repository
 from .submissions import CARD, PREDICTIONS, Submission, check_size, normalize_name, parse_place, read_system_yaml
 
 WITHHELD = (
@@ -96,9 +96,8 @@ def submit(
     """
     if predictions.suffix not in (".jsonl", ".parquet"):
         raise DataError("expected a file .jsonl or .parquet", rule="file-name", file=predictions)
-    if repository and not Path(repository).is_dir() and find_place(repository).repository is None:
-        words = f"expected ORG/NAME of the Hub, or a folder, found {show(repository)}"
-        raise DataError(words, rule="option-value", argument="repository")
+    if repository:
+        check_repository(repository, "repository")
     system, built = read_system_yaml(system_file), open_built(dataset)
     check_size(str(predictions), predictions.stat().st_size if predictions.is_file() else 0)
     config, split = config or built.default_config, dataset_split(split)
