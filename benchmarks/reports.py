@@ -1,13 +1,13 @@
 """How large pages are and how fast they open: reports of 20 systems and of 5,000 claims, and a board of 100 systems.
 
 Made-up corpora of the papers' sizes and made-up predictions (spans, soft scores, probabilities), through `make_report`.
-Open = from navigation until the first document is drawn, in headless Chromium. Bars: a second, 15 MB, and 8,000 pixels
-at widths of 1280 and 390, with all sections folded but those that open by themselves; the findings end within the
-window's first 1,000 pixels.
+Open = from navigation until the first document is drawn, in headless Chromium. Bars: a second of the processor time of
+the page's main thread until then (parsing, layout, script), 15 MB, and 8,000 pixels at widths of 1280 and 390, with all
+sections folded but those that open by themselves; the findings end within the window's first 1,000 pixels.
 
 The board has the papers' lines and 100 verified ones of one split, with intervals, costs, dates and five texts. Four
 of them are scored from predictions, the others are these with other names and scores. Open = until its script has
-arranged it. The bar is of the processor time of the page's main thread until then, for parsing, layout and script.
+arranged it, with the same bars.
 
     python -m benchmarks.reports
 """
@@ -146,14 +146,15 @@ def measure_heights(browser: Any, page: Path, drawn: str = DOCUMENT_DRAWN) -> li
 def measure(case: Case, page: Path, browser: Any) -> tuple[str, bool]:
     """Return a line of the table, and whether all bars hold."""
     times = [open_page(browser, page) for _ in range(ROUNDS)]
+    tasks = [measure_main_thread(browser, page) for _ in range(ROUNDS)]
     heights = measure_heights(browser, page)
     open_page(browser, page)
     findings = browser.execute_script("return document.querySelector('.findings').getBoundingClientRect().bottom")
     size = page.stat().st_size / 1e6
-    held = max(times) < SECONDS and size < MEGABYTES and max(heights) < PIXELS and findings < SCREEN
+    held = max(tasks) < SECONDS and size < MEGABYTES and max(heights) < PIXELS and findings < SCREEN
     line = (
         f"| {case.systems} | {case.instances:,} | {case.config} | {size:.1f} MB | {max(times):.2f} s | "
-        f"{heights[0]:,} | {heights[1]:,} | {findings:.0f} | {'held' if held else 'MISSED'} |\n"
+        f"{max(tasks):.2f} s | {heights[0]:,} | {heights[1]:,} | {findings:.0f} | {'held' if held else 'MISSED'} |\n"
     )
     return line, held
 
@@ -195,11 +196,11 @@ def write_large_board(folder: Path) -> Path:
     return write_board(folder / "board", collect_board_lines(lines))[0]
 
 
-def measure_main_thread(browser: Any, page: Path) -> float:
-    """Return the seconds of processor time of the page's main thread until the board is arranged."""
+def measure_main_thread(browser: Any, page: Path, drawn: str = DOCUMENT_DRAWN) -> float:
+    """Return the seconds of processor time of the page's main thread until it shows what it should."""
     browser.get("about:blank")
     before = read_task_seconds(browser)
-    browser.get(page.as_uri())
+    open_page(browser, page, drawn)
     after = read_task_seconds(browser)
     return after - before if after > before else after  # a process of its own starts at 0
 
@@ -215,7 +216,7 @@ def measure_board() -> tuple[str, bool]:
     with tempfile.TemporaryDirectory() as folder, headless_browser() as browser:
         page = write_large_board(Path(folder))
         times = [open_page(browser, page, BOARD_ARRANGED) for _ in range(ROUNDS)]
-        tasks = [measure_main_thread(browser, page) for _ in range(ROUNDS)]
+        tasks = [measure_main_thread(browser, page, BOARD_ARRANGED) for _ in range(ROUNDS)]
         heights = measure_heights(browser, page, BOARD_ARRANGED)
         rows = browser.execute_script("return document.querySelectorAll('#board tbody tr:not([hidden])').length")
         size = page.stat().st_size / 1e6
@@ -240,10 +241,12 @@ def main() -> int:
         return 0
     text = (
         f"## Large reports\n\n`python -m benchmarks.reports` ({platform.machine()}, Python "
-        f"{platform.python_version()}, headless Chromium; slowest of {ROUNDS} openings; bars: {SECONDS:.0f} s, "
-        f"{MEGABYTES:.0f} MB, {PIXELS:,} pixels at both widths, findings within {SCREEN:,} pixels)\n\n"
-        "| systems | instances | size of | page | opens in | pixels at 1280 | at 390 | findings end at | bars |\n"
-        "|--:|--:|---|--:|--:|--:|--:|--:|---|\n"
+        f"{platform.python_version()}, headless Chromium; slowest of {ROUNDS} openings; bars: {SECONDS:.0f} s of "
+        f"the main thread's processor time, {MEGABYTES:.0f} MB, {PIXELS:,} pixels at both widths, findings within "
+        f"{SCREEN:,} pixels; load of the machine's {os.cpu_count()} cores {os.getloadavg()[0]:.1f})\n\n"
+        "| systems | instances | size of | page | opens in | main thread | pixels at 1280 | at 390 | findings end at "
+        "| bars |\n"
+        "|--:|--:|---|--:|--:|--:|--:|--:|--:|---|\n"
     )
     good = True
     for case in CASES:
