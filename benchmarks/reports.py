@@ -222,11 +222,11 @@ def measure_board() -> tuple[str, bool]:
         size = page.stat().st_size / 1e6
     if rows != BOARD_SYSTEMS:
         raise ValueError(f"expected {BOARD_SYSTEMS} lines on the page, found {rows}")
-    held = max(tasks) < SECONDS and size < MEGABYTES and heights[0] < PIXELS
+    held = max(tasks) < SECONDS and size < MEGABYTES and max(heights) < PIXELS
     text = (
         f"\n## A large board\n\n{BOARD_SYSTEMS} verified lines on 200 reviews, and the papers' lines (slowest of "
         f"{ROUNDS} openings; bars: {SECONDS:.0f} s of the main thread's processor time, {MEGABYTES:.0f} MB, {PIXELS:,} "
-        f"pixels at 1280; load of the machine's {os.cpu_count()} cores {os.getloadavg()[0]:.1f})\n\n"
+        f"pixels at both widths; load of the machine's {os.cpu_count()} cores {os.getloadavg()[0]:.1f})\n\n"
         "| lines shown | page | opens in | main thread | pixels at 1280 | at 390 | bars |\n"
         "|--:|--:|--:|--:|--:|--:|---|\n"
         f"| {rows} | {size:.1f} MB | {max(times):.2f} s | {max(tasks):.2f} s | {heights[0]:,} | {heights[1]:,} | "
