@@ -38,7 +38,7 @@ from .marked_instances import MarkedInstance
 from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
-_SIGNATURE = re.compile(r"\w+(\|[^|]+)+")
+_SIGNATURE = re.compile(r"[^|]+(\|[^|]+)+")  # a metric's, or settings of a run
 MOST_SIGNATURE = 10_000
 _INSTANCES = re.compile(r"\|n:(\d{1,12})\b")
 
