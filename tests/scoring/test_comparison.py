@@ -305,7 +305,7 @@ def test_results_of_modules_and_their_statistics_are_the_same_input():
 
 def test_from_result_keeps_means_leaves_out_micro_averages_and_undefined_values():
     columns = {"f1": [1, 0], "micro": [0.1, 0.2], "auc": [1.0, None], "nothing": [None, None]}
-    whole = {"f1": 0.5, "micro": 0.7, "auc": 1.0, "nothing": math.nan, "signature": "s|a:b"}
+    whole = {"f1": 0.5, "micro": 0.7, "auc": 1.0, "nothing": math.nan, "signature": "s"}
     statistics = from_result({**whole, "per_instance": {"annotation_id": [1, 2], **columns}})
     assert statistics.ids == ["1", "2"]
     assert {key: float(value) for key, value in statistics.scores().items()} == {"f1": 0.5, "auc": 1.0}
@@ -369,7 +369,7 @@ def test_chance_is_corrected_by_holm_over_systems():
         ("comprehensiveness", "b"): pytest.approx(0.03),
         ("sufficiency", "a"): pytest.approx(0.5),
     }
-    assert "p Holm 0.0200" in text_of({"comparisons": [], "signature": "s|a:b", "against_chance": rows})
+    assert "p Holm 0.0200" in text_of({"comparisons": [], "signature": "s", "against_chance": rows})
 
 
 # ------------------------------------------------------------------------------------------------------ command line

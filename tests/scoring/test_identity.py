@@ -154,7 +154,7 @@ def test_score_files_hold_both_digests(hub, predictions, raw):
 
 
 def test_predictions_made_of_other_data_are_refused_or_signed(hub, predictions):
-    write_run(predictions, {"signature": "s|a:b", "data": {"data_digest": "0" * 64}})
+    write_run(predictions, {"signature": "s", "data": {"data_digest": "0" * 64}})
     with refused("data-mismatch", "found a run on the data 000000000000", "`allow_mismatch`", file=predictions):
         score(source(hub), predictions)
     scores = score(source(hub), predictions, ScoreSettings(allow_mismatch=True))
@@ -165,7 +165,7 @@ def test_predictions_made_of_other_data_are_refused_or_signed(hub, predictions):
 @pytest.mark.parametrize("verb", ["score", "compare", "report", "board"])
 def test_every_verb_refuses_and_allows(verb, hub, predictions, tmp_path):
     _register()
-    write_run(predictions, {"signature": "s|a:b", "data": {"data_digest": "0" * 64}})
+    write_run(predictions, {"signature": "s", "data": {"data_digest": "0" * 64}})
     other = tmp_path / "other.jsonl"
     other.write_text(PREDICTIONS.read_text().replace("0.9", "0.8", 1))
     out = ["--out", str(tmp_path / "out")] if verb in ("report", "board") else []
@@ -184,7 +184,7 @@ def test_every_verb_refuses_and_allows(verb, hub, predictions, tmp_path):
     ("record", "words"),
     [
         (None, "no p.jsonl.run.json beside the predictions"),
-        ({"signature": "s|a:b"}, "the record has no digests"),
+        ({"signature": "s"}, "the record has no digests"),
         ({"data": {"data_digest": "0" * 64}, "predictions_sha256": "1" * 64}, "that of other predictions"),
     ],
 )
