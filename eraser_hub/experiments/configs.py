@@ -115,12 +115,16 @@ class BenchmarkConfig(Options):
     Attributes:
         fast: Use fewer texts, models, masks and samples: a minute in closed form, ten with all models.
         models: Models that judge the scores; trained ones need the extra explain.
+        paper: Folder of the whole study: data, models' digests, tables, figures; a stopped run resumes there.
+
+    Plantings:
         kinds: Plantings, such as word or shortcut; default: all.
+        texts: Folder of ERASER corpora or of SST, into whose sentences shortcuts are planted; default: the samples.
+
+    Models:
         networks: Models of each kind of planting and family; default: 10, or 3 if `fast` and of an encoder.
         encoder: Pretrained encoder, which judges beside `models`, fine-tuned: a transformers folder or Hub id.
         encoder_kinds: Plantings that the encoder learns.
-        texts: Folder of ERASER corpora or of SST, into whose sentences shortcuts are planted; default: the samples.
-        paper: Folder of the whole study: data, models' digests, tables, figures; a stopped run resumes there.
         workers: Workers of a Ray cluster (extra ray); 0: this process alone.
     """
 

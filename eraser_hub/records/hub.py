@@ -55,7 +55,9 @@ class Place(NamedTuple):
         from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]  # exported when asked for
 
         disable_progress_bars()
-        wanted = [*patterns, "README.md"]  # the library warns of patterns of which there is no file
+        wanted = list(
+            dict.fromkeys([*patterns, "README.md"])
+        )  # the library warns of patterns of which there is no file
         try:
             folder = snapshot_download(
                 self.repository, repo_type="dataset", revision=self.revision, allow_patterns=wanted

@@ -215,8 +215,8 @@ def test_a_dataset_of_the_hub_is_fetched_as_far_as_it_is_read(folder, monkeypatc
     assert len(built.rows("movies", "val")) == 3
     assert asked[:1] == [("org/eraser", "dataset", "v2", ["README.md"])]
     assert asked[1:] == [
-        ("org/eraser", "dataset", "commit", ["movies/train-*.parquet"]),
-        ("org/eraser", "dataset", "commit", ["movies/validation-*.parquet"]),
+        ("org/eraser", "dataset", "commit", ["movies/train-*.parquet", "README.md"]),
+        ("org/eraser", "dataset", "commit", ["movies/validation-*.parquet", "README.md"]),
     ]
     with refused("option-value", "movies, pairs,", "'x'", file="org/eraser"):
         built.chosen(["x"])

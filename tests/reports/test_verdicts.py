@@ -71,7 +71,11 @@ def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
     tables = compared.table()
     assert len(tables.tables) >= len(compared["comparisons"])
     for pair, table in zip(compared["comparisons"], tables.tables, strict=False):
-        latex = next(part for part in tables.written("latex").split(r"\end{table}") if f"tab:{table.name}" in part)
+        latex = next(
+            part
+            for part in re.split(r"\\end\{(?:sideways)?table\}", tables.written("latex"))
+            if f"tab:{table.name}" in part
+        )
         for (key,), cells in table.rows:
             verdict = pair["keys"][key]["verdict"]
             starred = [name for name in (pair["first"], pair["second"]) if cells[name].better]

@@ -91,7 +91,7 @@ def list_headline(scored: Sequence[Scores], comparison: Mapping[str, Any] | None
     """Return the headline scores that any system has: those that a comparison tests, or the modules' own."""
     tested = list(comparison["family"]) if comparison is not None else []
     keys = list(dict.fromkeys([*tested, *(key for own in HEADLINE.values() for key in own)]))
-    if UNTIED in tested:
+    if UNTIED in tested and TIED not in tested:
         keys.remove(TIED)
     return [key for key in keys if any(one.number(key) is not None for one in scored)]
 

@@ -17,6 +17,7 @@ from eraser_hub.records.run_record import read_signature
 from ..operators import SAME, kendalls_w
 from ..scores import Scores
 from .same_model import NORMALISED, group_by_model
+from .tied_rankings import TIED, UNTIED, find_tied_systems
 from .verdicts import find_direction
 
 METHOD = "method:"  # in a run's signature
@@ -51,8 +52,10 @@ def rank_methods(systems: Mapping[str, Scores]) -> dict[str, Any]:
     shared = [method for method in next(iter(models.values()), {}) if all(method in own for own in models.values())]
     if len(models) < 2 or len(shared) < 2:
         return {}
-    scores = {}
-    for key in (*(key for own in HEADLINE.values() for key in own), *NORMALISED):
+    scores, headline = {}, [key for own in HEADLINE.values() for key in own]
+    if find_tied_systems(systems):
+        headline = [UNTIED if key == TIED else key for key in headline]
+    for key in (*headline, *NORMALISED):
         values = [[systems[own[method]].number(key) for method in shared] for own in models.values()]
         if any(value is None or value != value for row in values for value in row) or not find_direction(key):
             continue

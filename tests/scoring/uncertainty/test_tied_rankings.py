@@ -59,3 +59,14 @@ def test_average_precision_is_tested_where_a_system_has_equal_scores(tmp_path):
     assert "equal +" in note and "apart" not in note
     chosen = compare_files(source, systems, None, Inference(n_resamples=100, primary=("auprc",)))
     assert chosen["family"] == ["auprc"] and not [line for line in chosen["notes"] if line.startswith(EQUAL)]
+
+
+def test_the_order_of_a_systems_runs_is_nothing(tmp_path):
+    source, equal, *_ = make_files(tmp_path / "equal", lambda scores: [0.0] * len(scores))
+    _, apart, *_ = make_files(tmp_path / "apart", lambda scores: np.argsort(scores).astype(float).tolist())
+    _, other, *_ = make_files(tmp_path / "other", lambda scores: np.argsort(scores)[::-1].astype(float).tolist())
+    families = []
+    for runs in ((equal, apart), (apart, equal)):
+        systems = [System("several", runs), System("one", (other,))]
+        families.append(compare_files(source, systems, None, Inference(n_resamples=100))["family"])
+    assert families[0] == families[1] and "average_precision" in families[0] and "auprc" not in families[0]
