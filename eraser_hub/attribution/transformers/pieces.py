@@ -110,7 +110,7 @@ def pad_windows(
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The whole input with nothing erased, as if the window had no end.
+    """The whole input with nothing erased, as if the window had no end; only its first text is cut.
 
     Attributes:
         code: ids, token types and flags of its places.
@@ -190,11 +190,11 @@ class Pieces(Encoded):
         """Return the whole input, laid out once."""
         if self._frame is None:
             template = self.model.words.pair if len(self.query) or self.split else self.model.words.single
-            query, numbers = self.query[: self._head_room(len(self.ids))], np.arange(len(self.ids))
-            split = 0 if len(query) else self.split
-            head = query if len(query) else self.ids[:split]
-            head_pieces = np.full(len(query), -1) if len(query) else numbers[:split]
-            last = self.model.query_last and len(query) > 0
+            asked, numbers = len(self.query) > 0, np.arange(len(self.ids))
+            split = 0 if asked else self.split
+            head = (self.query if asked else self.ids[:split])[: self._head_room]
+            head_pieces = np.full(len(head), -1) if asked else numbers[: len(head)]
+            last = self.model.query_last and asked
             if last:
                 whole = make_window(template, self.ids, numbers, head, head_pieces)
             else:
@@ -208,19 +208,20 @@ class Pieces(Encoded):
             self._frame = Frame(whole.code, whole.piece, source, holds, before, lead, after)
         return self._frame
 
-    def _head_room(self, text: int) -> int:
-        """Return how many sub-words of the query or a pair's first text fit before a text of so many.
+    @property
+    def _head_room(self) -> int:
+        """The number of sub-words of the query or a pair's first text that fit before the text.
 
-        It is what the text leaves of the window, and at least half of it.
+        It is what the whole text leaves of the window, and at least half of it. Erased inputs are cut at the same
+        place: erasing tokens of the text must not show the model more of the first text.
         """
-        room = self.model.window - self.model.words.pair.size
-        return max(1, room // 2, room - text)
+        room, text = self.model.window - self.model.words.pair.size, len(self.ids)
+        return max(1, room // 2, room - (text if len(self.query) else text - self.split))
 
     @property
     def is_head_cut(self) -> bool:
         """True if the query or a pair's first text loses sub-words: it and the text exceed the window."""
-        head = len(self.query) or self.split
-        return head > self._head_room(len(self.ids) - (0 if len(self.query) else self.split))
+        return (len(self.query) or self.split) > self._head_room
 
     @property
     def bounds(self) -> list[int]:
@@ -263,7 +264,6 @@ class Pieces(Encoded):
             if gone.any():
                 code[gone] = (code[gone] & TYPES) | encode_places(self.substitute(erase), 0, erase == "mask")
         ends = np.cumsum(np.bincount(texts, minlength=len(kept))).tolist()
-        # the query is cut already and does not count as a text of its own
         leads = [frame.lead] * len(kept)
         if self.split:
             leads = np.count_nonzero(remains[:, : frame.lead], axis=1).tolist()
@@ -281,10 +281,6 @@ class Pieces(Encoded):
         frame = self.frame()
         head = np.arange(start, start + lead)
         body, tail = np.arange(start + lead, end - frame.tail), np.arange(end - frame.tail, end)
-        if self.split:
-            between, most = frame.lead - frame.before - self.split, self._head_room(len(body))
-            if lead - frame.before - between > most:
-                head = np.concatenate([head[: frame.before + most], head[lead - between :]])
         room = max(1, self.model.window - len(head) - len(tail))
         step = max(1, room - (room // OVERLAP if overlap else 0))
         place = 0

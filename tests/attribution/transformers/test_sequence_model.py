@@ -122,12 +122,17 @@ def laid_out(model, one, kept, erase):
     tokens = list(enumerate(words.cut(one.tokens)))
     query = [(piece, True, None) for word in words.cut(one.query) for piece in word] if model.uses_query else []
     split = len(one.documents[0]) if not query and len(one.documents) == 2 else 0
-    first = query or text(tokens[:split], kept[:split])
     template = words.pair if query or any(pieces for _, pieces in tokens[:split]) else words.single
     body = text(tokens[split:], kept[split:]) if template is words.pair else text(tokens, kept)
-    # the query is cut beside the whole text, a pair's first text beside what remains of the second
-    size, room = sum(len(pieces) for _, pieces in tokens) if query else len(body), limit - template.size
-    first = first[: max(1, room // 2, room - size)] if template is words.pair else []
+    # query and first text are cut beside the whole text, whatever is erased
+    room = limit - template.size
+    most = max(1, room // 2, room - sum(len(pieces) for _, pieces in tokens[split:]))
+    starts = np.cumsum([0, *(len(pieces) for _, pieces in tokens[:split])])
+    heads = [
+        (number, pieces[: max(0, most - start)])
+        for (number, pieces), start in zip(tokens[:split], starts, strict=False)
+    ]
+    first = (query[:most] or text(heads, kept[:split])) if template is words.pair else []
     room = limit - template.size - len(first)
     step = room - room // 4
     found, start = [], 0
@@ -140,6 +145,27 @@ def laid_out(model, one, kept, erase):
         found.append([(piece, kind, seen, number) for (piece, seen, number), kind in zip(rows, types, strict=True)])
         start += step
     return found
+
+
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+@pytest.mark.parametrize("lengths", [(25, 40), (40, 6), (40, 30), (12, 60)])
+def test_erasing_the_second_text_shows_no_more_of_the_first(model, erase, lengths):
+    first, second = (("good", "plays", "film") * length for length in lengths)
+    one = Instance("x", (), ("a", "b"), (first[: lengths[0]], second[: lengths[1]]))
+    encoded, split, tokens = model.encode(one), lengths[0], sum(lengths)
+
+    def seen(kept):
+        return [
+            {place for place in window.piece.tolist() if 0 <= place < encoded.split}
+            for window in encoded.windows(kept, erase)
+        ]
+
+    whole = seen(np.ones(tokens, dtype=bool))[0]
+    assert encoded.is_head_cut == (len(whole) < encoded.split)
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        kept = np.random.default_rng(3).random(tokens) < share
+        kept[:split] = True
+        assert all(places == whole for places in seen(kept))
 
 
 @pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
