@@ -187,9 +187,13 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         words = "expected a signature, found none: a number without the settings that made it is not shown"
         message = f"{words}; score the predictions with `eraser-hub score`"
         raise DataError(message, rule="key-missing", file=file, field="signature")
-    names = {name: _name(content, name, file) for name in ("system", "dataset", "config", "split", "data_digest")}
+    names = {name: _read_text(content, name, file) for name in ("system", "dataset", "config", "split", "data_digest")}
+    stem = file.name.removesuffix(".json").removesuffix(".scores")
+    system = _choose_name(file, ("", system), ("system", names["system"]), ("", stem))
+    dataset = _choose_name(file, ("", dataset), *((name, names[name]) for name in ("config", "dataset")))
+    for name in ("split", "data_digest"):
+        _choose_name(file, (name, names[name]))
     _check_signatures(content, names, file)
-    dataset = dataset or names["config"] or names["dataset"]
     if not dataset:
         message = "expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file"
         raise DataError(message, rule="key-missing", file=file)
@@ -206,7 +210,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         raise DataError("expected scores, found none", rule="empty", file=file)
     predictions = content.get("predictions_digest")
     return BoardLine(
-        system=system or names["system"] or file.name.removesuffix(".json").removesuffix(".scores"),
+        system=system,
         dataset=dataset,
         split=dataset_split(names["split"]),
         kind="scored",
@@ -307,13 +311,23 @@ def describe_data(lines: Sequence[BoardLine]) -> list[str]:
     return notes
 
 
-def _name(content: Mapping[str, Any], field: str, file: Path) -> str:
+def _read_text(content: Mapping[str, Any], field: str, file: Path) -> str:
     value = content.get(field)
     if value is not None and not isinstance(value, str):
         raise DataError(f"expected a name, found {describe_value(value)}", rule="type", file=file, field=field)
-    name = value or ""
+    return value or ""
+
+
+def _choose_name(file: Path, *names: tuple[str, str]) -> str:
+    """Return the first name that is not empty, of pairs of a field ("": none) and its value.
+
+    Raises:
+        DataError: no table can show it; names after it are not shown, and not checked.
+    """
+    field, name = next((one for one in names if one[1]), ("", ""))
     if words := describe_bad_name(name):
-        raise DataError(words, rule="text", file=file, field=field)
+        hint = " (SYSTEM@DATASET=FILE gives names)" if len(names) > 1 else ""
+        raise DataError(words + hint, rule="text", file=file, field=field or None)
     return name
 
 
@@ -321,18 +335,27 @@ def _check_signatures(content: Mapping[str, Any], names: Mapping[str, str], file
     """Refuse signatures that are no line, and those of another split or other data than the file names."""
     value = content.get("signature")
     parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
-    for signature in "; ".join(part for part in parts if isinstance(part, str) and part.strip()).split("; "):
-        printable = "\n" not in signature and show_controls(signature) == signature
-        if not printable or len(signature) > MOST_SIGNATURE:
-            words = f"expected one printable line of at most {MOST_SIGNATURE:,} characters, found {show(signature)}"
-            raise DataError(words, rule="text", file=file, field="signature")
-        stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part)
-        for key, own in (("split", dataset_split(names["split"])), ("data", names["data_digest"])):
-            claim = stated.get(key, own)
-            if own and not (own.startswith(claim) if key == "data" else own == dataset_split(claim)):
-                words = f"expected the signature's {claim}, found {show(own[:64])}"
-                field = "split" if key == "split" else "data_digest"
-                raise DataError(words, rule="data-mismatch", file=file, field=field)
+    for key, texts in (("signature", parts), ("run", [content.get("run")])):
+        for signature in "; ".join(one for one in texts if isinstance(one, str) and one.strip()).split("; "):
+            if show_controls(signature) != signature or len(signature) > MOST_SIGNATURE:
+                words = f"expected one printable line of at most {MOST_SIGNATURE:,} characters, found {show(signature)}"
+                raise DataError(words, rule="text", file=file, field=key)
+            if key == "signature":
+                _check_claims(signature, names, file)
+
+
+def _check_claims(signature: str, names: Mapping[str, str], file: Path) -> None:
+    """Refuse a signature of another split or other data than the file names."""
+    stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part)
+    split, data = dataset_split(names["split"]), names["data_digest"]
+    field = found = ""
+    if split and dataset_split(expected := stated.get("split", split)) != split:
+        field, found, expected = "split", show(names["split"]), show(expected)
+    elif data and not data.startswith(expected := stated.get("data", data)):
+        field, found, expected = "data_digest", shorten_digest(data), shorten_digest(expected)
+    if field:
+        words = f"expected {expected}, which its signature names, found {found}"
+        raise DataError(words, rule="data-mismatch", file=file, field=field)
 
 
 def _numbers(

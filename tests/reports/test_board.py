@@ -10,7 +10,13 @@ import pytest
 
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.reports.board import collect_board_lines, read_published_lines, to_board_json, write_board
-from eraser_hub.reports.board_lines import BoardLine, average_draws, flatten_scores, read_score_file
+from eraser_hub.reports.board_lines import (
+    BoardLine,
+    average_draws,
+    flatten_scores,
+    parse_score_argument,
+    read_score_file,
+)
 from eraser_hub.reports.catalogue import METRICS, format_number, metric
 from eraser_hub.reports.score_ranges import find_range
 
@@ -281,8 +287,21 @@ OF_DATA = f"eraser_agreement|data:{64 * '1'}"[:40] + "|split:validation|n:24"
         ({"signature": "x" * 100_000}, "text", "signature", "one printable line"),
         ({"signature": "a|b\nc|d"}, "text", "signature", "one printable line"),
         ({"signature": "a|b\x1b[31m"}, "text", "signature", "one printable line"),
-        ({"signature": OF_DATA, "split": "test"}, "data-mismatch", "split", "validation, found 'test'"),
-        ({"signature": OF_DATA, "data_digest": 64 * "2"}, "data-mismatch", "data_digest", "found '222"),
+        ({"run": "a|b\n# c"}, "text", "run", "one printable line"),
+        ({"run": "a|b\x1b[31m"}, "text", "run", "one printable line"),
+        ({"run": "x" * 100_000}, "text", "run", "one printable line"),
+        (
+            {"signature": OF_DATA, "split": "test"},
+            "data-mismatch",
+            "split",
+            "expected 'validation', which its signature names, found 'test'",
+        ),
+        (
+            {"signature": OF_DATA, "data_digest": 64 * "2"},
+            "data-mismatch",
+            "data_digest",
+            f"expected {12 * '1'}, which its signature names, found {12 * '2'}",
+        ),
         ({"config": "a\nb"}, "text", "config", "on one line"),
         ({"system": "a\u202eb"}, "text", "system", "printable"),
         ({"system": "n" * 10_000}, "text", "system", "up to 255"),
@@ -299,6 +318,28 @@ def test_a_score_file_that_contradicts_itself_or_its_form_is_refused(tmp_path, m
     path = write(tmp_path / "s.json", **content)
     with refused(rule, found, file=path, field=field):
         read_score_file(path)
+
+
+ODD = "a\nb\x1b[31m"
+
+
+def test_the_names_that_are_shown_are_checked_and_no_others(tmp_path):
+    scores = {"split": "val", "signature": SIGNATURE, "auprc": 0.5}
+    good = write(tmp_path / "good.json", config="movies", **scores)
+    for odd in (f"{ODD}={good}", f"ours@{ODD}={good}", f"{'n' * 300}={good}"):
+        with refused("text", "on one line", "SYSTEM@DATASET=FILE", file=good):
+            parse_score_argument(odd)
+    named = write(tmp_path / "named.json", system=ODD, config=ODD, dataset=ODD, **scores)
+    with refused("text", "on one line", file=named, field="system"):
+        parse_score_argument(str(named))
+    with refused("text", "on one line", file=named, field="config"):
+        parse_score_argument(f"ours={named}")
+    line = parse_score_argument(f"ours@movies={named}")
+    assert (line.system, line.dataset) == ("ours", "movies")
+    odd = write(tmp_path / "a\x1bb.json", config="movies", **scores)
+    with refused("text", "SYSTEM@DATASET=FILE", file=odd):
+        parse_score_argument(str(odd))
+    assert parse_score_argument(f"ours={odd}").system == "ours"
 
 
 @pytest.mark.parametrize(
