@@ -347,15 +347,16 @@ def _check_signatures(content: Mapping[str, Any], names: Mapping[str, str], file
 def _check_claims(signature: str, names: Mapping[str, str], file: Path) -> None:
     """Refuse a signature of another split or other data than the file names."""
     stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part)
-    split, data = dataset_split(names["split"]), names["data_digest"]
-    field = found = ""
-    if split and dataset_split(expected := stated.get("split", split)) != split:
-        field, found, expected = "split", show(names["split"]), show(expected)
-    elif data and not data.startswith(expected := stated.get("data", data)):
-        field, found, expected = "data_digest", shorten_digest(data), shorten_digest(expected)
-    if field:
-        words = f"expected {expected}, which its signature names, found {found}"
-        raise DataError(words, rule="data-mismatch", file=file, field=field)
+    split, data = names["split"], names["data_digest"]
+    claimed_split, claimed_data = stated.get("split", split), stated.get("data", data)
+    if split and dataset_split(claimed_split) != dataset_split(split):
+        key, expected, found = "split", show(claimed_split), show(split)
+    elif data and not data.startswith(claimed_data):
+        key, expected, found = "data_digest", shorten_digest(claimed_data), shorten_digest(data)
+    else:
+        return
+    words = f"expected {expected}, which its signature names, found {found}"
+    raise DataError(words, rule="data-mismatch", file=file, field=key)
 
 
 def _numbers(
