@@ -116,7 +116,7 @@ class Inference:
         Args:
             keys: the scores that the systems share.
             between_models: the systems explain different models: the headline is normalised.
-            tied: a system of the comparison has many equal scores: average precision stands for AUPRC, see `tied_rankings`.
+            tied: a system has many equal scores: average precision stands for AUPRC, see `tied_rankings`.
 
         Raises:
             DataError: a primary score that the systems do not share.
