@@ -172,6 +172,10 @@ def test_the_space_scores_a_private_gold_and_gives_nothing_of_it(
         kind, content = visitor.submit(visitor.upload(predictions), "ours")
         assert kind == "error" and "2 files a day of one system" in content
         probe(visitor, predictions, child.home, tmp_path)
+    # a Space whose public dataset is the private one scores no split by the public path
+    with running_apps([space], **settings | {"BOARD_DATASET": "Keeper/eraser"}) as (url,):
+        kind, content = Visitor(url).submit(Visitor(url).upload(predictions), "", "validation")
+        assert kind == "error" and "give the system a name" in content
     # a Space that cannot read the gold scores nothing, and does not say why
     with running_apps([space], **settings | {"HF_TOKEN": "", "HF_HOME": str(tmp_path / "new")}) as (url,):
         kind, content = Visitor(url).submit(Visitor(url).upload(predictions), "Ours")

@@ -272,7 +272,8 @@ def test_a_split_without_gold_takes_submissions_and_states_no_digest(at_loopback
     made = eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", **of)
     (line,) = made.lines
     assert {"comprehensiveness", "accuracy"} <= line.scores.keys() and "token_macro_f1" not in line.scores
-    assert any("has no gold rationale of validation" in note for note in made.notes)
+    (note,) = (note for note in made.notes if "has no gold rationale of validation" in note)
+    assert "if the gold is kept elsewhere, the board's keeper scores the submission" in note
     tree = at_loopback.repos["datasets", REPOSITORY]
     card = tree.commits[tree.branches["refs/pr/1"]][f"{PLACE}/system.yaml"][0]
     assert b"data_digest" not in card
@@ -281,8 +282,12 @@ def test_a_split_without_gold_takes_submissions_and_states_no_digest(at_loopback
     assert "token_macro_f1" in line.scores and said == []
     digest = open_built(public / "eraser").data_digest("movies", "validation")
     (tmp_path / "system.yaml").write_text(f"{SYSTEM}data_digest: '{digest[:12]}'\n")
-    with refused("data-mismatch", "another digest", "or none", file=tmp_path / "system.yaml", field="data_digest"):
-        eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
+    # a split that has no gold anywhere, as for scores of faithfulness: its digest is right
+    made = eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
+    assert made.notes[-1].endswith("that of the data without gold; a board of data with gold refuses it")
+    (tmp_path / "system.yaml").write_text(f"{SYSTEM}data_digest: '{64 * '0'}'\n")
+    other = eraser_hub.submit(PREDICTIONS, tmp_path / "system.yaml", dry_run=True, **of)
+    assert other.notes == made.notes[:-1], "the digest of the data with the gold, which are not here"
     score_file = tmp_path / "s.json"
     eraser_hub.score(PREDICTIONS, dataset=public / "eraser", config="movies", split="val").save(score_file)
     (line,) = eraser_hub.board(scores=[score_file], published=False).lines

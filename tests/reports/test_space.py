@@ -194,6 +194,11 @@ def move_gold(rows) -> None:
         row["evidences"] = [[{"docid": docid, "text": row["documents"][0]["text"].split()[0], **first}]]
 
 
+def gold_tokens(evidences) -> int:
+    """The tokens of all gold spans."""
+    return sum(one["end_token"] - one["start_token"] for row in evidences for group in row for one in group)
+
+
 def write_rows(path: Path, change=lambda rows: None) -> str:
     rows = [json.loads(line) for line in PREDICTIONS.read_text().splitlines()]
     change(rows)
@@ -246,7 +251,7 @@ def test_a_private_split_needs_a_name_and_counts_before_it_scores(private, monke
     scored, compute = list[bool](), private.scoring.compute_scores
 
     def record(predictions, references, digits):
-        scored.append(any(references["evidences"]))
+        scored.append(bool(gold_tokens(references["evidences"])))
         return compute(predictions, references, digits)
 
     monkeypatch.setattr(private.scoring, "compute_scores", record)
@@ -269,13 +274,22 @@ WRONG = {
     "scores of another length": lambda rows: rows[0]["rationales"][0].update(soft_rationale_predictions=[0.5]),
     "texts in place of rationales": lambda rows: [row.update(rationales="x") for row in rows],
     "no rationales": lambda rows: [row.pop("rationales") for row in rows],
+    "no rationale of a document": lambda rows: rows[0].update(rationales=[]),
 }
+
+
+def remove_first_gold(rows) -> None:
+    """Take the evidence from the row of the predictions' first instance; move that of the others."""
+    move_gold(rows)
+    first = json.loads(PREDICTIONS.read_text().split("\n")[0])["annotation_id"]
+    (row,) = (row for row in rows if row["annotation_id"] == first)
+    row["evidences"] = []
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_an_error_is_the_same_whatever_the_gold_is(private, hub, tmp_path, monkeypatch, wrong):
     file, said = write_rows(tmp_path / "p.jsonl", WRONG[wrong]), list[str]()
-    places = (hub / "eraser", change_gold(hub, tmp_path, move_gold))
+    places = (hub / "eraser", change_gold(hub, tmp_path, remove_first_gold))
     one, other = (private.scoring.load_split(str(place), "movies", "validation") for place in places)
     for column in ("evidences", "classification"):
         assert all(a != b for a, b in zip(one[column], other[column], strict=True))
@@ -286,6 +300,16 @@ def test_an_error_is_the_same_whatever_the_gold_is(private, hub, tmp_path, monke
         said.append(str(raised.value))
     assert said[0] == said[1] and "eraser_" in said[0] and "Not scored" not in said[0], said
     assert private.scoring._memory == {}
+    told = "every document counts as one that has evidence" in said[0]
+    assert told == (wrong in ("no rationale of a document", "another document"))
+
+
+def test_a_document_without_scores_is_refused_even_without_evidence_of_any(private, hub, tmp_path, monkeypatch):
+    gold = change_gold(hub, tmp_path, lambda rows: [row.update(evidences=[]) for row in rows])
+    monkeypatch.setenv("BOARD_GOLD", str(gold))
+    file = write_rows(tmp_path / "p.jsonl", lambda rows: rows[0].update(rationales=[]))
+    with pytest.raises(gradio.Error, match="The gold of this split is private, so every document counts"):
+        private.app.submit(file, "movies", "val", "Mine")
 
 
 def test_an_error_of_the_gold_goes_to_the_log_alone(private, hub, tmp_path, monkeypatch, capfd):
@@ -307,12 +331,43 @@ def test_a_gold_that_cannot_be_read_gives_no_score(private, monkeypatch, tmp_pat
     assert private.app.submit(str(PREDICTIONS), "movies", "val", "Mine")[3] == "", "another split is public"
 
 
+def test_a_private_gold_is_never_scored_by_the_public_path(private, hub, tmp_path, monkeypatch):
+    """The dataset that the Space takes anyway is the private one: all its splits are private."""
+    monkeypatch.setenv("BOARD_GOLD_SPLITS", "test")
+    (tmp_path / "link").symlink_to(hub)
+    for place in (f"{hub}/eraser", f"{hub}/eraser/", f"{tmp_path}/link/eraser"):
+        monkeypatch.setenv("BOARD_DATASET", place)
+        with pytest.raises(gradio.Error, match="give the system a name"):
+            private.app.submit(str(PREDICTIONS), "movies", "val", "")
+    shown = private.app.submit(str(PREDICTIONS), "movies", "val", "Mine")[1]["data"]
+    assert shown and all(value == round(value, 3) for _, value in shown)
+    # the folder beside the Space, and the dataset of its namespace
+    monkeypatch.delenv("BOARD_DATASET")
+    monkeypatch.setattr(private.scoring, "HERE", hub / "results_board")
+    assert private.scoring.find_private_gold("movies", "validation") == f"{hub}/eraser"
+    monkeypatch.setattr(private.scoring, "HERE", tmp_path / "results_board")
+    monkeypatch.setattr(private.scoring, "NAMESPACE", "keeper")
+    for gold, found in (("keeper/eraser", True), ("Keeper/ERASER", True), ("other/eraser", False)):
+        monkeypatch.setenv("BOARD_GOLD", gold)
+        assert private.scoring.find_private_gold("movies", "validation") == (gold if found else "")
+
+
+def test_the_splits_of_a_private_gold_may_be_spelled_as_the_releases_do(private, monkeypatch):
+    for splits, found in (("val", True), ("boolq.test, movies.val", True), ("boolq.val", False), ("interval", False)):
+        monkeypatch.setenv("BOARD_GOLD_SPLITS", splits)
+        assert bool(private.scoring.find_private_gold("movies", "validation")) == found, splits
+
+
 def test_rows_without_gold_keep_what_is_public_alone(private, hub):
     rows = private.scoring.load_split(str(hub / "eraser"), "movies", "validation")
     blank = private.scoring.remove_gold(rows)
     assert set(blank.column_names) == {"annotation_id", "query", "classification", "documents", "evidences"}
     assert blank["documents"][:] == rows["documents"][:]
-    assert {str(value) for value in blank["evidences"]} == {"[]"} and set(blank["classification"]) == {0}
+    assert gold_tokens(rows["evidences"]) and set(blank["classification"]) == {0}
+    for row in blank:
+        ((*spans,),) = row["evidences"]
+        assert [span.pop("docid") for span in spans] == [one["docid"] for one in row["documents"]]
+        assert all(not any(span.values()) for span in spans), "an empty span at the start of each document"
 
 
 def test_the_page_says_that_a_gold_is_private(space, monkeypatch):

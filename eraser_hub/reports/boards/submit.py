@@ -27,9 +27,10 @@ from .repository import check_repository, describe, score_repository
 from .submissions import CARD, PREDICTIONS, Submission, check_size, normalize_name, parse_place, read_system_yaml
 
 WITHHELD = (
-    "{dataset} has no gold rationale of {split}: scores of agreement are left out here, and the board's keeper, who "
-    "has the gold, scores the submission"
+    "{dataset} has no gold rationale of {split}: scores of agreement are left out here; if the gold is kept elsewhere, "
+    "the board's keeper scores the submission"
 )
+WITHOUT_GOLD = "{file}: data_digest is that of the data without gold; a board of data with gold refuses it"
 _DIGEST = re.compile(r"(^|-)[0-9a-f]{8}$")
 
 
@@ -108,7 +109,11 @@ def submit(
         [System(system.name, (predictions,))], dataset=dataset, config=config, split=split, settings=settings
     )
     digest, withheld = built.data_digest(config, split), line.gold.get("marked_rows") == 0
-    _check_digest(system.data_digest or "", digest, withheld, system_file)
+    claimed = system.data_digest or ""
+    # other data may have the gold, and another digest
+    if not withheld and not digest.startswith(claimed):
+        words = f"expected the data {digest[:12]}, found {claimed[:12]}"
+        raise DataError(words, rule="data-mismatch", file=system_file, field="data_digest")
     stated = None if withheld else digest
     submission = Submission(place, config, split, replace(system, data_digest=stated), predictions)
     card = add_digest(system_file, system, stated)
@@ -121,17 +126,10 @@ def submit(
     if withheld:
         lines = [_drop_agreement(one) if (one.dataset, one.data) == (own.dataset, own.data) else one for one in lines]
         notes.append(WITHHELD.format(dataset=dataset, split=split))
+        notes += [WITHOUT_GOLD.format(file=system_file)] * (bool(claimed) and digest.startswith(claimed))
     lines = [one for one in collect_board_lines(lines) if (one.dataset, one.split) == (own.dataset, own.split)]
     address = "" if dry_run else _open_request(submission, card, repository, say)
     return SubmitResult(place, lines, notes, address)
-
-
-def _check_digest(claimed: str, digest: str, withheld: bool, file: Path) -> None:
-    """Refuse a description whose digest is not that of the board's data, which differ where the gold is withheld."""
-    if claimed and digest.startswith(claimed) == withheld:
-        wanted = f"another digest than {digest[:12]}, or none: the board has other gold" if withheld else digest[:12]
-        words = f"expected the data {wanted}, found {claimed[:12]}"
-        raise DataError(words, rule="data-mismatch", file=file, field="data_digest")
 
 
 def _drop_agreement(line: BoardLine) -> BoardLine:

@@ -6,10 +6,10 @@ the namespace in settings.json, which ``eraser-hub publish`` fills in.
 
 BOARD_GOLD names a private dataset of the same columns, which the token of the Space's secret HF_TOKEN may read.
 BOARD_GOLD_SPLITS, by default ``test``, names the splits of which it has the gold: SPLIT or CONFIG.SPLIT, with commas
-between them. A file for them is scored without the gold first, and only errors of that are shown. Scores have three
-digits, and only so many files are scored a day: BOARD_DAILY of a system, by default 3, and BOARD_DAILY_ALL of all
-systems, by default 100. The counts are kept in a file of the folder BOARD_STATE, or, if it is not set, until the Space
-starts again.
+between them; if BOARD_GOLD is the dataset that is taken anyway, all its splits are private. A file for them is scored
+without the gold first, and only errors of that are shown. Scores have three digits, and only so many files are scored
+a day: BOARD_DAILY of a system, by default 3, and BOARD_DAILY_ALL of all systems, by default 100. The counts are kept in
+a file of the folder BOARD_STATE, or, if it is not set, until the Space starts again.
 """
 
 from __future__ import annotations
@@ -203,9 +203,23 @@ def _round(cell: Any) -> Any:
 
 
 def find_private_gold(config: str, split: str) -> str:
-    """Return the private dataset if it has the gold of this split; "" otherwise."""
-    splits = {one.strip() for one in os.environ.get("BOARD_GOLD_SPLITS", "test").split(",")}
-    return os.environ.get("BOARD_GOLD", "").strip() if splits & {split, f"{config}.{split}"} else ""
+    """Return the private dataset if it has the gold of this split, or is the only dataset; "" otherwise.
+
+    Raises:
+        Refused: as `find_place` says.
+    """
+    gold = os.environ.get("BOARD_GOLD", "").strip()
+    named = (one.strip() for one in os.environ.get("BOARD_GOLD_SPLITS", "test").split(","))
+    splits = {re.sub(r"(^|\.)val$", r"\1validation", one) for one in named}
+    if not gold or splits & {split, f"{config}.{split}"}:
+        return gold
+    return gold if is_same_place(gold, find_place("eraser", os.environ.get("BOARD_DATASET"))) else ""
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Return True for two spellings of a dataset: ids in lower or upper case, or paths of a folder."""
+    one, other = (place.strip().removeprefix("hf://datasets/").rstrip("/") for place in (one, other))
+    return one.casefold() == other.casefold() or os.path.realpath(one) == os.path.realpath(other)
 
 
 def _hide_errors(act: Callable[[], _T]) -> _T:
@@ -228,7 +242,11 @@ def _score_privately(predictions: list[dict[str, Any]], place: str, config: str,
     blank = _hide_errors(lambda: remove_gold(references))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is no gold
-        compute_scores(predictions, blank, PRIVATE_DIGITS)  # its errors cannot quote a gold
+        try:
+            compute_scores(predictions, blank, PRIVATE_DIGITS)  # its errors cannot quote a gold
+        except Refused as error:
+            why = "The gold of this split is private, so every document counts as one that has evidence: "
+            raise Refused(f"{why if 'has evidence' in str(error) else ''}{error}") from None
     left = count_submission(f"{config}.{split}/{key}")
     scores, signatures = _hide_errors(lambda: compute_scores(predictions, references, PRIVATE_DIGITS))
     shown = {column["key"] for column in BOARD["columns"] if not column["part"]}
@@ -241,18 +259,26 @@ def _score_privately(predictions: list[dict[str, Any]], place: str, config: str,
 
 
 def remove_gold(references: Any) -> Any:
-    """Return rows with their ids, queries and documents, without evidence, and with the first label each."""
+    """Return rows with their ids, queries and documents, and with the first label each.
+
+    Each document has an empty span of evidence: the scorer demands of predictions what it could demand for any gold.
+    """
     import datasets
 
     kept = ["annotation_id", "query", "documents", "evidences"]
     features = references.features
-    first: dict[str, Any] = {"evidences": []}
+    first = dict[str, Any]()
     if isinstance(features.get("classification"), datasets.ClassLabel):
         kept.append("classification")
         first["classification"] = 0
     others = [column for column in references.column_names if column not in kept]
     left = datasets.Features({name: features[name] for name in references.column_names if name in kept})
-    return references.map(lambda row: first, remove_columns=others, features=left, keep_in_memory=True)
+    bounds = dict.fromkeys(("start_token", "end_token", "start_sentence", "end_sentence"), 0)
+
+    def blank(row: dict[str, Any]) -> dict[str, Any]:
+        return {**first, "evidences": [[{"docid": one["docid"], "text": "", **bounds} for one in row["documents"]]]}
+
+    return references.map(blank, remove_columns=others, features=left, keep_in_memory=True)
 
 
 def normalize_name(name: str) -> str:
