@@ -113,7 +113,7 @@ class BenchmarkConfig(Options):
     """The settings of `experiment benchmark-scores`.
 
     Attributes:
-        fast: Use fewer texts, models, masks and samples: a minute in closed form, ten with all models.
+        fast: Use fewer texts, models, masks and samples: a minute in closed form, a quarter of an hour with all models.
         models: Models that judge the scores; trained ones need the extra explain.
         paper: Folder of the whole study: data, models' digests, tables, figures; a stopped run resumes there.
 
