@@ -56,7 +56,7 @@ def top_overlap(left: npt.ArrayLike, right: npt.ArrayLike, count: int) -> float:
     """Compute the share of the ``count`` highest items of one list that are among the other's, in [0, 1].
 
     Equal scores at the end of a top are drawn at random, in both lists apart; the share is the mean over all draws. NaN
-    if a list is empty or constant, so that it has no top.
+    if a list is empty or constant, so that it has no top, or has a NaN.
 
     >>> top_overlap([3, 2, 1, 0], [0, 9, 8, 7], 2), top_overlap([5, 1, 1, 1], [5, 1, 1, 0], 2)
     (0.5, 0.6666666666666666)
@@ -66,9 +66,9 @@ def top_overlap(left: npt.ArrayLike, right: npt.ArrayLike, count: int) -> float:
 
 
 def _share_of_top(scores: np.ndarray, count: int) -> np.ndarray:
-    """Return the probability of each item to be among the highest; NaN for constant scores."""
+    """Return the probability of each item to be among the highest; NaN for constant scores and those with a NaN."""
     count = min(count, scores.size)
-    if not count or scores.min() == scores.max():
+    if not count or scores.min() == scores.max() or np.isnan(scores).any():
         return np.full(scores.size, np.nan)
     least = np.partition(scores, scores.size - count)[scores.size - count]
     above, tied = scores > least, scores == least

@@ -171,7 +171,7 @@ class _Loader(yaml.SafeLoader):
         """Return an integer; one beyond 64 bits is refused, as its digits may be too many to print."""
         value = self.construct_yaml_int(node) if len(node.value) < MOST_DIGITS else LARGEST + 1
         if not -LARGEST <= value <= LARGEST:
-            problem = f"expected an integer of 64 bits, found {show(str(node.value))}"
+            problem = f"expected an integer of 64 bits, found {show(str(node.value))} (quote digits that are text)"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
         return int(value)
 

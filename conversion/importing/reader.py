@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -52,3 +52,16 @@ def find_class_names(features: Mapping[str, Any], above: str = "") -> Iterator[t
             yield from find_class_names(kind, f"{above}{name}.")
         elif getattr(kind, "names", None):
             yield f"{above}{name}", tuple(kind.names)
+
+
+def describe_separator(header: Collection[str], separator: str = "") -> str:
+    """Describe another separator that a header of CSV seems to have; "" if it has none in each column.
+
+    >>> describe_separator(["id;text"], ",")
+    " (the header seems to be separated by ';'; .csv has ',', .tsv has '\\\\t')"
+    """
+    counts = {one: sum(name.count(one) for name in header) for one in ",\t;|" if one != separator}
+    other = max(counts, key=counts.__getitem__)
+    if counts[other] < max(1, len(header)):
+        return ""
+    return f" (the header seems to be separated by {other!r}; .csv has ',', .tsv has '\\t')"

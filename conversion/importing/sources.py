@@ -14,7 +14,7 @@ from eraser_hub.records.hub import find_place
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.registry import Registry
 
-from .reader import Reader, SourceRow, find_class_names
+from .reader import Reader, SourceRow, describe_separator, find_class_names
 from .tasks import TaskReader
 from .texts import get_cell
 
@@ -230,5 +230,6 @@ def find_label_column(source: Source, used: Collection[str | None]) -> tuple[str
     if len(described) != 1:
         there = "; ".join(f"{name} ({values})" for name, values in described.items())
         message = f"expected the column of the label, one of: {there or ', '.join(columns) or 'none can be found'}"
+        message += describe_separator(columns) if len(columns) == 1 else ""
         raise DataError(show_controls(message), rule="option-missing", argument="label")
     return next(iter(described.items()))

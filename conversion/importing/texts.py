@@ -21,6 +21,8 @@ from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.json_lines import has_half_character, is_nested_deeper
 
+from .reader import describe_separator
+
 Row = Mapping[str, Any]
 LONGEST_LITERAL = 1 << 20
 Span = tuple[int, int]
@@ -250,7 +252,8 @@ def _get_member(value: Any, name: str, row: Row, column: str) -> Any:
     if isinstance(value, list):
         return [_get_member(each, name, row, column) for each in value]
     if not isinstance(value, Mapping) or name not in value:
-        raise DataError(f"expected the column, found {show(list(row), 200)}", rule="key-missing", field=column)
+        hint = describe_separator(list(row)) if len(row) == 1 else ""
+        raise DataError(f"expected the column, found {show(list(row), 200)}{hint}", rule="key-missing", field=column)
     return value[name]
 
 

@@ -37,6 +37,13 @@ def test_overlap_of_tops() -> None:
     assert math.isnan(top_overlap([], [], 3))
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scores", [[math.nan] * 3, [math.nan, 2, 1], [3, 2, math.nan], [3, math.nan, 1]])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_scores_with_a_nan_have_no_top(scores: list[float], count: int) -> None:
+    assert math.isnan(top_overlap(scores, [3, 2, 1], count)) and math.isnan(top_overlap([3, 2, 1], scores, count))
+
+
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=5).filter(

@@ -392,6 +392,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "an integer of 20,000 bits": (system(SYSTEM + f"seeds: [0x{'f' * 5000}]\n"), "an integer of 64 bits"),
     "an empty digest": (system(SYSTEM + "data_digest: ''\n"), "12 to 64"),
     "a digest of one digit": (system(SYSTEM + "data_digest: e\n"), "12 to 64"),
+    "a digest of digits alone": (system(SYSTEM + "data_digest: 123456789012\n"), "quote it"),
+    "a digest of many digits alone": (system(SYSTEM + f"data_digest: {'12' * 32}\n"), "quote digits"),
     "no digest": (system(SYSTEM + "data_digest:\n"), "12 to 64"),
     "wrong digest": (system(SYSTEM + "data_digest: '000000000000'\n"), "expected predictions for the data"),
     "scores": (predictions(b'{"auprc": 0.9999, "signature": "forged"}\n'), "predictions.jsonl:1"),

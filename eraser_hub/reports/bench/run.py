@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -87,6 +88,7 @@ COLUMNS = (
     "accuracy",
 )
 LEVEL = 0.95
+_RECORD = re.compile(r"^record:[ \t]*\r?\n(?:[ \t].*\n?|\r?\n)*", re.MULTILINE)
 PACKAGES = ("datasets", "numpy", "pyarrow", "scikit-learn", "torch", "transformers")
 
 
@@ -191,10 +193,12 @@ def _read_plan_file(path: Path) -> dict[str, Any]:
     """Return the arguments in a plan's file."""
     try:
         with wrap_read_errors(path):
-            values, lines = load_yaml_values(read_utf8_file(str(path)).decode("utf-8"), path)
+            text = read_utf8_file(str(path)).decode("utf-8")
+            # what a run wrote into its bench.yaml is no part of the plan, and may be long; lines keep their numbers
+            values, lines = load_yaml_values(_RECORD.sub(lambda found: "\n" * found[0].count("\n"), text), path)
     except DataError as error:
         raise DataError(error.message, rule=error.rule, file=path, line=error.line, argument="plan") from None
-    values.pop("record", None)  # what a run wrote into its bench.yaml
+    values.pop("record", None)
     options = {name: one for name, one in read_options(BenchArguments).items() if not one.python_only}
     known = [name for name in options if name not in ("plan", "dry_run")]
     for name, value in values.items():

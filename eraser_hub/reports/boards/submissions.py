@@ -86,15 +86,16 @@ def read_system_yaml(path: Path) -> SystemRecord:
     for key, field in SYSTEM.items():
         if field.required and not values.get(key):
             raise DataError(f"expected the key {key}, found none", rule="key-missing", file=path, field=key)
+    digest = values.get("data_digest", "")
+    if "data_digest" in values and not (isinstance(digest, str) and _DATA_DIGEST.fullmatch(digest)):
+        words = f"expected 12 to 64 of the digits 0-9a-f, or no such line, found {show(digest)}"
+        words += " (quote it: YAML reads digits alone as a number)" if type(digest) is int else ""
+        raise DataError(words, rule="choice", file=path, line=lines["data_digest"], field="data_digest")
     try:
         system: SystemRecord = convert_type(values, SystemRecord)
     except DataError as error:
         raise error.at(file=path) from None
     _check_words(system, path)
-    digest = values.get("data_digest", "")
-    if "data_digest" in values and not (isinstance(digest, str) and _DATA_DIGEST.fullmatch(digest)):
-        words = f"expected 12 to 64 of the digits 0-9a-f, or no such line, found {show(digest)}"
-        raise DataError(words, rule="choice", file=path, line=lines["data_digest"], field="data_digest")
     return system
 
 

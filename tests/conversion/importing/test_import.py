@@ -15,7 +15,14 @@ import eraser_hub
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.importing.corpus import NOTES, Columns, Imported, import_corpus
-from eraser_hub.conversion.importing.sources import open_dataset, open_file, split_source, wrap_dataset
+from eraser_hub.conversion.importing.sources import (
+    find_label_column,
+    open_dataset,
+    open_file,
+    split_source,
+    wrap_dataset,
+)
+from eraser_hub.conversion.importing.texts import get_cell
 
 from ...refusals import refused
 from .corpora import Row, group_masks, kept_masks, rows_of, source, write_lines
@@ -496,9 +503,10 @@ def test_columns_that_are_not_there_and_ids_twice(tmp_path: Path) -> None:
         ("rows.json", b"[" * 3000, "size-limit", 1, (64,)),
         ("rows.csv", b"tokens,tokens\n1,2\n", "key-twice", 1, ("['tokens', 'tokens']",)),
         ("rows.csv", b"tokens,mask,label\n1,2\n", "length", 2, ("3 fields", " 2")),
-        ("rows.csv", b"tokens;mask;label\n1;0;x\n", "length", 1, ("separated by ','", "by ';'", "one column", ".tsv")),
+        ("rows.csv", b"tokens;mask;label\n1;0;x\n", "key-missing", 2, ("the column", "by ';'", ".csv has ','")),
+        ("rows.csv", b"tokens\tmask\tlabel\n1\t0\tx\n", "key-missing", 2, ("separated by '\\t'", ".tsv has '\\t'")),
         ("rows.csv", b"tokens|mask|what, label\n1|0|x\n", "length", 2, ("2 fields", "by '|'")),
-        ("rows.tsv", b"tokens,mask,label\n1,0,x\n", "length", 1, ("separated by tab", "by ','", "name the file .csv")),
+        ("rows.tsv", b"tokens,mask,label\n1,0,x\n", "key-missing", 2, ("the column", "by ','", ".csv has ','")),
         ("rows.csv", b'tokens,mask,label\n"a,b\n', "syntax", 2, ("CSV",)),
         ("rows.csv", b"tokens,mask,label\n\xff,1,x\n", "encoding", 2, ("0xff",)),
         ("rows.parquet", b"PAR1", "syntax", None, ("Parquet",)),
@@ -511,6 +519,16 @@ def test_files_that_are_not_in_order(
     with refused(rule, *mentions, file=name, line=line):
         import_corpus({"train": open_file(tmp_path / name)}, "mine", MASKS, tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_one_column_may_have_any_name(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("text; or tweet\na fine film\na bad film\n")
+    rows = list(open_file(path).rows())
+    assert [row.cells for row in rows] == [{"text; or tweet": "a fine film"}, {"text; or tweet": "a bad film"}]
+    assert get_cell(rows[0].cells, "text; or tweet") == "a fine film"
+    with refused("option-missing", "text; or tweet", "separated by ';'", argument="label"):
+        find_label_column(open_file(path), ())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import eraser_hub
 from eraser_hub.__main__ import _register, app
+from eraser_hub.conversion.eraser.corpus_yaml import MOST_CHARACTERS
 from eraser_hub.records.options import UsageError
 from eraser_hub.reports.bench.run import BenchResult, PlannedSystem, make_table, plan_models, read_plan
 from eraser_hub.reports.options import BenchArguments
@@ -90,6 +91,22 @@ def test_the_written_plan_repeats_the_run(hub, benched):
     assert record["versions"]["eraser-hub"] == eraser_hub.__version__
     runs = record["systems"]["occlusion"]
     assert len(runs) == 2 and runs[0]["model"] != runs[1]["model"] and all(one["signature"] for one in runs)
+
+
+def test_a_plan_with_a_long_record_is_read(tmp_path):
+    path, plan = tmp_path / "bench.yaml", {"dataset": "d", "model": ["m"], "out": "o", "seeds": 3}
+    runs = [{"file": f"{place}.jsonl", "signature": "a|b: c\n\n'd' " * 40} for place in range(600)]
+    whole = {**plan, "record": {"versions": {"python": "3"}, "systems": {"lime": runs}}}
+    path.write_text(yaml.safe_dump(whole, sort_keys=False), "utf-8")
+    assert len(path.read_text("utf-8")) > 2 * MOST_CHARACTERS
+    assert read_plan(BenchArguments(plan=path)).seeds == 3
+    lines = path.read_text("utf-8").count("\n")
+    path.write_text(path.read_text("utf-8") + "quick: 1\n", "utf-8")
+    with refused("type", file=path, line=lines + 1, field="quick"):
+        read_plan(BenchArguments(plan=path))
+    path.write_text(yaml.safe_dump({**plan, "set": ["x" * MOST_CHARACTERS]}), "utf-8")
+    with refused("size-limit", file=path, argument="plan"):
+        read_plan(BenchArguments(plan=path))
 
 
 def test_other_settings_do_not_resume(hub, benched):
