@@ -58,8 +58,8 @@ def top_overlap(left: npt.ArrayLike, right: npt.ArrayLike, count: int) -> float:
     Equal scores at the end of a top are drawn at random, in both lists apart; the share is the mean over all draws. NaN
     if a list is empty or constant, so that it has no top, or has a NaN.
 
-    >>> top_overlap([3, 2, 1, 0], [0, 9, 8, 7], 2), top_overlap([5, 1, 1, 1], [5, 1, 1, 0], 2)
-    (0.5, 0.6666666666666666)
+    >>> top_overlap([3, 2, 1, 0], [0, 9, 8, 7], 2), top_overlap([5, 1, 1, 0], [5, 4, 1, 0], 2)
+    (0.5, 0.75)
     """
     shares = [_share_of_top(np.asarray(side, dtype=np.float64), count) for side in (left, right)]
     return float(shares[0] @ shares[1] / shares[0].sum()) if shares[0].size else float("nan")
