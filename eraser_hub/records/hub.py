@@ -55,9 +55,8 @@ class Place(NamedTuple):
         from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]  # exported when asked for
 
         disable_progress_bars()
-        wanted = list(
-            dict.fromkeys([*patterns, "README.md"])
-        )  # the library warns of patterns of which there is no file
+        # with a file that is there: the library warns of patterns that match none
+        wanted = list(dict.fromkeys([*patterns, "README.md"]))
         try:
             folder = snapshot_download(
                 self.repository, repo_type="dataset", revision=self.revision, allow_patterns=wanted

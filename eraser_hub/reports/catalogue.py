@@ -99,8 +99,6 @@ def format_small_print(
 
 def format_interval(interval: Sequence[float] | None) -> str:
     """Return an interval with fixed digits; "" for none, or one without ends."""
-    return (
-        ""
-        if interval is None or all(map(math.isnan, interval))
-        else f"[{format_number(interval[0])}, {format_number(interval[1])}]"
-    )
+    if interval is None or all(map(math.isnan, interval)):
+        return ""
+    return f"[{format_number(interval[0])}, {format_number(interval[1])}]"

@@ -23,7 +23,13 @@ from eraser_hub.reports.explorer.forest import (
     shorten,
 )
 from eraser_hub.reports.explorer.notes import merge_notes
-from eraser_hub.reports.explorer.overview import Compared, describe_alone, describe_tests, make_overview
+from eraser_hub.reports.explorer.overview import (
+    Compared,
+    describe_alone,
+    describe_tests,
+    list_headline,
+    make_overview,
+)
 from eraser_hub.reports.figures import COLOURS, find_system_style
 from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
 from eraser_hub.reports.report_tables import make_score_blocks
@@ -230,3 +236,16 @@ def test_systems_whose_masks_leak_share_a_sentence():
     _, words = describe_leaks([leaking("a", 0.9), leaking("b", 0.8), leaking("c", 0.55)])
     assert words.startswith("2 of 3 systems (a, b): the shape of their masks gives their labels away (0.800 to 0.900, ")
     assert "by chance 0.500)" in words
+
+
+@pytest.mark.parametrize(
+    ("family", "shown"),
+    [
+        (["average_precision"], ["average_precision", "token_macro_f1"]),
+        (["auprc", "average_precision"], ["auprc", "average_precision", "token_macro_f1"]),  # both asked for
+        (["auprc"], ["auprc", "token_macro_f1"]),
+    ],
+)
+def test_auprc_is_no_headline_where_average_precision_is_tested_in_its_place(family, shown):
+    system = Scores("ours", scores={"token_macro_f1": 0.4, "auprc": 0.9, "average_precision": 0.2})
+    assert list_headline([system], {"family": family}) == shown
