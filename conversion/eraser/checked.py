@@ -58,12 +58,13 @@ class CheckedAnnotations:
     """
 
     def __init__(self, run: Annotations, labels: Collection[str] | None, documents: DocumentLookup) -> None:
-        groups = [group for record in run.records for group in record.evidences]
-        sizes = np.fromiter([len(record.evidences) for record in run.records], np.int64, len(run.records))
+        records = run.records
+        groups = [group for record in records for group in record.evidences]
+        sizes = np.fromiter([len(record.evidences) for record in records], np.int64, len(records))
         self.run, self.evidences = run, [evidence for group in groups for evidence in group]
         self.groups = compute_offsets(sizes)
         self.members = compute_offsets(np.fromiter(map(len, groups), np.int64, len(groups)))
-        self.row = np.repeat(np.repeat(np.arange(len(run.records)), sizes), np.diff(self.members))
+        self.row = np.repeat(np.repeat(np.arange(len(records)), sizes), np.diff(self.members))
         bounds = [
             [evidence.start_token for evidence in self.evidences],
             [evidence.end_token for evidence in self.evidences],
@@ -71,33 +72,18 @@ class CheckedAnnotations:
             [evidence.end_sentence for evidence in self.evidences],
         ]
         self.bounds = np.array(bounds, np.int32).T
-        self._find_documents(labels, documents)
-        self._refuse_spans()
-
-    def _find_documents(self, labels: Collection[str] | None, documents: DocumentLookup) -> None:
-        records = self.run.records
-        lists = [record.docids or _find_document_by_id(record, documents) for record in records]
+        lists = [
+            record.docids or ([] if any(record.evidences) else _find_document_by_id(record, documents))
+            for record in records
+        ]
         docids = list(chain.from_iterable(lists))
         listed = len(docids)
         docids += [evidence.docid for evidence in self.evidences]
         number = documents.number(docids)
-        sizes = np.fromiter(map(len, lists), np.int64, len(records))
-        row = np.concatenate([np.repeat(np.arange(len(records)), sizes), self.row])
+        row = np.concatenate([np.repeat(np.arange(len(records)), list(map(len, lists))), self.row])
         present = {record.classification for record in records}
-        unknown = present.difference(present if labels is None else labels)
-        if unknown or (number < 0).any():
-            missing = np.flatnonzero(number < 0)
-            missing_row = int(row[missing].min()) if len(missing) else len(records)
-            wrong = next((at for at, record in enumerate(records) if record.classification in unknown), len(records))
-            if unknown and wrong <= missing_row:
-                value = show(records[wrong].classification)
-                message = f"expected one of {', '.join(map(repr, labels or ()))}, found {value}"
-                raise self.run.make_error(wrong, message, "classification", "label-unknown")
-            at = int(missing[row[missing] == missing_row][0])
-            words = f"expected a document of {documents.path}, found {show(docids[at])}, which is not there"
-            if at < listed:
-                raise self.run.make_error(missing_row, words, "docids", "document-missing")
-            raise self.run.locate_error(at - listed, words, "docid", "document-missing")
+        if (labels is not None and present.difference(labels)) or (number < 0).any():
+            raise self._make_name_error(labels, documents, docids, number, row)
         first = find_first_places(row * (number.max(initial=0) + 1) + number)
         once = np.flatnonzero(first == np.arange(len(first)))
         order = once[np.argsort(row[once], kind="stable")]
@@ -106,22 +92,45 @@ class CheckedAnnotations:
         self.offsets = compute_offsets(np.bincount(row[once], minlength=len(records)))
         self.documents, self.slots = number[order], place[first[listed:]]
         self.counts = documents.counts(self.documents)
-
-    def _refuse_spans(self) -> None:
         start, end = self.bounds[:, 0], self.bounds[:, 1]
-        length = self.counts[self.slots, 0]
-        bad = (start < 0) | (end < start) | (end > length)
-        if not bad.any():
-            return
-        at = int(bad.argmax())
-        first, last, name = int(start[at]), int(end[at]), show(self.evidences[at].docid)
+        bad = (start < 0) | (end < start) | (end > self.counts[self.slots, 0])
+        if bad.any():
+            raise self._make_span_error(int(bad.argmax()))
+
+    def _make_name_error(
+        self,
+        labels: Collection[str] | None,
+        documents: DocumentLookup,
+        docids: list[str],
+        number: np.ndarray,
+        row: np.ndarray,
+    ) -> DataError:
+        """Return the error of the first record with an unknown label or a missing document."""
+        records, missing = self.run.records, np.flatnonzero(number < 0)
+        missing_row = int(row[missing].min()) if len(missing) else len(records)
+        labelled = (at for at, one in enumerate(records) if labels is not None and one.classification not in labels)
+        wrong = next(labelled, len(records))
+        if wrong < len(records) and wrong <= missing_row:
+            value = show(records[wrong].classification)
+            message = f"expected one of {', '.join(map(repr, labels or ()))}, found {value}"
+            return self.run.make_error(wrong, message, "classification", "label-unknown")
+        at, listed = int(missing[row[missing] == missing_row][0]), len(docids) - len(self.evidences)
+        words = f"expected a document of {documents.path}, found {show(docids[at])}, which is not there"
+        if at < listed:
+            return self.run.make_error(missing_row, words, "docids", "document-missing")
+        return self.run.locate_error(at - listed, words, "docid", "document-missing")
+
+    def _make_span_error(self, at: int) -> DataError:
+        """Return the error of an evidence whose span is reversed, negative or past its document's end."""
+        first, last = self.bounds[at, :2].tolist()
+        name, length = show(self.evidences[at].docid), self.counts[self.slots[at], 0]
         if first < 0:
-            raise self.run.locate_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
+            return self.run.locate_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
         if last < first:
             message = f"expected an end at or after the start {first}, found {last}"
-            raise self.run.locate_error(at, message, "end_token", "span-order")
-        message = f"expected a span inside {name}, which has {length[at]} tokens, found the end {last}"
-        raise self.run.locate_error(at, message, "end_token", "span-bounds")
+            return self.run.locate_error(at, message, "end_token", "span-order")
+        message = f"expected a span inside {name}, which has {length} tokens, found the end {last}"
+        return self.run.locate_error(at, message, "end_token", "span-bounds")
 
 
 def read_checked(
@@ -169,8 +178,6 @@ def _find_document_by_id(record: Annotation, documents: DocumentLookup) -> list[
     It is the document with the record's id (movies' posR_161), or with the id at its start (multirc's
     ``DOCID:QUESTION:ANSWER``).
     """
-    if any(record.evidences):
-        return []
     identity = str(record.annotation_id)
     names = [identity, identity.rsplit(":", 2)[0]]
     return [name for name, number in zip(names, documents.number(names).tolist(), strict=True) if number >= 0][:1]

@@ -130,7 +130,22 @@ def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Ann
     for batch in read_line_batches(path, batch_bytes):
         if double is None:
             double = is_double_encoded(batch.raw[0])
-        yield decode_annotations(batch, file=path, double=double)
+        numbers, sizes = list(batch.numbers), list(map(len, batch.raw))
+        sizes[-1] += not batch.data.endswith(b"\n")
+        extras: dict[int, dict[str, Any]] = {}
+        records = None
+        with suppress(*_FAILURES):
+            # if this fails, the strict decoder below finds the line and the fault
+            plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
+            decoded = list(map(_ANNOTATION.decode, plain))
+            if has_quote_count(b"\n".join(plain) if double else batch.data, _count_strings(decoded)):
+                records = decoded
+        if records is None:
+            pairs = zip(batch.lines, numbers, strict=True)
+            checked = [_checked_annotation(line, path, number, double) for line, number in pairs]
+            records = [record for record, _ in checked]
+            extras = {place: extra for place, (_, extra) in enumerate(checked) if extra}
+        yield Annotations(path, numbers, records, extras, sizes)
 
 
 def read_first_annotation(line: bytes, file: Path) -> Annotation:
@@ -141,26 +156,6 @@ def read_first_annotation(line: bytes, file: Path) -> Annotation:
 def is_double_encoded(line: bytes) -> bool:
     """Return True if the line is a JSON string that contains the record's JSON."""
     return line.lstrip(b" \t").startswith(b'"')
-
-
-def decode_annotations(batch: LineBatch, *, file: Path, double: bool) -> Annotations:
-    """Decode a run of lines; ``double``: each line is a JSON string that contains the record's JSON.
-
-    Raises:
-        DataError: at the first line that is not a record, with file, line and field.
-    """
-    numbers, sizes = list(batch.numbers), list(map(len, batch.raw))
-    sizes[-1] += not batch.data.endswith(b"\n")
-    with suppress(*_FAILURES):
-        # if this fails, the strict decoder below finds the line and the fault
-        plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
-        records = list(map(_ANNOTATION.decode, plain))
-        if has_quote_count(b"\n".join(plain) if double else batch.data, _count_strings(records)):
-            return Annotations(file, numbers, records, {}, sizes)
-    pairs = zip(batch.lines, numbers, strict=True)
-    checked = [_checked_annotation(line, file, number, double) for line, number in pairs]
-    extras = {place: extra for place, (_, extra) in enumerate(checked) if extra}
-    return Annotations(file, numbers, [record for record, _ in checked], extras, sizes)
 
 
 def _count_strings(records: list[Annotation]) -> int:

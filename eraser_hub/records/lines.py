@@ -27,29 +27,19 @@ class LineBatch:
     """A run of whole lines of a file.
 
     Attributes:
-        first: the 1-based number of the first one.
-        start: its byte offset in the file.
+        numbers: the 1-based number of each line.
         raw: the lines as they stand there, each with its "\\n"; the file's last one may lack it.
+        data: their bytes, joined.
     """
 
-    first: int
-    start: int
+    numbers: range
     raw: list[bytes]
-
-    @cached_property
-    def data(self) -> bytes:
-        """The bytes of the lines, joined."""
-        return b"".join(self.raw)
+    data: bytes
 
     @cached_property
     def lines(self) -> list[bytes]:
         """Each line without its "\\n"."""
         return self.data.removesuffix(b"\n").split(b"\n")
-
-    @property
-    def numbers(self) -> range:
-        """The 1-based number of each line."""
-        return range(self.first, self.first + len(self.raw))
 
 
 def read_line_batches(
@@ -70,12 +60,11 @@ def read_line_batches(
             raw = file.readlines(batch_bytes)
             if not raw:
                 break
-            lines = LineBatch(first, start, raw)
             start += sum(map(len, raw))
             while end is not None and start > end:
                 start -= len(raw.pop())
+            yield LineBatch(range(first, first + len(raw)), raw, b"".join(raw))
             first += len(raw)
-            yield lines
 
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
