@@ -188,7 +188,8 @@ def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> H
     hub_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     disable_progress_bars()
     if huggingface_hub.constants.HF_HUB_OFFLINE:
-        raise DataError("HF_HUB_OFFLINE is set: unset it to publish, or ask for a `dry_run`", rule="hub")
+        remedy = "to publish, or ask for a `dry_run`" if writes else "to read from the Hub"
+        raise DataError(f"HF_HUB_OFFLINE is set: unset it {remedy}", rule="hub")
     if writes and not (token or huggingface_hub.get_token()):
         raise DataError("no token: log in with `hf auth login`, or set HF_TOKEN to one that may write", rule="hub")
     return huggingface_hub.HfApi(endpoint=endpoint, token=token, library_name="eraser-hub", library_version=__version__)

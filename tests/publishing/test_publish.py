@@ -12,6 +12,7 @@ import pytest
 from loopback_hub import TOKEN
 
 from eraser_hub.conversion.croissant import write_croissant
+from eraser_hub.publishing.publisher import client
 from eraser_hub.publishing.spaces import ALL_TOGETHER
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
@@ -190,6 +191,18 @@ def test_a_dry_run_asks_nothing(publish_toy, loopback, said, monkeypatch):
     assert loopback.requests == []
     assert any(line.startswith("  movies/train-00000-of-00001.parquet (") for line in said)
     assert said[-1].startswith("dry run:")
+
+
+@pytest.mark.parametrize(
+    ("writes", "remedy"), [(True, "to publish, or ask for a `dry_run`"), (False, "to read from the Hub")]
+)
+def test_the_hub_set_offline_is_refused_with_what_was_meant(writes, remedy, monkeypatch):
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    with pytest.raises(DataError) as caught:
+        client(None, "token", writes=writes)
+    assert str(caught.value) == f"HF_HUB_OFFLINE is set: unset it {remedy}"
 
 
 def test_a_collection_holds_all_and_is_made_once(publish_toy, loopback, said):
