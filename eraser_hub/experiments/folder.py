@@ -21,12 +21,12 @@ from eraser_hub.systems.train_config import LARGEST_SEED, Say, TrainArguments, T
 from eraser_hub.systems.training import train_model
 
 
-def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], say: Say, figures: bool = True) -> Path:
+def train_or_resume(folder: Path, make_config: Callable[[], TrainConfig], say: Say, figures: bool = True) -> Path:
     """Train a model in its folder, or resume a stopped training; a finished model is not trained again.
 
     Args:
         folder: The folder of the model.
-        make_config: Returns the settings; its argument is True if a stopped training resumes.
+        make_config: Returns the settings; it is not called if the model is finished.
         say: Receives lines of progress.
         figures: Report how well the model does.
     """
@@ -36,14 +36,14 @@ def train_or_resume(folder: Path, make_config: Callable[[bool], TrainConfig], sa
 
 
 def _train_or_resume(
-    folder: Path, make_config: Callable[[bool], TrainConfig], say: Say, figures: bool = True
+    folder: Path, make_config: Callable[[], TrainConfig], say: Say, figures: bool = True
 ) -> Iterator[str]:
     """Yield the lines of figures of `train_or_resume`."""
     stopped = (folder / CHECKPOINT_DIR).is_dir()
     if (folder / "model.json").is_file() and not stopped:
         say(f"{folder}: trained before")
         return
-    yield from train_model(make_config(stopped), folder, say, figures=figures)
+    yield from train_model(replace(make_config(), resume=stopped), folder, say, figures=figures)
 
 
 def train_seeds(arguments: TrainArguments, say: Say) -> Iterator[str]:
@@ -69,12 +69,7 @@ def train_seeds(arguments: TrainArguments, say: Say) -> Iterator[str]:
     settings |= {"train_on": config.train_on, "regimes": config.regimes}
     with lock_run_folder(out, "train", json.loads(json.dumps(settings))):
         for seed in seeds:
-            one = replace(config, seed=seed)
-            yield from _train_or_resume(out / f"{SEED}{seed}", partial(_set_resume, one), say)
-
-
-def _set_resume(config: TrainConfig, resume: bool) -> TrainConfig:
-    return replace(config, resume=resume)
+            yield from _train_or_resume(out / f"{SEED}{seed}", partial(replace, config, seed=seed), say)
 
 
 @contextmanager

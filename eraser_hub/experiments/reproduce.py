@@ -87,7 +87,7 @@ class RowRun:
         # the row's predictions are scored instead: figures of the whole split would double the time
         return train_or_resume(folder, partial(self._make_train_config, train_on), self.say, figures=False)
 
-    def _make_train_config(self, train_on: Any, stopped: bool) -> TrainConfig:
+    def _make_train_config(self, train_on: Any) -> TrainConfig:
         options, model = self.options, self.row.model
         if model == ENCODER and not options.encoder:
             message = "this row fine-tunes one, a transformers folder or Hub id; there is no default"
@@ -114,7 +114,6 @@ class RowRun:
             seed=options.seed,
             encoder=encoder,
             embeddings=options.embeddings if over_words else "",
-            resume=stopped,
             train_on=train_on,
             paper=paper,
             tokenizer=options.encoder if linear and paper else "",

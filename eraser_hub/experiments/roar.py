@@ -183,9 +183,9 @@ def _make_row(one: Instance) -> dict[str, Any]:
 def _train(options: RoarConfig, folder: Path, say: Say) -> Path:
     """Train a model on a folder's texts and return its folder."""
 
-    def make_config(stopped: bool) -> TrainConfig:
+    def make_config() -> TrainConfig:
         query = has_different_queries(open_split(options.dataset, options.config, options.train_split))
-        return replace(options.train_config, dataset=str(folder), config=None, query=query, resume=stopped)
+        return replace(options.train_config, dataset=str(folder), config=None, query=query)
 
     return train_or_resume(folder / "model", make_config, say)
 

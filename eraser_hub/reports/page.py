@@ -103,7 +103,7 @@ class ReportContent:
 
     title: str
     subtitle: str
-    sections: Sequence[Section]
+    sections: list[Section]
     browsed: DocumentIndex
     values: Sequence[Mapping[str, Sequence[float | None]]]
     documents_title: str = "Documents"

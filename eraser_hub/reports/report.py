@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
@@ -21,7 +21,7 @@ from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
 from .documents import index_documents
-from .explorer.definitions import Definition, define_score
+from .explorer.definitions import define_score
 from .explorer.example import choose_example
 from .explorer.forest import drop_agreement, find_people
 from .explorer.matrix import pack_comparison
@@ -31,7 +31,7 @@ from .marked_instances import MarkedInstance, mark_for_systems, mark_instance
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
 from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
 from .reasoning.section import make_reasoning_section
-from .report_tables import Section, collect_instance_values, collect_scalar_keys
+from .report_tables import collect_instance_values, collect_scalar_keys
 from .sections import (
     compare_all_pairs,
     make_agreement_section,
@@ -58,16 +58,20 @@ DISTRIBUTIONS = (
     "naopc_comprehensiveness",
     "naopc_sufficiency",
 )
+# scores by class, and the words where there are none
 BY_CLASS = (
-    "label_micro_f1",
-    "accuracy",
-    "auprc",
-    "comprehensiveness",
-    "comprehensiveness_aopc",
-    "iou_macro_f1",
-    "sufficiency",
-    "sufficiency_aopc",
-    "token_macro_f1",
+    (
+        "label_micro_f1",
+        "accuracy",
+        "auprc",
+        "comprehensiveness",
+        "comprehensiveness_aopc",
+        "iou_macro_f1",
+        "sufficiency",
+        "sufficiency_aopc",
+        "token_macro_f1",
+    ),
+    "There are no scores by class.",
 )
 GOLD_WORDS = {
     "majority": ("gold: more than half of the annotators",),
@@ -77,10 +81,22 @@ GOLD_WORDS = {
 }
 MOST_NAMED = 6  # systems below the title
 PAIR_DISTRIBUTIONS = ("map", "token_f1", "sufficiency", "comprehensiveness")
-PAIRS_BY_CLASS = ("iou_f1", "map", "token_f1")
+PAIRS_BY_CLASS = (
+    ("iou_f1", "map", "token_f1"),
+    "There are no scores by class: the records have no gold label, or nothing was predicted.",
+)
 
 Answers = Mapping[str, Mapping[str, Any]]
 Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
+
+
+class Marked(NamedTuple):
+    """The documents of a page: marked for each system, the row of each, their number in words, what is not marked."""
+
+    documents: list[list[MarkedInstance]]
+    places: list[int]
+    counts: str
+    missing: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +151,25 @@ def make_report(
     systems = next(iter(systems_by_operator.values()))
     if not rows.rows:
         raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
-    if rows.holds_pairs:
-        scored, content = _of_pairs(rows, systems, settings, title, compared)
-    else:
-        scored, content = _of_annotations(rows, systems, baselines, settings, title, evaluators, compared)
+    if rows.holds_pairs and not pair_rows(rows.rows):
+        message = "expected original records with perturbed ones, found no pair"
+        raise DataError(message, rule="empty", file=rows.dataset)
+    everything, chance = settings.everything(rows.holds_pairs, rows.label_task), list[Scores]()
+    answers = [read_predictions(rows, system.path) for system in systems]
+    scored = [score_system(rows, system, everything) for system in systems]
+    if not rows.holds_pairs:
+        people = score_people(rows, settings) if scored else None
+        for one in scored:
+            one.people = people
+        _add_evaluators(scored, systems, evaluators, rows, settings)
+        chance = [replace(score(rows, one.path, settings.plain()), name=one.name) for one in baselines]
+    content = _make_content(rows, systems, answers, scored, chance, settings, title, compared)
     if len(systems_by_operator) > 1:
-        before, after = content.sections[:2], content.sections[2:]
-        section = _make_operator_section(rows, systems_by_operator, scored, settings)
-        content = replace(content, sections=[*before, section, *after])
+        scored_by_operator = {
+            operator: scored if own is systems else [score_system(rows, system, everything) for system in own]
+            for operator, own in systems_by_operator.items()
+        }
+        content.sections.insert(2, make_operator_section(scored_by_operator, settings))
     plotted: dict[Path, bytes] = {}
     if figures is not None:
         from .plots import draw_figures
@@ -157,43 +184,65 @@ def make_report(
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), tuple(notes))
 
 
-def _make_operator_section(
-    split: ScoredSplit,
-    systems_by_operator: Mapping[str, Sequence[System]],
-    scored: Sequence[Scores],
-    settings: ScoreSettings,
-) -> Section:
-    """Return the section on operators; ``scored`` are the systems by the first of them."""
-    (first, _), *others = systems_by_operator.items()
-    scored_by_operator = {first: list(scored)}
-    for operator, systems in others:
-        scored_by_operator[operator] = [
-            score_system(split, one, settings.everything(split.holds_pairs, split.label_task)) for one in systems
-        ]
-    return make_operator_section(scored_by_operator, settings)
-
-
-def _of_annotations(
+def _make_content(
     split: ScoredSplit,
     systems: Sequence[System],
-    baselines: Sequence[System],
+    answers: Sequence[Answers],
+    scored: list[Scores],
+    chance: Sequence[Scores],
     settings: ScoreSettings,
     title: str,
-    evaluators: Sequence[System],
     compared: Compared | None,
-) -> tuple[list[Scores], ReportContent]:
-    answers = [read_predictions(split, system.path) for system in systems]
-    scored = [
-        score_system(split, system, settings.everything(split.holds_pairs, split.label_task)) for system in systems
+) -> ReportContent:
+    """Return the content of a page on annotations, or on pairs of the perturbation benchmark."""
+    pairs, names = split.holds_pairs, [system.name for system in systems]
+    marked, places, counts, missing = (_mark_pairs if pairs else _mark_rows)(split, systems, answers, settings)
+    compared = compared or compare_systems(scored, settings)
+    result = compared.result
+    values, headline = collect_instance_values(scored, places), list_headline(scored, result)
+    people = [] if pairs else find_people(scored)
+    shown = [drop_agreement(one) if one.name in people else one for one in scored]
+    sections = [
+        make_scores_section(shown, headline),
+        make_comparison_section(scored, result, choose_baseline(compared)),
     ]
-    people = score_people(split, settings) if scored else None
-    for one in scored:
-        one.people = people
-    _add_evaluators(scored, systems, evaluators, split, settings)
-    chance = [replace(score(split, one.path, settings.plain()), name=one.name) for one in baselines]
+    if not pairs:
+        runs = [
+            [first, *(read_predictions(split, path) for path in system.paths[1:])]
+            for system, first in zip(systems, answers, strict=True)
+        ]
+        sections += [make_aopc_section(scored, chance), make_fidelity_section(scored)]
+        sections.append(make_agreement_section(names, runs, settings))
+    sections.append(make_distribution_section(shown, PAIR_DISTRIBUTIONS if pairs else DISTRIBUTIONS))
+    sections.append(make_class_section(shown, *(PAIRS_BY_CLASS if pairs else BY_CLASS)))
+    if not pairs:
+        sections += make_reasoning_section(scored, answers)
+    sections += [make_power_section(result), make_provenance_section(scored, result)]
+    if pairs:
+        title = title or f"Perturbation pairs of {split.config}, {split.split}"
+    example = choose_example(marked, names, values, list(result["scores"]) if result else ())
+    return ReportContent(
+        title=title or f"Rationales on {split.names['dataset']} {split.config}, {split.split}",
+        subtitle=f"{counts} · {describe_systems(systems)}",
+        sections=sections,
+        browsed=index_documents(marked, names, () if pairs else split.labels.names or ()),
+        values=values,
+        documents_title="Pairs" if pairs else "Documents",
+        documents_missing=missing,
+        gold_words=GOLD_GROUPS if pairs else GOLD_WORDS.get(settings.gold, GOLD_GROUPS),
+        overview=make_overview(scored, compared, chance, example),
+        comparison=pack_comparison(result) if result else "",
+        definitions=[define_score(key, shown) for key in collect_scalar_keys(shown)],
+    )
+
+
+def _mark_rows(
+    split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers], settings: ScoreSettings
+) -> Marked:
+    """Mark the annotations of which any system has an answer."""
     evidences, note = choose_evidences(split, settings.gold)
 
-    def marked(row: Mapping[str, Any], system_answers: Answers | None) -> MarkedInstance:
+    def mark(row: Mapping[str, Any], system_answers: Answers | None) -> MarkedInstance:
         identity = str(row["annotation_id"])
         instance = None if system_answers is None else system_answers.get(identity)
         chosen = {**row, "evidences": evidences[identity]} if identity in evidences else row
@@ -205,41 +254,31 @@ def _of_annotations(
         for place, identity in enumerate(split.ids)
         if not systems or any(identity in system_answers for system_answers in answers)
     ]
-    runs = [
-        [first, *(read_predictions(split, path) for path in system.paths[1:])]
-        for system, first in zip(systems, answers, strict=True)
-    ]
-    rows = mark_for_systems(systems, answers, [split.rows[place] for place in places], marked)
-    compared = compared or compare_systems(scored, settings)
-    values, names = collect_instance_values(scored, places), [system.name for system in systems]
-    headline = list_headline(scored, compared.result)
-    example = choose_example(rows, names, values, list(compared.result["scores"]) if compared.result else ())
-    people_systems = find_people(scored)
-    shown = [drop_agreement(one) if one.name in people_systems else one for one in scored]
-    sections = [
-        make_scores_section(shown, headline),
-        make_comparison_section(scored, compared.result, choose_baseline(compared)),
-        make_aopc_section(scored, chance),
-        make_fidelity_section(scored),
-        make_agreement_section(names, runs, settings),
-        make_distribution_section(shown, DISTRIBUTIONS),
-        make_class_section(shown, BY_CLASS, "There are no scores by class."),
-        *make_reasoning_section(scored, answers),
-        make_power_section(compared.result),
-        make_provenance_section(scored, compared.result),
-    ]
-    return scored, ReportContent(
-        title=title or f"Rationales on {split.names['dataset']} {split.config}, {split.split}",
-        subtitle=f"{_of_all(len(rows), len(split.rows))} instances · {describe_systems(systems)}",
-        sections=sections,
-        browsed=index_documents(rows, names, split.labels.names or ()),
-        values=values,
-        documents_missing=[*filter(None, (note,)), *_unmarked(systems, answers)],
-        gold_words=GOLD_WORDS.get(settings.gold, GOLD_GROUPS),
-        overview=make_overview(scored, compared, chance, example),
-        comparison=pack_comparison(compared.result) if compared.result else "",
-        definitions=_define_scores(shown),
-    )
+    marked = mark_for_systems(systems, answers, [split.rows[place] for place in places], mark)
+    counts = f"{_of_all(len(places), len(split.rows))} instances"
+    return Marked(marked, places, counts, [*filter(None, (note,)), *_unmarked(systems, answers)])
+
+
+def _mark_pairs(
+    split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers], settings: ScoreSettings
+) -> Marked:
+    """Mark the pairs of which any system has both answers; a record's own scores stand beside each of its pairs."""
+
+    def answers_both(system_answers: Answers, pair: Pair) -> bool:
+        return all(str(row["id"]) in system_answers for row in pair)
+
+    def mark(pair: Pair, system_answers: Answers | None) -> MarkedInstance:
+        alone = settings.only_predicted and system_answers is not None and not answers_both(system_answers, pair)
+        return mark_pair(pair, None if alone else system_answers, split.labels.names)
+
+    pairs = every = pair_rows(split.rows)
+    if settings.only_predicted and systems:
+        pairs = [pair for pair in every if any(answers_both(system_answers, pair) for system_answers in answers)]
+    marked = mark_for_systems(systems, answers, pairs, mark)
+    place = {identity: k for k, identity in enumerate(split.ids)}
+    places = [place[str(original["id"])] for original, _ in pairs]
+    counts = f"{_of_all(len(pairs), len(every))} pairs of {len(split.rows)} records"
+    return Marked(marked, places, counts, _unmarked_pairs(split, systems, answers))
 
 
 def compare_systems(scored: Sequence[Scores], settings: ScoreSettings) -> Compared:
@@ -252,11 +291,6 @@ def choose_baseline(compared: Compared) -> str:
     """Return the system that others are compared with at first: chance, or the last one."""
     names = list(compared.result["scores"]) if compared.result else []
     return next((name for name in compared.chance if name in names), names[-1] if names else "")
-
-
-def _define_scores(scored: Sequence[Scores]) -> list[Definition]:
-    """Return the definitions of all scores that the tables show."""
-    return [define_score(key, scored) for key in collect_scalar_keys(scored)]
 
 
 def _add_evaluators(
@@ -307,65 +341,6 @@ def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str
         if all(instance.get("classification") is None for instance in system_answers.values()):
             out.append((system.name, "right and wrong are unknown: the predictions have no classification."))
     return merge_notes(out, [system.name for system in systems])
-
-
-def _of_pairs(
-    split: ScoredSplit, systems: Sequence[System], settings: ScoreSettings, title: str, compared: Compared | None
-) -> tuple[list[Scores], ReportContent]:
-    pairs = pair_rows(split.rows)
-    if not pairs:
-        raise DataError(
-            "expected original records with perturbed ones, found no pair", rule="empty", file=split.dataset
-        )
-    answers = [read_predictions(split, system.path) for system in systems]
-    scored = [
-        score_system(split, system, settings.everything(split.holds_pairs, split.label_task)) for system in systems
-    ]
-    count = len(pairs)
-    if settings.only_predicted:
-        pairs = [
-            pair
-            for pair in pairs
-            if not systems or any(_answers_both(system_answers, pair) for system_answers in answers)
-        ]
-
-    def marked_of(pair: Pair, system_answers: Answers | None) -> MarkedInstance:
-        alone = settings.only_predicted and system_answers is not None and not _answers_both(system_answers, pair)
-        return mark_pair(pair, None if alone else system_answers, split.labels.names)
-
-    marked = mark_for_systems(systems, answers, pairs, marked_of)
-    # a record's own scores stand beside each of its pairs
-    place = {identity: k for k, identity in enumerate(split.ids)}
-    compared = compared or compare_systems(scored, settings)
-    headline, names = list_headline(scored, compared.result), [system.name for system in systems]
-    values = collect_instance_values(scored, [place[str(original["id"])] for original, _ in pairs])
-    return scored, ReportContent(
-        title=title or f"Perturbation pairs of {split.config}, {split.split}",
-        subtitle=f"{_of_all(len(pairs), count)} pairs of {len(split.rows)} records · {describe_systems(systems)}",
-        sections=[
-            make_scores_section(scored, headline),
-            make_comparison_section(scored, compared.result, choose_baseline(compared)),
-            make_distribution_section(scored, PAIR_DISTRIBUTIONS),
-            make_class_section(
-                scored,
-                PAIRS_BY_CLASS,
-                "There are no scores by class: the records have no gold label, or nothing was predicted.",
-            ),
-            make_power_section(compared.result),
-            make_provenance_section(scored, compared.result),
-        ],
-        browsed=index_documents(marked, names),
-        values=values,
-        documents_title="Pairs",
-        documents_missing=_unmarked_pairs(split, systems, answers),
-        overview=make_overview(scored, compared, (), choose_example(marked, names, values)),
-        comparison=pack_comparison(compared.result) if compared.result else "",
-        definitions=_define_scores(scored),
-    )
-
-
-def _answers_both(system_answers: Answers, pair: Pair) -> bool:
-    return all(str(row["id"]) in system_answers for row in pair)
 
 
 def _unmarked_pairs(split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:

@@ -20,9 +20,10 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ from eraser_hub.version import __version__
 
 from ..board_lines import find_winners
 from ..catalogue import metric
+from ..explorer.notes import merge_pair_notes
 from ..explorer.overview import Compared
 from ..options import BenchArguments
 from ..report import make_report
@@ -229,31 +231,27 @@ def bench(arguments: BenchArguments) -> BenchResult | list[str]:
         BusyError: another run is at work in ``out``.
     """
     plan = read_plan(arguments)
-    say: Say = plan.say or (lambda line: None)
     dataset = at_revision(plan.dataset or "", plan.revision)
     split = open_split(dataset, plan.config, plan.split)
     plan = replace(plan, config=split.config)
     models = plan_models(as_list(plan.model) or [])
-    chosen = read_settings(plan)
+    run = _Run(plan, dataset, split, read_settings(plan), plan.say or (lambda line: None))
     if plan.dry_run:
-        return describe_plan(plan, models, split, dataset, chosen)
-    out = plan.out or Path()
-    sample = QUICK if plan.quick else plan.sample
+        return run.describe(models)
     settings = {
         "dataset": str(dataset),
         "config": plan.config,
         "split": plan.split,
-        "sample": sample,
+        "sample": run.sample,
         "seed": plan.seed,
         "paper": plan.paper,
         **({"set": list(plan.more)} if plan.more else {}),
     }
-    with lock_run_folder(out, "bench", settings):
+    with lock_run_folder(run.out, "bench", settings):
         systems, marked = list[PlannedSystem](), has_rationales(split)
         for model in models:
-            places = _find_places(plan, model, dataset, out, say)
-            systems += _explain(plan, model, places, split, dataset, chosen, marked, len(models) > 1, say)
-        return _conclude(plan, systems, dataset, say)
+            systems += run.explain(model, marked, len(models) > 1)
+        return run.conclude(systems)
 
 
 def plan_models(models: Sequence[str]) -> list[PlannedModel]:
@@ -292,24 +290,6 @@ def read_settings(plan: BenchArguments) -> dict[str, Any]:
     return chosen
 
 
-def _find_places(plan: BenchArguments, model: PlannedModel, dataset: str, out: Path, say: Say) -> list[str]:
-    """Return the models to explain: one, or the trainings of a system by each seed."""
-    if not model.trained:
-        return [model.place]
-
-    def make_config(seed: int, stopped: bool) -> TrainConfig:
-        return TrainConfig(
-            dataset=dataset, config=plan.config, model=model.place, seed=seed, resume=stopped, paper=plan.paper
-        )
-
-    folders = []
-    for seed in range(plan.seed, plan.seed + plan.seeds):
-        folder = out / "models" / f"{model.file_name}.seed-{seed}"
-        folder.parent.mkdir(exist_ok=True)
-        folders.append(str(train_or_resume(folder, partial(make_config, seed), say, figures=False)))
-    return folders
-
-
 def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
     """Return the methods that explain a model, and chance.
 
@@ -333,112 +313,159 @@ def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
     return list(dict.fromkeys([RANDOM, *chosen]))
 
 
-def _explain(
-    plan: BenchArguments,
-    model: PlannedModel,
-    places: Sequence[str],
-    split: Split,
-    dataset: str,
-    chosen: Mapping[str, Any],
-    marked: bool,
-    several: bool,
-    say: Say,
-) -> list[PlannedSystem]:
-    """Explain a model by each method, and by what people marked if they ``marked`` any; ``several``: of some models."""
-    systems: dict[str, PlannedSystem] = {}
-    folder = (plan.out or Path()) / "predictions"
-    folder.mkdir(exist_ok=True)
-    how: dict[str, Any] = {"engine": plan.engine, "workers": plan.workers, "resume": True}
-    for seed, place in enumerate(places, plan.seed):  # each training is explained by its own seed
-        config = make_config(plan, place, dataset)
-        adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
-        suffix = f".{Path(place).suffix.lstrip('.')}" if model.trained else ""
-        runs = list[tuple[ExplainSettings, Path]]()
-        methods = choose_methods(plan, adapter)
-        if place == places[0] and plan.method != (ALL,) and (lacking := [m for m in plan.method if m not in methods]):
-            say(f"{model.name}: not explained by {', '.join(lacking)}, which {adapter.description} does not support")
-        for method in methods:
-            name = f"{model.name} {method}" if several else method
-            system = systems.setdefault(method, PlannedSystem(name, model.name, method, []))
-            settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed, **chosen)
-            draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
-            for draw in range(draws):
-                drawn = f".draw-{draw + 1}" if draws > 1 else ""
-                path = folder / f"{model.file_name}.{method}{suffix}{drawn}.jsonl"
-                runs.append((replace(settings, seed=settings.seed + draw), path))
-                system.runs.append((place, *runs[-1]))
-        for report in explain_runs(config, runs, model=adapter, **how):
-            say(report.lines()[0])
-        if marked:
-            name = f"{model.name} {PEOPLE}" if several else PEOPLE
-            system = systems.setdefault(PEOPLE, PlannedSystem(name, model.name, PEOPLE, []))
-            human = replace(config, rationales=HUMAN)
-            settings, _ = find_run_settings(human, plan.paper, seed=seed)
-            path = folder / f"{model.file_name}.{PEOPLE}{suffix}.jsonl"
-            for report in explain_runs(human, [(settings, path)], model=adapter, **how):
-                say(report.lines()[0])
-            system.runs.append((place, settings, path))
-    return list(systems.values())
-
-
-def make_config(plan: BenchArguments, place: str, dataset: str) -> ExplainConfig:
-    """Return the model and data of an explanation."""
-    sample = QUICK if plan.quick else plan.sample
-    return ExplainConfig(dataset, plan.config, plan.split, place, sample=sample, sample_seed=plan.seed)
-
-
 def has_rationales(split: Split) -> bool:
     """Return True if any instance of a split has a token that people marked."""
     return any(one.has_rationale for one in split.instances())
 
 
-def _conclude(plan: BenchArguments, systems: Sequence[PlannedSystem], dataset: str, say: Say) -> BenchResult:
-    """Score, compare and report the systems, and write the folder's files."""
-    out = plan.out or Path()
-    scored = [System(one.name, tuple(path for _, _, path in one.runs)) for one in systems]
-    named = {one.name: system for one, system in zip(systems, scored, strict=True) if one.method != PEOPLE}
-    chance = [one.name for one in systems if one.method == RANDOM]
-    level: dict[str, Any] = {"confidence_level": LEVEL, "n_resamples": plan.resamples, "seed": 0}
-    # the predictions' own thresholds: a paper may have others
-    settings = ScoreSettings(only_predicted=True, minimum_effect=plan.minimum_effect, aopc_thresholds=None, **level)
-    comparison, notes = None, list[str]()
-    if len(named) > 1:
-        say(f"comparing {len(named)} systems")
-        source = ScoredSplit(split=plan.split, dataset=Path(dataset), config=plan.config)
-        inference = Inference(n_resamples=plan.resamples, minimum_effect=plan.minimum_effect)
-        asked = replace(settings, confidence_level=None, n_resamples=None)
-        comparison = Comparison(compare_files(source, list(named.values()), asked, inference))
-        notes += comparison["notes"]
-        comparison.save(out / "comparison.json", force=True)
-    say("writing the report")
-    baselines = [system for one, system in zip(systems, scored, strict=True) if one.method == RANDOM]
-    title = f"{Path(dataset).name}, {plan.config}, {plan.split}"
-    report = make_report(
-        Path(dataset),
-        config=plan.config,
-        split=plan.split,
-        systems=scored,
-        baselines=baselines[:1],
-        out=out / "report",
-        title=title,
-        settings=settings,
-        compared=Compared(comparison, chance, {one.name: one.model for one in systems}),
-    )
-    flat = {
-        one.name: json.loads(path.read_text("utf-8")) for one, path in zip(systems, report.score_files, strict=True)
-    }
-    tables = Tables(str(plan.config), [make_table(title, systems, flat, comparison)])
-    if comparison is not None and (ranked := comparison.get("method_ranks")):
-        tables.tables.append(make_rank_table(ranked))
-    models = {one.name: one.model for one in systems}
-    findings = [] if comparison is None else describe_findings(comparison, chance, models)
-    result = BenchResult(out, findings, tables, comparison, report.page, notes)
-    for suffix, format_name in ((".tex", "latex"), (".csv", "csv")):
-        atomic_write(out / f"table{suffix}", (tables.written(format_name) + "\n").encode())
-    page = "\n\n".join([f"# {title}", *findings, tables.written("markdown"), *(f"- {note}" for note in notes)])
-    atomic_write(out / "verdict.md", (page + "\n").encode())
-    atomic_write(out / "bench.yaml", yaml.safe_dump(_describe(plan, systems), sort_keys=False).encode())
-    return result
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run of a bench: the complete plan, its data, and the settings of methods and measures that it names."""
+
+    plan: BenchArguments
+    dataset: str
+    split: Split
+    chosen: Mapping[str, Any]
+    say: Say
+
+    @property
+    def out(self) -> Path:
+        """The folder of all results."""
+        return self.plan.out or Path()
+
+    @property
+    def sample(self) -> int | None:
+        """The number of texts to explain; None: all."""
+        return QUICK if self.plan.quick else self.plan.sample
+
+    def open_model(self, place: str) -> tuple[ExplainConfig, Adapter]:
+        """Return model and data of an explanation, and the model."""
+        plan, split = self.plan, self.split
+        config = ExplainConfig(self.dataset, plan.config, plan.split, place, sample=self.sample, sample_seed=plan.seed)
+        return config, load_model(resolve_query(config, split), split.label_names, split.label_task)
+
+    def describe(self, models: Sequence[PlannedModel]) -> list[str]:
+        """Return the plan in lines: what is trained, and the largest number of model inputs of each explanation.
+
+        Methods of a system that is yet to be trained are known after its training.
+        """
+        plan, split = self.plan, self.split
+        rows = split if self.sample is None else split.sample(self.sample, plan.seed)
+        lines = [f"{self.dataset}, {plan.config}, {plan.split}: {sum(1 for _ in rows.instances())} texts"]
+        for model in models:
+            if model.trained:
+                lines.append(f"{model.name}: {_count(plan.seeds, 'training')} of {model.place}, then explained")
+                continue
+            config, adapter = self.open_model(model.place)
+            for method in choose_methods(plan, adapter):
+                settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed, **self.chosen)
+                draws = plan.seeds if METHODS[method].sampled else 1
+                counts = Counter[str]()
+                for one in rows.instances():
+                    counts.update(count_inputs(one, settings.for_kind(split.kind), split.kind))
+                runs = f"{_count(draws, 'run')} of at most {sum(counts.values())} model inputs"
+                lines.append(f"{model.name} {method}: {runs}")
+        return lines
+
+    def train(self, model: PlannedModel) -> list[str]:
+        """Return the models to explain: one, or the trainings of a system by each seed."""
+        if not model.trained:
+            return [model.place]
+        plan, folders = self.plan, list[str]()
+        config = TrainConfig(dataset=self.dataset, config=plan.config, model=model.place, paper=plan.paper)
+        for seed in range(plan.seed, plan.seed + plan.seeds):
+            folder = self.out / "models" / f"{model.file_name}.seed-{seed}"
+            folder.parent.mkdir(exist_ok=True)
+            folders.append(str(train_or_resume(folder, partial(replace, config, seed=seed), self.say, figures=False)))
+        return folders
+
+    def explain(self, model: PlannedModel, marked: bool, several: bool) -> list[PlannedSystem]:
+        """Explain a model by each method, and by what people marked if they ``marked`` any.
+
+        Systems are named after their model too if there are ``several`` models.
+        """
+        plan, systems, places = self.plan, dict[str, PlannedSystem](), self.train(model)
+        folder = self.out / "predictions"
+        folder.mkdir(exist_ok=True)
+
+        def add_run(place: str, settings: ExplainSettings, method: str, suffix: str) -> tuple[ExplainSettings, Path]:
+            name = f"{model.name} {method}" if several else method
+            system = systems.setdefault(method, PlannedSystem(name, model.name, method, []))
+            path = folder / f"{model.file_name}.{method}{suffix}.jsonl"
+            system.runs.append((place, settings, path))
+            return settings, path
+
+        for seed, place in enumerate(places, plan.seed):  # each training is explained by its own seed
+            config, adapter = self.open_model(place)
+            suffix = f".{Path(place).suffix.lstrip('.')}" if model.trained else ""
+            methods, runs = choose_methods(plan, adapter), list[tuple[ExplainSettings, Path]]()
+            lacking = [name for name in plan.method if name not in methods and plan.method != (ALL,)]
+            if place == places[0] and lacking:
+                words = f"not explained by {', '.join(lacking)}, which {adapter.description} does not support"
+                self.say(f"{model.name}: {words}")
+            for method in methods:
+                settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed, **self.chosen)
+                draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
+                for draw in range(draws):
+                    drawn = replace(settings, seed=settings.seed + draw)
+                    more = f".draw-{draw + 1}" if draws > 1 else ""
+                    runs.append(add_run(place, drawn, method, f"{suffix}{more}"))
+            jobs = [(config, runs)]
+            if marked:
+                human = replace(config, rationales=HUMAN)
+                settings, _ = find_run_settings(human, plan.paper, seed=seed)
+                jobs.append((human, [add_run(place, settings, PEOPLE, suffix)]))
+            for job, own in jobs:
+                how: dict[str, Any] = {"engine": plan.engine, "workers": plan.workers, "resume": True}
+                for report in explain_runs(job, own, model=adapter, **how):
+                    self.say(report.lines()[0])
+        return list(systems.values())
+
+    def conclude(self, systems: Sequence[PlannedSystem]) -> BenchResult:
+        """Score, compare and report the systems, and write the folder's files."""
+        plan, out, dataset = self.plan, self.out, Path(self.dataset)
+        scored = {one.name: System(one.name, tuple(path for _, _, path in one.runs)) for one in systems}
+        compared = [scored[one.name] for one in systems if one.method != PEOPLE]
+        chance, models = [one.name for one in systems if one.method == RANDOM], {one.name: one.model for one in systems}
+        level: dict[str, Any] = {"confidence_level": LEVEL, "n_resamples": plan.resamples, "seed": 0}
+        # the predictions' own thresholds: a paper may have others
+        settings = ScoreSettings(only_predicted=True, minimum_effect=plan.minimum_effect, aopc_thresholds=None, **level)
+        comparison, notes = None, list[str]()
+        if len(compared) > 1:
+            self.say(f"comparing {len(compared)} systems")
+            source = ScoredSplit(split=plan.split, dataset=dataset, config=plan.config)
+            inference = Inference(n_resamples=plan.resamples, minimum_effect=plan.minimum_effect)
+            asked = replace(settings, confidence_level=None, n_resamples=None)
+            comparison = Comparison(compare_files(source, compared, asked, inference))
+            notes = merge_pair_notes(comparison["notes"], [one.name for one in compared])
+            comparison.save(out / "comparison.json", force=True)
+        self.say("writing the report")
+        title = f"{dataset.name}, {plan.config}, {plan.split}"
+        report = make_report(
+            dataset,
+            config=plan.config,
+            split=plan.split,
+            systems=list(scored.values()),
+            baselines=[scored[name] for name in chance[:1]],
+            out=out / "report",
+            title=title,
+            settings=settings,
+            compared=Compared(comparison, chance, models),
+        )
+        flat = {
+            name: json.loads(path.read_text("utf-8")) for name, path in zip(scored, report.score_files, strict=True)
+        }
+        tables = Tables(str(plan.config), [make_table(title, systems, flat, comparison)])
+        if comparison is not None and (ranked := comparison.get("method_ranks")):
+            tables.tables.append(make_rank_table(ranked))
+        findings = [] if comparison is None else describe_findings(comparison, chance, models)
+        result = BenchResult(out, findings, tables, comparison, report.page, notes)
+        for suffix, format_name in ((".tex", "latex"), (".csv", "csv")):
+            atomic_write(out / f"table{suffix}", (tables.written(format_name) + "\n").encode())
+        page = "\n\n".join([f"# {title}", *findings, tables.written("markdown"), *(f"- {note}" for note in notes)])
+        atomic_write(out / "verdict.md", (page + "\n").encode())
+        atomic_write(out / "bench.yaml", yaml.safe_dump(_describe(plan, systems), sort_keys=False).encode())
+        return result
 
 
 def make_table(
@@ -503,45 +530,12 @@ def _describe(plan: BenchArguments, systems: Sequence[PlannedSystem]) -> dict[st
             }
             for (place, _, path), record in zip(one.runs, records, strict=True)
         ]
-    found = {name: _find_version(name) for name in PACKAGES}
     versions = {"eraser-hub": __version__, "python": platform.python_version()}
-    return {**values, "record": {"versions": versions | {k: v for k, v in found.items() if v}, "systems": runs}}
-
-
-def _find_version(package: str) -> str:
-    try:
-        return version(package)
-    except ModuleNotFoundError:
-        return ""
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
+    return {**values, "record": {"versions": versions, "systems": runs}}
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def describe_plan(
-    plan: BenchArguments, models: Sequence[PlannedModel], split: Split, dataset: str, chosen: Mapping[str, Any]
-) -> list[str]:
-    """Return the plan in lines: what is trained, and the largest number of model inputs of each explanation.
-
-    Methods of a system that is yet to be trained are known after its training.
-    """
-    sample = QUICK if plan.quick else plan.sample
-    rows = split if sample is None else split.sample(sample, plan.seed)
-    lines = [f"{dataset}, {plan.config}, {plan.split}: {sum(1 for _ in rows.instances())} texts"]
-    for model in models:
-        if model.trained:
-            lines.append(f"{model.name}: {_count(plan.seeds, 'training')} of {model.place}, then explained")
-            continue
-        config = make_config(plan, model.place, dataset)
-        adapter = load_model(resolve_query(config, split), split.label_names, split.label_task)
-        for method in choose_methods(plan, adapter):
-            settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed, **chosen)
-            draws = plan.seeds if METHODS[method].sampled else 1
-            counts = Counter[str]()
-            for one in rows.instances():
-                counts.update(count_inputs(one, settings.for_kind(split.kind), split.kind))
-            lines.append(
-                f"{model.name} {method}: {_count(draws, 'run')} of at most {sum(counts.values())} model inputs"
-            )
-    return lines
