@@ -19,7 +19,7 @@ from eraser_hub.records.extras import missing_extra
 
 from .version import __version__
 
-# panel of the help -> its verbs; each verb is a module in eraser_hub.cli, with a function of its name
+# panel of the help -> its verbs; each is a function of its module in eraser_hub.cli, experiments are in one module
 PANELS = {
     "First steps": ("quickstart", "methods"),
     "Data": ("import", "build", "check", "stats", "export"),
@@ -76,8 +76,9 @@ def _register(verbs: Sequence[str] = VERBS, app: typer.Typer = app) -> None:
             _register(EXPERIMENTS, group)
             app.add_typer(group, rich_help_panel=panel)
         else:
-            module = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
-            add_command(app, verb, getattr(module, _function(verb)), panel)
+            module = "experiment" if verb in EXPERIMENTS else _function(verb)
+            commands = importlib.import_module(f"eraser_hub.cli.{module}")
+            add_command(app, verb, getattr(commands, _function(verb)), panel)
 
 
 def _list_verbs() -> None:

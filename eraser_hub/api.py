@@ -16,7 +16,7 @@ from eraser_hub.asking.settings import AskArguments
 from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.experiments.configs import ReproduceArguments
+from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.publishing.options import PublishArguments, ServeArguments
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError
@@ -771,8 +771,8 @@ def ask(arguments: AskArguments) -> AskReport:
     return run(arguments)
 
 
-@with_keywords(ReproduceArguments)
-def reproduce(arguments: ReproduceArguments) -> Tables:
+@with_keywords(ReproduceConfig)
+def reproduce(arguments: ReproduceConfig) -> Tables:
     """Train, explain and score each row of a printed table, and put the figures beside the print.
 
     A row that cannot run says why below the table. After an interruption, the same call goes on.

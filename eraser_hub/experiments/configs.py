@@ -51,12 +51,6 @@ class ReproduceConfig(Options):
     seed: Seed = 1
     seeds: Annotated[int, Option(min=1)] = 1
     out: Path | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReproduceArguments(ReproduceConfig):
-    """The settings of `experiment reproduce`, and the revision of the dataset."""
-
     revision: Revision = None
     say: Progress = None
 

@@ -15,7 +15,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from eraser_hub.cli.benchmark_scores import benchmark_scores
+from eraser_hub.cli.experiment import benchmark_scores
 from eraser_hub.experiments import benchmark_tables, score_benchmark
 from eraser_hub.experiments.benchmark_tables import CONSTRUCTION, get_construction, make_benchmark_tables
 from eraser_hub.experiments.configs import CLOSED, NETWORKS, BenchmarkConfig
