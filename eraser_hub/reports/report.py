@@ -30,6 +30,7 @@ from .explorer.overview import Compared, find_chance_systems, find_models, list_
 from .marked_instances import MarkedInstance, mark_for_systems, mark_instance
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
 from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
+from .plots import draw_figures
 from .reasoning.section import make_reasoning_section
 from .report_tables import collect_instance_values, collect_scalar_keys
 from .sections import (
@@ -170,11 +171,8 @@ def make_report(
             for operator, own in systems_by_operator.items()
         }
         content.sections.insert(2, make_operator_section(scored_by_operator, settings))
-    plotted: dict[Path, bytes] = {}
-    if figures is not None:
-        from .plots import draw_figures
-
-        plotted = draw_figures([figure for section in content.sections for figure in section.figures], figures)
+    drawn = [figure for section in content.sections for figure in section.figures]
+    plotted = {} if figures is None else draw_figures(drawn, figures)
     score_files = {
         path: to_json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)
     }
