@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from types import MappingProxyType
@@ -39,7 +40,7 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
         *more: dataclasses with further options; the function takes those with a value as a dictionary.
     """
     described = {name: each for name, each in merge_options(options, *more).items() if not each.python_only}
-    others = described.keys() - read_options(options)
+    others = described.keys() - read_options(options)  # type: ignore[arg-type]  # a type has a hash
     names = _spellings(described)
     parameters = [
         inspect.Parameter(
@@ -57,8 +58,9 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
         def with_options(**values: Any) -> None:
             _SPELLINGS.set(names)
             try:
-                values = {name: _parsed(name, described[name], value) for name, value in values.items()}
-                values = {name: value for name, value in values.items() if value is not None}
+                values = {name: value for name, value in values.items() if value is not None and value != []}
+                for name in [name for name in values if described[name].commas]:
+                    values[name] = _split_values(name, described[name], values[name])
                 if values.get("more"):
                     _take_settings(values, described)
                 further = {name: values.pop(name) for name in others & values.keys()}
@@ -88,8 +90,21 @@ def add_command(app: typer.Typer, verb: str, function: Callable[..., None], pane
 
     class Verb(typer.core.TyperCommand):
         def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            old = any(word.partition("=")[0] in earlier for word in args)
-            return super().parse_args(ctx, list(_rename_options(args, earlier)) if old else args)
+            """Parse the words, old spellings of options replaced."""
+            words, new_words, printed = iter(args), list[str](), {""}
+            for word in words:
+                name, equals, value = word.partition("=")
+                if name in earlier:
+                    new, line = earlier[name]
+                    if line not in printed:
+                        printed.add(line)
+                        print_note(f"{name} is {line} now")
+                    word = new and f"{new}{equals}{value}"
+                if word or not name:
+                    new_words.append(word)
+                if word == "--":
+                    new_words += words
+            return super().parse_args(ctx, new_words)
 
     app.command(name=verb, cls=Verb, rich_help_panel=panel)(function)
 
@@ -109,23 +124,6 @@ def collect_earlier_spellings(described: Mapping[str, Option]) -> dict[str, tupl
     return spellings
 
 
-def _rename_options(args: Sequence[str], earlier: Mapping[str, tuple[str, str]]) -> Iterator[str]:
-    """Yield the typed words with old spellings replaced."""
-    words, printed = iter(args), {""}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if name in earlier:
-            new, line = earlier[name]
-            if line not in printed:
-                printed.add(line)
-                print_note(f"{name} is {line} now")
-            word = new and f"{new}{equals}{value}"
-        if word or not name:
-            yield word
-        if word == "--":
-            yield from words
-
-
 def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> None:
     """Move the pairs of ``--set NAME=VALUE`` that name an option to that option.
 
@@ -142,7 +140,7 @@ def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> N
             message = f"expected it once, found {values[field]} and {text}"
             raise UsageError(message, rule="option-conflict", argument=field)
         else:
-            values[field] = _parsed(field, option, text) if option.commas else option.read(text)
+            values[field] = _split_values(field, option, text) if option.commas else option.read(text)
     values["more"] = tuple(rest)
 
 
@@ -224,12 +222,8 @@ def _typed_default(option: Option) -> Any:
     return ",".join(f"{100 * value:.12g}" if option.percent else str(value) for value in default)
 
 
-def _parsed(field: str, option: Option, value: Any) -> Any:
-    """Return a field's value from the typed text; None if there is none."""
-    if value == []:
-        return None
-    if not option.commas or value is None:
-        return value
+def _split_values(field: str, option: Option, value: str) -> tuple[str, ...] | tuple[float, ...]:
+    """Return the values of a text with commas between."""
     parts = [part.strip() for part in value.split(",") if part.strip()]
     if not option.percent:
         return tuple(parts)
@@ -245,6 +239,9 @@ def _parsed(field: str, option: Option, value: Any) -> Any:
 
 def call_with_options(function: Callable[..., Result], options: object, **more: Any) -> Result:
     """Call a public function with those of the options that it takes; ``more`` goes before them."""
+    of_options = getattr(function, "__wrapped__", None)  # see `with_keywords`: the options are made and checked already
+    if of_options is not None:
+        return of_options(replace(options, **more) if more else options)  # type: ignore[type-var,no-any-return]
     names = inspect.signature(function).parameters
     taken = {name: getattr(options, name) for name in names if hasattr(options, name)}
     return function(**{**taken, **more})
@@ -262,7 +259,7 @@ def spell_arguments(words: str) -> str:
 
 def print_note(words: str) -> None:
     """Print a note to stderr: what was left out, guessed or defaulted."""
-    typer.echo(make_printable(spell_arguments(words)), err=True)
+    typer.echo(make_printable(respell_arguments(words, _SPELLINGS.get())), err=True)
 
 
 TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]

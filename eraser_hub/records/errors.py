@@ -49,14 +49,11 @@ def describe_bad_name(name: str) -> str:
 
 def make_printable(text: str) -> str:
     """Return text for a terminal: at most `MOST_LINES` lines, each cut in its middle to `LONGEST_LINE`."""
-    lines = text.split("\n")
+    lines, half = text.split("\n"), LONGEST_LINE // 2
+    shown = [show_controls(line) for line in lines[:MOST_LINES]]
+    shown = [line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}" for line in shown]
     more = [f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
-    return "\n".join([*(_cut(show_controls(line)) for line in lines[:MOST_LINES]), *more])
-
-
-def _cut(line: str) -> str:
-    half = LONGEST_LINE // 2
-    return line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}"
+    return "\n".join([*shown, *more])
 
 
 def show(value: object, limit: int = 80) -> str:

@@ -31,7 +31,7 @@ import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -48,9 +48,6 @@ _AFTER_ARGUMENTS = re.compile(r"^(?:Returns|Yields|Raises|Examples?):$", re.MULT
 _TEXT = (str, os.PathLike)
 _KINDS: dict[type, Any] = {int: numbers.Integral, float: numbers.Real, str: _TEXT, Path: _TEXT}
 _NOUNS = {bool: "True or False", int: "a whole number", float: "a number", str: "a string", Path: "a path"}
-
-
-_DESCRIBED: dict[type, dict[str, Option]] = {}
 LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of a whole number
 REQUIRED = inspect.Parameter.empty
 
@@ -198,18 +195,13 @@ class Options:
     """
 
     def __post_init__(self) -> None:
-        for field, option in read_options(type(self)).items():
+        for field, option in read_options(type(self)).items():  # type: ignore[arg-type]  # a type has a hash
             object.__setattr__(self, field, option.check(field, getattr(self, field)))  # frozen for everyone else
 
 
+@cache
 def read_options(options: type) -> dict[str, Option]:
     """Return the options that a dataclass declares: field -> option, each with its words, type and group."""
-    if options not in _DESCRIBED:
-        _DESCRIBED[options] = _described(options)
-    return _DESCRIBED[options]
-
-
-def _described(options: type) -> dict[str, Option]:
     words: dict[str, tuple[str, str]] = {}
     for base in reversed(options.__mro__):
         words |= _documented(base)
@@ -288,7 +280,7 @@ def with_keywords(
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             return function(options(*args, **kwargs))
 
-        described = read_options(options)  # type: ignore[arg-type]
+        described = read_options(options)
         places = inspect.signature(options).parameters.values()
         _describe(call, [each.replace(annotation=described[each.name].hint) for each in places], described)
         return call

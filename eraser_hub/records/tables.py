@@ -59,65 +59,51 @@ class Cell:
         return self.value if isinstance(self.value, str) else self.number
 
     @property
-    def printed_value(self) -> float | None:
-        """The printed figure as a number (None where there is none, or it is no plain number)."""
-        try:
-            return float(self.printed) if self.printed is not None else None
-        except ValueError:
-            return None
-
-    @property
     def difference(self) -> float | None:
         """Recomputed minus printed, in the printed digits: 0 where the value rounds to what is printed."""
-        if self.number is None or self.printed_value is None or self.printed is None:
+        if self.number is None or self.printed is None:
             return None
         digits = len(self.printed.partition(".")[2])
-        return round(round(self.number, digits) - self.printed_value, digits)
+        try:
+            return round(round(self.number, digits) - float(self.printed), digits)
+        except ValueError:  # a printed figure that is no plain number
+            return None
 
     @property
-    def shown(self) -> str:
-        """The value alone, in its digits."""
-        if isinstance(self.value, str):
-            return self.value
-        if self.number is None:
-            return MISSING
-        if isinstance(self.number, int):
-            return f"{self.number:,}"
-        return f"{round(self.number, self._digits) + 0.0:,.{self._digits}f}"  # adding 0 turns -0 into 0
-
-    @property
-    def interval(self) -> str:
-        """``[low, high]``, or nothing."""
+    def interval(self) -> tuple[float, float] | None:
+        """The ends of the interval, if it has one."""
         if self.low is None or self.high is None or (math.isnan(self.low) and math.isnan(self.high)):
-            return ""
-        low, high = (round(end, self._digits) + 0.0 for end in (self.low, self.high))
-        return f"[{low:.{self._digits}f}, {high:.{self._digits}f}]"
+            return None
+        return self.low, self.high
 
-    @property
-    def beside(self) -> str:
-        """The printed figure and the difference, or nothing."""
-        if self.printed is None:
-            return ""
-        exact = isinstance(self.number, int) and "." not in self.printed
-        whole = self.printed.isdigit() and (exact or self.number is None)
-        printed = f"{int(self.printed):,}" if whole else self.printed
-        if self.difference is None:
-            return f"({printed})"
-        return "(=)" if self.difference == 0 else f"({printed}, {self.difference:+,.{self._digits}f})"
+    def parts(self) -> tuple[str, str, str, str]:
+        """Return the value in its digits, its signs, ``[low, high]``, and ``(printed, difference)``; "" for none.
 
-    @property
-    def _digits(self) -> int:
-        return len((self.printed or "").partition(".")[2]) if self.printed_value is not None else self.digits
-
-    @property
-    def signs(self) -> str:
-        """The star of a better system, and the mark."""
-        return "*" * self.better + self.mark
+        The signs are the star of a better system, and the mark.
+        """
+        number, digits, shown, beside = self.number, self.digits, MISSING, ""
+        if self.printed is not None:
+            exact = isinstance(number, int) and "." not in self.printed
+            whole = self.printed.isdigit() and (exact or number is None)
+            beside, difference = f"{int(self.printed):,}" if whole else self.printed, self.difference
+            if difference is not None:
+                digits = len(self.printed.partition(".")[2])
+                beside = f"{beside}, {difference:+,.{digits}f}" if difference else "="
+            beside = f"({beside})"
+        if isinstance(self.value, str):
+            shown = self.value
+        elif isinstance(number, int):
+            shown = f"{number:,}"
+        elif number is not None:
+            shown = f"{round(number, digits) + 0.0:,.{digits}f}"  # adding 0 turns -0 into 0
+        ends = ", ".join(f"{round(end, digits) + 0.0:.{digits}f}" for end in self.interval or ())
+        return shown, "*" * self.better + self.mark, f"[{ends}]" if ends else "", beside
 
     def __str__(self) -> str:
-        if self.value is None and self.beside:
-            return self.beside
-        return " ".join(part for part in (self.shown + self.signs, self.interval, self.beside) if part)
+        shown, signs, interval, beside = self.parts()
+        if self.value is None and beside:
+            return beside
+        return " ".join(part for part in (shown + signs, interval, beside) if part)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, with the interval if there is one."""
@@ -280,17 +266,16 @@ def _latex(table: Table) -> str:
     def figure(cell: Cell) -> str:
         if cell.number is None:
             return escape_latex(str(cell))
-        value = cell.shown + (f"$^{{{escape_latex(cell.signs)}}}$" if cell.signs else "")
+        value, signs, *beside = cell.parts()
+        value += f"$^{{{escape_latex(signs)}}}$" if signs else ""
         value = value.replace("-", "$-$", 1) if value.startswith("-") else value
         value = rf"\textbf{{{value}}}" if cell.better else value
-        small = re.sub(r"(?<=[\[ ])-(?=\d)", "$-$", escape_latex(describe_beside(cell)))
+        small = re.sub(r"(?<=[\[ ])-(?=\d)", "$-$", escape_latex(" ".join(filter(None, beside))))
         return rf"{value} {{\scriptsize {small}}}" if small else value
 
     def measure(cell: Cell) -> str:
-        return " " * round(len(str(cell.shown)) + LATEX_SMALL * len(describe_beside(cell)))
-
-    def describe_beside(cell: Cell) -> str:
-        return " ".join(part for part in (cell.interval, cell.beside) if part)
+        value, _, *beside = cell.parts()
+        return " " * round(len(value) + LATEX_SMALL * len(" ".join(filter(None, beside))))
 
     rows = [f"{' & '.join(row)} \\\\" for row in table.lines(escape_latex, figure)]
     columns = zip(table.printed_headings, *table.lines(str, measure), strict=True)
