@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from eraser_hub.conversion.dataset import RELEASE
-from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML, EraserConfig
 from eraser_hub.papers import find_comprehensive
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split, release_split
 from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
-
-from .labels import LabelNames, find_corpus_labels
 
 if TYPE_CHECKING:
     from eraser_hub.records.built import BuiltDataset
@@ -26,6 +25,20 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
 _Label = str | int | None
+
+
+class LabelNames(NamedTuple):
+    """Valid labels of a corpus.
+
+    Attributes:
+        names: the labels in order; any other label is an error. None: the labels of the annotations.
+        note: a note if the labels are those of the annotations; else empty.
+        sentence_end_inclusive: see `EraserConfig`.
+    """
+
+    names: tuple[str, ...] | None
+    note: str = ""
+    sentence_end_inclusive: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,13 +51,11 @@ class ScoredSplit:
         split: the dataset's name of it, or the release's.
         config: of the built dataset (None: its card's default); of a corpus folder the one whose labels count.
         annotations: an annotation file of the corpus folder, in place of the split's.
-        label_names: the labels that count, in place of the dataset's.
     """
 
     data_dir: Path | None = None
     split: str = "test"
     annotations: Path | None = None
-    label_names: tuple[str, ...] | None = None
     dataset: Path | None = None
     config: str | None = None
 
@@ -61,8 +72,6 @@ class ScoredSplit:
     @property
     def is_shipped(self) -> bool:
         """True if the configuration is one of those that this package builds; False for a corpus of one's own."""
-        from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML
-
         if self.dataset is not None:
             return self.holds_tokens or self.holds_pairs or self.built_config in CONFIGS
         return (self.config or self.corpus.resolve().name) in CONFIGS and not (self.corpus / CORPUS_YAML).exists()
@@ -72,20 +81,28 @@ class ScoredSplit:
 
         ERASER says it of its splits, a corpus.yaml of a corpus of one's own.
         """
-        split = self.names["split"]
+        names = self.names
         if self.is_shipped:
-            return find_comprehensive(self.names["config"], split)
-        if self.dataset is None:
-            from eraser_hub.conversion.eraser.configs import CORPUS_YAML
-            from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml  # with YAML
+            return find_comprehensive(names["config"], names["split"])
+        return None if self.own_config is None else self.own_config.is_comprehensive(names["split"])
 
-            known = (self.corpus / CORPUS_YAML).exists()
-            return read_corpus_yaml(self.corpus).is_comprehensive(split) if known else None
+    @cached_property
+    def own_config(self) -> EraserConfig | None:
+        """The facts of a corpus of one's own, by its corpus.yaml or by the release.json of the built dataset.
+
+        None where neither is there, and for the configurations that this package builds.
+        """
+        if self.dataset is None:
+            if not (self.corpus / CORPUS_YAML).exists():
+                return None
+            from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml  # with YAML: not every score waits
+
+            return read_corpus_yaml(self.corpus)
+        if self.is_shipped or not self.built.paths(RELEASE):
+            return None
         from eraser_hub.conversion.eraser.release import read_configs
 
-        return (
-            read_configs(self.built)[self.built_config].is_comprehensive(split) if self.built.paths(RELEASE) else None
-        )
+        return read_configs(self.built).get(self.built_config)  # an unknown config is refused where its rows are read
 
     @property
     def names(self) -> dict[str, str]:
@@ -138,25 +155,34 @@ class ScoredSplit:
 
     @cached_property
     def labels(self) -> LabelNames:
-        """The labels that count, see `labels.find_corpus_labels`; for a built dataset those of its card."""
-        if self.label_names is not None:
-            return LabelNames(self.label_names)
+        """The labels that count; for a built dataset those of its card.
+
+        Those of a corpus folder are those of its corpus.yaml; else those of ``config``; else those of the config that
+        the folder is named after, if at least one annotation has one of them; else the annotations'.
+
+        Raises:
+            DataError: its corpus.yaml is not in order; ``config`` is not known.
+        """
         if self.dataset is not None:
             return LabelNames(self.built.label_names(self.built_config))
-        return find_corpus_labels(self.corpus, self.config, self.annotation_file)
+        own, name = self.own_config, self.corpus.resolve().name if self.config is None else self.config
+        if own is None and self.config is not None and name not in CONFIGS:
+            message = f"expected one of the configs {', '.join(CONFIGS)}, found {show(name)}"
+            raise DataError(message, rule="option-value", argument="config")
+        if own is None and name in CONFIGS:
+            known = CONFIGS[name].label_names
+            if self.config is not None or any(label in known for label in _read_labels(self.annotation_file)):
+                own = CONFIGS[name]
+        if own is not None:
+            return LabelNames(own.label_names, sentence_end_inclusive=own.sentence_end_inclusive)
+        why = f"none of the labels of {name} is among them" if name in CONFIGS else f"{name} is no config's name"
+        note = f"labels: those of the annotations ({why}; name others in {CORPUS_YAML}, or by `config`)"
+        return LabelNames(None, note)
 
-    @cached_property
+    @property
     def label_task(self) -> LabelTask:
         """The task of the labels, by the corpus.yaml of the corpus or of the built dataset."""
-        if self.dataset is None:
-            return self.labels.task if self.label_names is None else CLASSIFICATION
-        if self.holds_pairs or self.holds_tokens or self.built_config in CONFIGS:
-            return CLASSIFICATION
-        from eraser_hub.conversion.eraser.release import read_configs
-
-        # an unknown config is refused where its rows are read
-        own = read_configs(self.built).get(self.built_config or "") if self.built.paths(RELEASE) else None
-        return CLASSIFICATION if own is None else own.label_task
+        return CLASSIFICATION if self.own_config is None else self.own_config.label_task
 
     @cached_property
     def digest(self) -> str:
@@ -198,6 +224,23 @@ class ScoredSplit:
         """The rows with the label's name in place of its number."""
         field = "label" if self.holds_pairs else "classification"
         return [{**row, field: self.label_name(row.get(field), row, field)} for row in self.rows]
+
+
+class _Labelled(msgspec.Struct, gc=False):
+    classification: str | None = None
+
+
+def _read_labels(annotations: Path) -> Iterator[str]:
+    """Yield the labels of an annotation file in order of appearance. Errors are reported when it is read in full."""
+    if not annotations.is_file():
+        return
+    decode, text = msgspec.json.Decoder(_Labelled).decode, msgspec.json.Decoder(str).decode
+    with suppress(OSError), open(annotations, "rb") as file:
+        for line in file:
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+                label = decode(text(line) if line[:1] == b'"' else line).classification
+                if label is not None:
+                    yield label
 
 
 def read_split(dataset: Path, config: str | None, split: str) -> ScoredSplit:

@@ -25,6 +25,8 @@ Rows = list[dict[str, Any]]
 CARD = """---
 configs:
 - {config_name: built, data_files: [{split: validation, path: built/validation-*.parquet}]}
+dataset_info:
+- {config_name: built, features: [{name: classification, dtype: {class_label: {names: NAMES}}}]}
 ---
 """
 
@@ -160,9 +162,9 @@ def test_part_by_part_is_everything_at_once(
     built = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
     built = built.cast_column("classification", datasets.ClassLabel(names=LABELS))
     built.to_parquet(str(tmp_path / "built" / "validation-00000-of-00001.parquet"))
-    (tmp_path / "README.md").write_text(CARD, "utf-8")
-    names = (*LABELS, "NEITHER") if change is labels_of_their_own else tuple(LABELS)
-    of_dataset = Inputs(ScoredSplit(split="val", label_names=names, dataset=tmp_path, config="built"), inputs.results)
+    names = [*LABELS, "NEITHER"] if change is labels_of_their_own else LABELS
+    (tmp_path / "README.md").write_text(CARD.replace("NAMES", json.dumps(names)), "utf-8")
+    of_dataset = Inputs(ScoredSplit(split="val", dataset=tmp_path, config="built"), inputs.results)
     if "agreement" in expected:
         compare(score(*of_dataset, rows).as_json()["agreement"]["per_instance"], expected["agreement"]["per_instance"])
         compare(score(*of_dataset, sums).as_json()["agreement"], expected_sums["agreement"])

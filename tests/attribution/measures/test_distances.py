@@ -160,7 +160,7 @@ def test_a_transformer_s_run_is_scored(hub, network, tokenizer, tmp_path):
     from eraser_hub.scoring.scored_split import ScoredSplit
     from eraser_hub.scoring.settings import ScoreSettings
 
-    source = ScoredSplit(split="validation", dataset=hub, config="movies", label_names=("NEG", "POS"))
+    source = ScoredSplit(split="validation", dataset=hub, config="movies")
     scored = score(source, tmp_path / "p.jsonl", ScoreSettings(only_predicted=True, per_instance=True))
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     for name in (*DISTANCES, *ENTROPIES):
