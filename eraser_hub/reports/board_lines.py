@@ -467,7 +467,8 @@ def find_better(
     if len(runs) < 2:
         return {}, []
     systems = {
-        name: replace(several[0], runs=[run for one in several for run in one.runs]) for name, several in runs.items()
+        name: replace(several[0], further_runs=[run for one in several for run in one.runs][1:])
+        for name, several in runs.items()
     }
     level = settings.confidence_level or DEFAULT_LEVEL
     inference = Inference(seed=settings.seed, confidence_level=level, minimum_effect=settings.minimum_effect)

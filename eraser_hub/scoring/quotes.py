@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from eraser_hub.metrics.cells import Row
 from eraser_hub.metrics.issues import Issues, cut
@@ -25,23 +27,25 @@ BLOCK, REASONING = "quote_faithfulness", "reasoning_faithfulness"
 _NO_DOCUMENTS = "a corpus folder does not say which documents were read (`dataset` does)"
 
 
-class RowScores(NamedTuple):
-    """Statistics of what a language model says in a file.
+class BlockScores(NamedTuple):
+    """Statistics of one block of scores: agreement, faithfulness, or what a language model says in a file.
 
     Attributes:
-        statistics: statistics of the annotations that have an instance, in order, without clusters.
-        counts: counts beside the scores.
+        statistics: of the annotations, in order; those of a language model's words have no clusters yet.
+        counts: what stands beside the scores.
         settings: settings for the signature.
         note: a note on what was left out; "" for nothing.
+        rows: the annotations that are scored; None: all.
     """
 
     statistics: Statistics
-    counts: dict[str, object]
+    counts: Mapping[str, object]
     settings: dict[str, object]
     note: str = ""
+    rows: np.ndarray | None = None
 
 
-def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: ScoredSplit) -> dict[str, RowScores]:
+def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: ScoredSplit) -> dict[str, BlockScores]:
     """Score the quotes and the reasoning of a prediction file, whose ids are those of the annotations, each once.
 
     Coverage is the share of an annotation's own documents, which the rows of a built dataset hold; a corpus folder does
@@ -59,13 +63,11 @@ def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: Sc
     Raises:
         DataError: instances without the field, or with invalid values; at most ten faults.
     """
-    if not fields:
-        return {}
     rows, lines = dict[str, Row](), dict[str, int]()
     for line, row in read_plain_rows(results):
         name = next(str(row[field]) for field in ID_FIELDS if row.get(field) is not None)
         rows[name], lines[name] = row, line
-    issues, scored = Issues(), dict[str, RowScores]()
+    issues, scored = Issues(), dict[str, BlockScores]()
     ordered = {name: rows[name] for name in gold.references.ids if name in rows}
     settings = describe_scored(len(ordered), len(gold.references.ids))
     if QUOTES_FIELD in fields:
@@ -73,9 +75,9 @@ def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: Sc
         statistics, counts = quote_statistics(ordered, sizes, issues, _read_references(source))
         coverage: dict[str, object] = {"coverage": "documents"} if sizes else {}
         note = "" if sizes else f"no coverage of {QUOTES_FIELD} and no citations: {_NO_DOCUMENTS}"
-        scored[BLOCK] = RowScores(statistics, counts, coverage | settings, note)
+        scored[BLOCK] = BlockScores(statistics, counts, coverage | settings, note)
     if STEPS_FIELD in fields:
-        scored[REASONING] = RowScores(reasoning_statistics(ordered, issues), {}, settings)
+        scored[REASONING] = BlockScores(reasoning_statistics(ordered, issues), {}, settings)
     places = {cut(name): (line, name) for name, line in lines.items()}  # as issues name them
     for at, (line, name) in enumerate([places[str(issue.name)] for issue in issues]):
         issues[at] = issues[at]._replace(row=line, id=name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -51,7 +51,8 @@ class Gold:
         listed: the documents of each annotation, if requested: annotations in ascending order, and numbers of
             documents, both int64 (d,).
         digest: the data's digest, see `metrics.data_digest`.
-        note: see `labels.LabelNames`.
+        notes: lines on labels (see `scored_split.LabelNames`) and on annotations that keep their evidence; "" for none.
+        shares: soft gold alone: (annotation, number of the document) -> share of annotators per token.
     """
 
     references: References
@@ -60,7 +61,8 @@ class Gold:
     lines: Sequence[int]
     label_names: tuple[str, ...] | None
     columns: dict[str, list[object]] = field(default_factory=dict)
-    note: str = ""
+    notes: tuple[str, ...] = ()
+    shares: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict)
     listed: DocumentPairs | None = None
     digest: str = ""
 
@@ -206,7 +208,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     referenced[np.concatenate(used)] = True
     digest.set_documents(documents.select_digests(referenced))
     identity = digest.hexdigest(sorted(codes) if names is None else names)
-    gold = Gold(references, documents, path, lines, names, values, source.labels.note, digest=identity)
+    gold = Gold(references, documents, path, lines, names, values, (source.labels.note,), digest=identity)
     if not listed:
         return gold
     owner, number = (np.concatenate(column).astype(np.int64) for column in zip(*own, strict=True))
@@ -284,4 +286,4 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
         values["classification"] = [names_by_code[code] for code in references.classification.tolist()]
     raise_issues(issues, {"reference": files[0]})
     documents, lines = DocumentLengths(references), range(1, first)
-    return Gold(references, documents, files[0], lines, labels.names, values, labels.note, digest=source.digest)
+    return Gold(references, documents, files[0], lines, labels.names, values, (labels.note,), digest=source.digest)

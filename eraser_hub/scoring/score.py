@@ -39,7 +39,7 @@ from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.metrics.results import average_groups, describe_breakdown, report
 from eraser_hub.metrics.soft_gold import SCORES as OF_SOFT_GOLD
-from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder, make_info
+from eraser_hub.metrics.statistics_builder import Statistics, make_info
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
@@ -49,12 +49,12 @@ from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 from eraser_hub.schema.label_tasks import MULTI_LABEL, REGRESSION
 
 from .gold.forms import EVIDENCE, MAJORITY, SOFT_FORM, choose_gold
-from .gold.soft_agreement import SOFT_SETTINGS, SoftAgreement, resample_annotators
+from .gold.soft_agreement import SoftAgreement, resample_annotators
 from .identity import identify
 from .mask_leaks import Masks
 from .modules import LEVELS, module_result, score_records
 from .quotes import BLOCK as QUOTES
-from .quotes import REASONING, score_by_rows
+from .quotes import REASONING, BlockScores, score_by_rows
 from .references import Gold, describe_backup, raise_issues, read_gold, read_split_ids
 from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
@@ -124,60 +124,57 @@ class _Instances:
         self.source, self.path, self.settings = source, predictions, settings
         listed = settings.mask_leak or settings.fidelity or settings.gold != EVIDENCE or without is not None
         form = MAJORITY if without is not None else settings.gold
-        self.chosen = choose_gold(read_gold(source, settings.columns, listed), source, form, draw=draw, without=without)
-        self.gold = gold = self.chosen.gold
+        gold = read_gold(source, settings.columns, listed)
+        self.gold = gold = gold if form == EVIDENCE else choose_gold(gold, source, form, draw=draw, without=without)
         self.identity = identify(predictions, gold.digest, source.split, settings.allow_mismatch)
         self.rules = rules = IssuesByRule(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
         name_labels(gold.references, gold.label_names, rules["label names"])
         self.parts = Matcher(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
         self.parts.option = "`only_predicted`"
-        self.agreement = Agreement(self.parts, settings.agreement, settings.totals)
-        self.soft = SoftAgreement(self.agreement, self.chosen.shares) if settings.gold == SOFT_FORM else None
-        bins = settings.aopc_thresholds or ()
-        n, totals = len(gold.references.ids), settings.totals
-        queries = list(map(str, gold("query"))) if "query" in gold.columns else None
-        if source.label_task != MULTI_LABEL:
-            queries = None
-        self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, totals, queries)
+        self.agreement = (
+            SoftAgreement(self.parts, settings.agreement, gold.shares)
+            if settings.gold == SOFT_FORM
+            else Agreement(self.parts, settings.agreement, settings.totals)
+        )
+        is_multi_label = source.label_task == MULTI_LABEL and "query" in gold.columns
+        queries = list(map(str, gold("query"))) if is_multi_label else None
+        n, bins = len(gold.references.ids), settings.aopc_thresholds or ()
+        self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, settings.totals, queries)
         self.masks = Masks(gold) if settings.mask_leak else None
         self.unknown, self.row_fields = UnknownFields(), frozenset[str]()
 
     def score(self, num_proc: int) -> Scores:
         """Read the file, and score what it holds."""
         self._read(num_proc)
-        gold, s = self.gold, self.settings
-        gathered: dict[str, Agreement | Faithfulness] = {"agreement": self.agreement, "faithfulness": self.faithfulness}
-        left_out = {**self.agreement.left_out(), **self.faithfulness.left_out()}
-        has_gold = self.agreement.counts[0] > 0 or s.unmarked == "score"
-        unmarked = "gold rationales in any annotation"
-        if self.soft is not None and self.soft.builder.columns:
+        gold, s, agreement, used = self.gold, self.settings, self.agreement, self.parts.fields.used
+        left_out = {**agreement.left_out(), **self.faithfulness.left_out()}
+        has_gold = agreement.counts[0] > 0 or s.unmarked == "score"
+        if s.gold == SOFT_FORM and agreement.builder.columns:
             left_out["exact, token, IOU and sentence scores"] = "hard gold, which soft gold is not"
-        left_out |= {} if has_gold or not self.agreement.builder.columns else {"agreement": unmarked}
-        statistics = {
-            name: self._statistics(name, self._builder(name, own))
-            for name, own in gathered.items()
-            if self._builder(name, own).columns and (has_gold or name != "agreement")
-        }
-        made_by = {name: self._signature_settings(name, own) for name, own in gathered.items()}
-        by_rows = score_by_rows(self.path, gold, self.row_fields, self.source)
+        if agreement.builder.columns and not has_gold:
+            left_out["agreement"] = "gold rationales in any annotation"
+        blocks = dict[str, BlockScores]()
+        if agreement.builder.columns and has_gold:
+            blocks["agreement"] = self._make_block(agreement, agreement.rows, agreement.extra())
+        if self.faithfulness.builder.columns:
+            extra = {"aopc_thresholds": sorted({*(s.aopc_thresholds or ())})} if "thresholds" in used else {}
+            blocks["faithfulness"] = self._make_block(self.faithfulness, self.parts.scored, extra)
+        by_rows = score_by_rows(self.path, gold, self.row_fields, self.source) if self.row_fields else {}
         for name, one in by_rows.items():
-            statistics[name], made_by[name] = _add_rows(one.statistics, gold, s), one.settings
-        if not statistics:
+            blocks[name] = one._replace(statistics=_add_rows(one.statistics, gold, s), rows=self.parts.scored)
+        if not blocks:
             lacking = f"nothing to score: expected {describe_fields(left_out)}, found none of them"
             raise DataError(lacking, rule="score-missing", file=self.path)
+        statistics = {name: one.statistics for name, one in blocks.items()}
         leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
-        notes = [
-            self.unknown.describe(),
-            *describe_left_out(left_out),
-            *self.agreement.notes(),
-            *([] if self.soft is None else self.soft.notes()),
-            self.chosen.note,
-            gold.note,
-            leak_note,
-        ]
-        notes += [*(one.note for one in by_rows.values()), *self._notes(statistics)]
+        notes = [self.unknown.describe(), *describe_left_out(left_out), *agreement.notes(), *gold.notes, leak_note]
+        notes += [one.note for one in blocks.values()]
+        if (scored := self.parts.scored) is not None:
+            shares = f"scored:{scored.size}/{len(self.parts.whole.ids)}"
+            notes.append(f"{shares} (annotations without an instance are left out)")
+        notes += describe_breakdown(s.by, statistics["faithfulness"]) if s.by and "faithfulness" in statistics else []
         notes += [*self.parts.plausibility.notes(), *describe_ties(statistics.values()), self.identity.note]
-        answered = ", ".join({str(own["answered"]) for own in made_by.values() if "answered" in own})
+        answered = self.parts.signature_settings().get("answered")
         scores = Scores(
             names=self.source.names,
             ids=gold.references.ids,
@@ -191,52 +188,21 @@ class _Instances:
             answered=f"answered:{answered} (the others count as wrong, without a rationale)" if answered else "",
             by=s.by,
         )
-        for name, own in statistics.items():
-            extra: dict[str, object] = dict(by_rows[name].counts) if name in by_rows else {}
-            extra |= self.agreement.extra() if name == "agreement" and self.soft is None else {}
-            if name == "faithfulness" and "thresholds" in self.parts.fields.used:
-                extra["aopc_thresholds"] = sorted({*(s.aopc_thresholds or ())})
-            scores.add(self._result(name, own, made_by[name], extra), name)
-        if "agreement" in statistics:
-            split = self.source.names["split"]
-            known = self.source.is_comprehensive()
-            scores.gold = {**self.agreement.describe_gold(), "split": split, "comprehensive": known}
-            if self.soft is None:
-                scores.add_levels(**self.agreement.compute_levels())
-            scores.rationale_form = self.agreement.levels.form.name if "hard" in self.parts.fields.used else ""
+        for name, one in blocks.items():
+            scores.add(self._make_result(name, one), name)
+        if "agreement" in blocks:
+            facts = {"split": scores.names["split"], "comprehensive": self.source.is_comprehensive()}
+            scores.gold = {**agreement.describe_gold(), **facts}
+            scores.chance_levels, scores.ceilings = agreement.compute_levels().values()
+            scores.rationale_form = agreement.levels.form.name if "hard" in used else ""
         if s.confidence_level is not None or s.n_resamples is not None:
             scores.cautions = _describe_cautions(statistics.values(), s.ci_method)
         scores.add(leak)
-        self._add_fidelity(scores)
+        if s.fidelity and used >= {"classification", *SCORE_FIELDS}:
+            self._add_fidelity(scores)
         scores.signatures += [scores.run] if scores.run else []
         scores.reference = self._reference_keys(scores)
         return scores
-
-    def _builder(self, name: str, own: Agreement | Faithfulness) -> StatisticsBuilder:
-        """Return the columns of a block."""
-        return own.builder if self.soft is None or name != "agreement" else self.soft.builder
-
-    def _signature_settings(self, name: str, own: Agreement | Faithfulness) -> Mapping[str, object]:
-        """Return the settings of a block for its signature."""
-        settings = own.signature_settings()
-        if self.soft is None or name != "agreement":
-            return settings
-        return {key: settings[key] for key in SOFT_SETTINGS if key in settings}
-
-    def _rows(self, name: str) -> np.ndarray | None:
-        """Return the annotations that a block scores; None: all."""
-        return self.agreement.rows if name == "agreement" else self.parts.scored
-
-    def _statistics(self, name: str, builder: StatisticsBuilder) -> Statistics:
-        """Return the statistics of a block: a row per annotation that it scores, or their sums."""
-        gold, s, rows = self.gold, self.settings, self._rows(name)
-        if s.totals:
-            values = builder.values()[-1:] if name == "agreement" and s.unmarked == "skip" else builder.values()
-            sums = values.sum(axis=0, keepdims=True)
-            return Statistics(["all"], sums, builder.finalize, {}, list(builder.columns))
-        statistics = builder.statistics(gold.references.ids, s.per_instance)
-        statistics = add_clusters(statistics, gold, s.cluster_by)
-        return statistics if rows is None else statistics.take(rows)
 
     def _read(self, num_proc: int) -> None:
         """Read the file, a chunk at a time.
@@ -251,14 +217,10 @@ class _Instances:
             self.unknown.update(own.unknown)
             part = parts.match(own.predictions, own.lines)
             self.agreement.add(part)
-            if self.soft is not None:
-                self.soft.add(part)
             self.faithfulness.add(part)
             if self.masks is not None and not rules.collect():
                 self.masks.add(part)
         self.agreement.finish()
-        if self.soft is not None:
-            self.soft.finish()
         self.faithfulness.finish()
         parts.finish()
         if self.settings.strict:
@@ -267,27 +229,38 @@ class _Instances:
             _name_fitting_split(self.source, parts, rules["unknown ids"])
         raise_issues(rules.collect(), {"reference": self.gold.path, "prediction": self.path})
 
-    def _result(
-        self, name: str, statistics: Statistics, made_by: Mapping[str, object], extra: Mapping[str, object]
-    ) -> dict[str, object]:
+    def _make_block(
+        self, own: Agreement | Faithfulness, rows: np.ndarray | None, extra: Mapping[str, object]
+    ) -> BlockScores:
+        """Return the statistics of a block: a row per annotation that it scores, or their sums."""
+        gold, s, builder = self.gold, self.settings, own.builder
+        if s.totals:
+            values = builder.values()[-1:] if own is self.agreement and s.unmarked == "skip" else builder.values()
+            sums = values.sum(axis=0, keepdims=True)
+            statistics = Statistics(["all"], sums, builder.finalize, {}, list(builder.columns))
+        else:
+            statistics = add_clusters(builder.statistics(gold.references.ids, s.per_instance), gold, s.cluster_by)
+            statistics = statistics if rows is None else statistics.take(rows)
+        return BlockScores(statistics, extra, own.signature_settings(), rows=rows)
+
+    def _make_result(self, name: str, block: BlockScores) -> dict[str, object]:
         """Return a block's flat result, as the evaluate module returns it."""
-        s, scored = self.settings, self._rows(name)
-        common = {"n": len(self.parts.whole.ids) if scored is None else scored.size, **made_by}
+        s, rows = self.settings, block.rows
+        common = {"n": len(self.parts.whole.ids) if rows is None else rows.size, **block.settings}
         by_values = None if s.by is None else self.gold(s.by)
-        if by_values is not None and scored is not None:
-            by_values = [by_values[row] for row in scored.tolist()]
+        if by_values is not None and rows is not None:
+            by_values = [by_values[row] for row in rows.tolist()]
         if name == "agreement" and s.gold != EVIDENCE:
             common["gold"] = s.gold
         is_flat = name in FLAT_BLOCKS
         if is_flat:
             common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
-        redrawn = s.resample_annotators if name == "agreement" and s.resample_annotators else 0
         result = report(
-            statistics,
+            block.statistics,
             f"eraser_{name}" if is_flat else name,
             common,
             by_values=by_values,
-            extra=extra,
+            extra=block.counts,
             per_instance=s.per_instance,
             confidence_level=s.confidence_level,
             n_resamples=s.n_resamples,
@@ -298,7 +271,8 @@ class _Instances:
         )
         if self.source.label_task == MULTI_LABEL and s.by == "query" and isinstance(result["by"], dict):
             result["macro"] = average_groups(result["by"])
-        return self._resample_annotators(result, statistics) if redrawn else result
+        redrawn = name == "agreement" and s.resample_annotators
+        return self._resample_annotators(result, block.statistics) if redrawn else result
 
     def _resample_annotators(self, result: dict[str, object], statistics: Statistics) -> dict[str, object]:
         """Return the result with intervals over texts and over the annotators of each text."""
@@ -317,7 +291,7 @@ class _Instances:
     def _count_agreement(self, like: Statistics) -> np.ndarray:
         """Return the columns of agreement, by name and annotation those of other statistics: float64 (n, k)."""
         self._read(0)
-        builder = self._builder("agreement", self.agreement)
+        builder = self.agreement.builder
         values = builder.values()
         if self.settings.unmarked == "skip":
             values = np.where(self.agreement.marked[:, None], values, 0)
@@ -328,25 +302,12 @@ class _Instances:
         columns = [rows[:, known[name]] if name in known else none for name in like.columns or ()]
         return np.stack(columns, axis=1)
 
-    def _notes(self, statistics: Mapping[str, Statistics]) -> list[str]:
-        """Return notes on annotations that were not scored and on what a breakdown leaves out."""
-        note_lines, scored, by = [], self.parts.scored, self.settings.by
-        if scored is not None:
-            total = len(self.parts.whole.ids)
-            note_lines.append(f"scored:{scored.size}/{total} (annotations without an instance are left out)")
-        if by and "faithfulness" in statistics:
-            note_lines += describe_breakdown(by, statistics["faithfulness"])
-        return note_lines
-
     def _add_fidelity(self, scores: Scores) -> None:
-        """Add normalised fidelity if the settings ask for it and the instances have its fields."""
-        s, used = self.settings, self.parts.fields.used
-        if not s.fidelity or not used >= {"classification", *SCORE_FIELDS}:
-            return
+        """Add normalised fidelity, which a regression has none of."""
         if self.faithfulness.classes.regression:
             scores.notes.append(f"normalised fidelity is left out: it needs probabilities, the task is {REGRESSION}")
             return
-        options = s.of_module(*LEVELS, "by")
+        options = self.settings.of_module(*LEVELS, "by")
         result, notes = module_result("normalized_fidelity", self.rows, self.gold.rows(), self.path, options)
         scores.add(result, "normalized_fidelity")
         scores.cautions += notes
@@ -355,7 +316,9 @@ class _Instances:
         """Return the reference scorer's nested keys, without sections that the predictions have no fields for."""
         result: dict[str, object] = {}
         s, used = self.settings, self.parts.fields.used
-        a, f = scores.blocks.get("agreement", {}) if self.soft is None else {}, scores.blocks.get("faithfulness", {})
+        a, f = (
+            {} if s.gold == SOFT_FORM and name == "agreement" else scores.blocks.get(name, {}) for name in FLAT_BLOCKS
+        )
         per_label = classification_report(self.faithfulness.builder)
         if "classification" in used and ("full" in used or per_label is not None):
             part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}
@@ -370,11 +333,13 @@ class _Instances:
         if "hard" in used and a:
             suffixes = {value: format_iou_suffix(value, s.agreement.main_iou) for value in s.agreement.iou_thresholds}
             result["iou_scores"] = [
-                {"threshold": value} | {kind: _prf(a, f"iou_{kind}", end) for kind in ("micro", "macro", "matched")}
+                {"threshold": value}
+                | {kind: {part: a[f"iou_{kind}_{part}{end}"] for part in PRF} for kind in ("micro", "macro", "matched")}
                 for value, end in suffixes.items()
             ]
             for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
-                result[name] = {f"instance_{kind}": _prf(a, f"{key}_{kind}") for kind in ("micro", "macro")}
+                kinds = {kind: {part: a[f"{key}_{kind}_{part}"] for part in PRF} for kind in ("micro", "macro")}
+                result[name] = {f"instance_{kind}": values for kind, values in kinds.items()}
         for name, prefix, there in (
             ("token_soft_metrics", "", "soft" in used and a),
             ("sentence_soft_metrics", "sentence_", "sentence" in used and a),
@@ -382,10 +347,6 @@ class _Instances:
             if there:
                 result[name] = {key: a[f"{prefix}{key}"] for key in SOFT}
         return result
-
-
-def _prf(flat: Row, start: str, end: str = "") -> dict[str, object]:
-    return {part: flat[f"{start}_{part}{end}"] for part in PRF}
 
 
 def _thresholds(rows: Rows) -> tuple[float, ...]:

@@ -103,7 +103,7 @@ class Scores:
         answered: a line on instances that hold no answer; "" where all do.
         cautions: cautions about the intervals.
         by: the column of the breakdown.
-        runs: the statistics of every run.
+        further_runs: of several runs the statistics of all but the first.
         inputs: the files and folders that the scores were read from; `save` refuses them.
         identity: the data that they are scores of; None where nobody knows.
         files: the files of predictions that they are scores of.
@@ -134,13 +134,15 @@ class Scores:
     answered: str = ""
     cautions: list[str] = field(default_factory=list)
     by: str | None = None
-    runs: list[dict[str, Statistics]] = field(default_factory=list)
+    further_runs: list[dict[str, Statistics]] = field(default_factory=list)
     inputs: Sequence[Path] = ()
     identity: Identity | None = None
     files: list[Path] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.runs = self.runs or [self.statistics]
+    @property
+    def runs(self) -> list[dict[str, Statistics]]:
+        """The statistics of every run."""
+        return [self.statistics, *self.further_runs]
 
     @property
     def all_notes(self) -> list[str]:
@@ -151,11 +153,6 @@ class Scores:
         """Return a score that is a single number; None for a list, a count (pairs, documents) or a missing score."""
         value = self.scores.get(key)
         return value if isinstance(value, float) else None
-
-    def add_levels(self, chance: Mapping[str, float], ceiling: Mapping[str, float]) -> None:
-        """Add the score of random rationales, and of the best ones, of each key."""
-        self.chance_levels.update(chance)
-        self.ceilings.update(ceiling)
 
     def minimum_effect(self, key: str) -> float | None:
         """Return the smallest difference of a score that matters by default: a tenth of the way from chance to ceiling.
@@ -523,7 +520,7 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
         files=[path for run in runs for path in run.files],
         notes=list(dict.fromkeys([*first.notes, *(f"another run: {line}" for line in further)])),
         cautions=[*first.cautions, words],
-        runs=[run.statistics for run in runs],
+        further_runs=[run.statistics for run in runs[1:]],
     )
 
 

@@ -58,7 +58,7 @@ def test_sums_and_rows_have_the_same_levels(inputs: Inputs):
 
 
 def test_a_released_config_is_scored_as_the_papers_do(inputs: Inputs):
-    released = replace(inputs.source, config="movies", label_names=("NEG", "POS"))
+    released = replace(inputs.source, config="movies")
     found = score(released, inputs.results)
     assert "|unmarked:score|" in found.signature and found.gold["comprehensive"] is False
     assert (

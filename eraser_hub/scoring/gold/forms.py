@@ -8,7 +8,7 @@ Annotations without annotators' marks keep their evidence, which is counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,65 +32,45 @@ INTERSECTION: GoldForm = "intersection"
 SOFT_FORM: GoldForm = "soft"
 
 
-@dataclass(frozen=True)
-class ChosenGold:
-    """Gold in one form.
+def read_people(source: ScoredSplit) -> tuple[Mapping[str, AnnotatedText], Path | None]:
+    """Return annotation id -> the marks and labels of its annotators, and the file; empty and None without a file.
 
-    Attributes:
-        gold: the annotations with the form's evidence; of soft gold the evidence is what any annotator marks.
-        shares: soft gold alone: (annotation, number of the document) -> share of annotators per token.
-        note: a line on annotations that keep their evidence; "" for none.
+    Raises:
+        DataError: the file is faulty.
     """
-
-    gold: Gold
-    shares: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict)
-    note: str = ""
-
-
-def find_annotators_file(source: ScoredSplit) -> Path | None:
-    """Return the file of annotators of the split's dataset; None if there is none."""
     if source.dataset is None:
         paths = sorted(source.corpus.glob("annotators/*.parquet"))
     else:
         from eraser_hub.conversion.eraser.configs import get_annotators_path
 
         paths = source.built.paths(get_annotators_path(source.built_config))
-    return paths[0] if len(paths) == 1 else None
-
-
-def read_people(source: ScoredSplit) -> Mapping[str, AnnotatedText]:
-    """Return annotation id -> the marks and labels of its annotators; empty without a file of annotators.
-
-    Raises:
-        DataError: the file is faulty.
-    """
-    path = find_annotators_file(source)
-    if path is None:
-        return {}
+    if len(paths) != 1:
+        return {}, None
     # the Arrow libraries are slow to import: only where there are annotators
     from eraser_hub.conversion.eraser.annotators import read_annotators
 
-    return read_annotators(path, source.split)
+    return read_annotators(paths[0], source.split), paths[0]
 
 
 def choose_gold(
     gold: Gold, source: ScoredSplit, form: GoldForm, *, draw: int | None = None, without: str | None = None
-) -> ChosenGold:
-    """Return the gold in a form.
+) -> Gold:
+    """Return the gold in a form that annotators' marks make.
+
+    The evidence of soft gold is what any annotator marks, beside the ``shares``.
 
     Args:
         gold: the annotations.
         source: their split, which has the annotators.
-        form: the form.
+        form: the form, other than evidence.
         draw: number of a redraw: each text's annotators are drawn with replacement first; None: as they are.
         without: leave out this annotator.
 
     Raises:
         DataError: there are no annotators, or their marks do not fit the documents.
     """
-    if form == EVIDENCE:
-        return ChosenGold(gold)
-    texts = {name: text for name, text in read_people(source).items() if len(text.names)}
+    people, file = read_people(source)
+    texts = {name: text for name, text in people.items() if len(text.names)}
     if not texts:
         place = f"{source.built_config}" if source.dataset is not None else str(source.corpus)
         message = f"expected annotators of {place}, of which `gold` {form} is made, found no annotators/NAME.parquet"
@@ -109,7 +89,7 @@ def choose_gold(
         try:
             documents, sizes = list_documents(gold, row, text)
         except DataError as error:
-            raise error.at(file=find_annotators_file(source)) from None
+            raise error.at(file=file) from None
         bounds = np.cumsum(sizes)[:-1]
         columns = (np.split(_choose_tokens(marks, form), bounds), np.split(marks.mean(axis=0), bounds))
         for number, part, share in zip(documents, *columns, strict=True):
@@ -121,11 +101,11 @@ def choose_gold(
     if form == SOFT_FORM:
         shares |= _get_evidence_shares(gold, kept)
     note = _describe_kept(form, len(kept), len(kept) + others)
-    return ChosenGold(changed, shares, note if without is None else "")
+    return replace(changed, shares=shares, notes=(note, *gold.notes) if without is None else gold.notes)
 
 
 def choose_evidences(source: ScoredSplit, form: GoldForm) -> tuple[dict[str, list[list[Evidence]]], str]:
-    """Return annotation id -> the evidences of a form, for display; and the note of `ChosenGold`.
+    """Return annotation id -> the evidences of a form, for display; and a note on those without marks.
 
     Those of majority, union and intersection are one group. Soft gold has a group for each number of annotators: the
     first has the tokens that one annotator marks, the second those of two. Annotations without marks are left out.
@@ -134,7 +114,7 @@ def choose_evidences(source: ScoredSplit, form: GoldForm) -> tuple[dict[str, lis
     if form == EVIDENCE:
         return evidences, ""
     rows = {str(row["annotation_id"]): row for row in source.rows}
-    for name, text in read_people(source).items():
+    for name, text in read_people(source)[0].items():
         if name not in rows or not len(text.names):
             continue
         docids = text.row.get("docids") or [document["docid"] for document in rows[name]["documents"]]

@@ -48,7 +48,7 @@ def score_people(source: ScoredSplit, settings: ScoreSettings) -> HumanPerforman
     """
     if source.holds_pairs or source.holds_tokens:
         return None
-    texts = {name: text for name, text in read_people(source).items() if len(text.names) > 1}
+    texts = {name: text for name, text in read_people(source)[0].items() if len(text.names) > 1}
     counts = Counter(name for text in texts.values() for name in text.names)
     people = [name for name, count in counts.items() if count >= FEWEST_TEXTS]
     if not people:
