@@ -10,15 +10,14 @@ def sort_distinct(values: np.ndarray) -> np.ndarray:
 
     ``numpy.unique`` imports numpy.ma, which takes as long as the build of a small corpus.
     """
-    ordered = np.sort(values)
-    once: np.ndarray = ordered[_find_changes(ordered)]
-    return once
+    return np.sort(drop_repeated(values))
 
 
 def find_first_places(values: np.ndarray) -> np.ndarray:
     """Return the first place of each value, int64 (values,)."""
     order = np.argsort(values, kind="stable")
-    new = _find_changes(values[order])
+    new = np.ones(len(values), bool)
+    np.not_equal(values[order[1:]], values[order[:-1]], out=new[1:])
     firsts = np.empty(len(values), np.int64)
     firsts[order] = order[new][np.cumsum(new) - 1]
     return firsts
@@ -28,12 +27,6 @@ def drop_repeated(values: np.ndarray) -> np.ndarray:
     """Return the distinct values in the order of their first places."""
     once: np.ndarray = values[find_first_places(values) == np.arange(len(values))]
     return once
-
-
-def _find_changes(ordered: np.ndarray) -> np.ndarray:
-    new = np.ones(len(ordered), bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return new
 
 
 def compute_offsets(lengths: np.ndarray) -> np.ndarray:

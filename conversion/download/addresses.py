@@ -13,10 +13,7 @@ from urllib.parse import unquote, urlsplit
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.run_record import RUN_SUFFIX
 
-
-def is_remote(address: str) -> bool:
-    """Return True if the file must be downloaded."""
-    return address.startswith(("https://", "http://", "hf://"))
+REMOTE = ("https://", "http://", "hf://")  # the beginnings of addresses of files that must be downloaded
 
 
 def fetch_file(address: str) -> Path:
@@ -28,7 +25,7 @@ def fetch_file(address: str) -> Path:
     Raises:
         DataError: the file cannot be downloaded; the message has the address.
     """
-    if not is_remote(address):
+    if not address.startswith(REMOTE):
         return Path(address)
     return _fetch_from_hub(address) if address.startswith("hf://") else _fetch_from_web(address)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from eraser_hub.conversion.card import CARDS, ConfigWords, add_configs, make_card_text
 from eraser_hub.conversion.licenses import get_license_path
-from eraser_hub.papers import describe_comprehensive, load_paper
+from eraser_hub.papers import COMPREHENSIVE, load_paper
 from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.tables import Cell
 
@@ -203,7 +203,7 @@ def _list_gold(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) ->
         for split, entry in release[name]["splits"].items():
             figures = entry.get("statistics", {})
             counts = (Cell(figures.get(key)) for key in ("marked_rows", "unmarked_rows"))
-            comprehensive = describe_comprehensive(config.is_comprehensive(split))
+            comprehensive = COMPREHENSIVE[config.is_comprehensive(split)]
             cells = [*counts, Cell(figures.get("density_percent"), None, 2), comprehensive, people]
             lines.append(f"| `{name}` | {split} | {' | '.join(map(str, cells))} |")
     return "\n".join(lines)

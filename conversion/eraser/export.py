@@ -29,7 +29,7 @@ from eraser_hub.version import __version__
 
 from .build import RECORDS
 from .configs import CORPUS_YAML, EraserConfig, get_annotators_path
-from .format import is_safe_name, to_json_line
+from .format import to_json_line
 from .release import ConfigFacts, read_configs
 from .schema import SCHEMA
 
@@ -108,7 +108,7 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
     with closing(DocumentWriter(folder, entry["documents"]["layout"])) as documents:
         for split, facts in entry["splits"].items():
             for file in (facts["file"], (facts.get("backup") or facts)["file"]):
-                if not is_safe_name(file):
+                if not file_name(file):
                     message = f"expected a file name, found {show(file)}"
                     raise DataError(message, rule="file-name", file=built.folder / RELEASE)
             parquet = built.files(name, split)
@@ -306,10 +306,11 @@ class DocumentWriter:
         if self.spool is not None:
             self.spool.add(len(self.spool) + 1, to_json_line({"docid": docid, "document": text}).encode())
             return
-        if not is_safe_name(docid):
+        file = file_name(docid)
+        if not file:
             message = f"expected a document id that can be a file name, found {show(docid)}"
             raise DataError(message, rule="file-name", file=self.folder)
-        (self.folder / "docs" / file_name(docid)).write_bytes(text.encode("utf-8"))
+        (self.folder / "docs" / file).write_bytes(text.encode("utf-8"))
 
     def finish(self, positions: np.ndarray | None, final_newline: bool) -> None:
         """Write docs.jsonl with line n at ``positions[n]``; None keeps the order of `add`."""

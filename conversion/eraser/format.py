@@ -260,8 +260,3 @@ def to_json_line(record: Mapping[str, Any], *, double: bool = False) -> str:
     """Return a record in the form of the releases: ASCII, a blank after colon and comma, no newline."""
     line = json.dumps(record)
     return json.dumps(line) if double else line
-
-
-def is_safe_name(docid: str) -> bool:
-    """Return True if an id can be the name of a file in docs/, and of nothing else."""
-    return docid not in ("", ".", "..") and not {"/", "\0"} & set(docid) and len(docid.encode()) < 256

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from eraser_hub.papers import describe_comprehensive, load_paper
+from eraser_hub.papers import COMPREHENSIVE, load_paper
 from eraser_hub.records.built import get_label_name, open_built, read_rows
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
@@ -132,7 +132,7 @@ class SplitStatistics:
             "marked_rows": Cell(self.marked),
             "unmarked_rows": Cell(self.instances - self.marked),
             "density_percent": Cell(100 * self.density / self.marked if self.marked else None, None, 2),
-            "gold": Cell(describe_comprehensive(known)),
+            "gold": Cell(COMPREHENSIVE[known]),
         }
 
 

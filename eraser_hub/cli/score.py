@@ -29,12 +29,6 @@ class ScoreOptions(ScoreArguments):
     format: TableFormat = "text"
     force: Force = False
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.eval_results is not None and self.dataset is None:  # a corpus as released has no place on the Hub
-            message = "results answer a dataset of the Hub: give `dataset`"
-            raise UsageError(message, rule="option-missing", argument="eval_results")
-
 
 @with_options(ScoreOptions)
 def score(options: ScoreOptions) -> None:
@@ -53,6 +47,9 @@ def score(options: ScoreOptions) -> None:
     """
     from eraser_hub import api
 
+    if options.eval_results is not None and options.dataset is None:  # a corpus as released has no place on the Hub
+        message = "results answer a dataset of the Hub: give `dataset`"
+        raise UsageError(message, rule="option-missing", argument="eval_results")
     writer = OutputWriter(options.inputs, options.force)
     if options.out is not None:
         writer.check(options.out)

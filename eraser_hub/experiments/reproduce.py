@@ -26,7 +26,7 @@ from eraser_hub.attribution.run import explain_runs, find_run_settings, make_dra
 from eraser_hub.attribution.settings import HUMAN as HUMAN_RATIONALES
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
-from eraser_hub.papers import describe_comprehensive, find_comprehensive
+from eraser_hub.papers import COMPREHENSIVE, find_comprehensive
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, show
@@ -281,7 +281,7 @@ def _find_reason_apart(options: ReproduceConfig) -> str:
     split, printed = dataset_split(options.split), "test"
     if options.table == "eraser-2" or split == printed:
         return ""
-    gold = {name: describe_comprehensive(find_comprehensive(options.config, name)) for name in (split, printed)}
+    gold = {name: COMPREHENSIVE[find_comprehensive(options.config, name)] for name in (split, printed)}
     return (
         f"scored on {split} ({gold[split]}), printed of {printed} ({gold[printed]}): other texts and other gold, "
         "so the figures do not compare"

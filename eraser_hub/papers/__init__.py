@@ -19,6 +19,12 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
+# whether gold is comprehensive, in words
+COMPREHENSIVE: dict[bool | None, str] = {
+    True: "comprehensive",
+    False: "not comprehensive",
+    None: "comprehensive or not: unknown",
+}
 PAPERS = ("carton_2020", "eraser_acl_2020", "eraser_first_version", "wang_2022")
 
 
@@ -112,11 +118,6 @@ def find_comprehensive(config: str, split: str) -> bool | None:
     by_config = load_paper("eraser_acl_2020").comprehensive
     name = config.removesuffix("_simplified").removesuffix("_flat")
     return by_config.get(config if config in by_config else name, {}).get(split)
-
-
-def describe_comprehensive(value: bool | None) -> str:
-    """Return whether gold is comprehensive in words."""
-    return {True: "comprehensive", False: "not comprehensive", None: "comprehensive or not: unknown"}[value]
 
 
 def _rows(left: tuple[str, ...], figures: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Mapping[str, str]]]:

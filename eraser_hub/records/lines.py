@@ -160,7 +160,9 @@ def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Itera
 
 
 def file_name(docid: str) -> str:
-    """Return the name of a document's file: UTF-8, whatever the locale says."""
+    """Return the name of a document's file: UTF-8, whatever the locale says; "" if the id can be no name of a file."""
+    if docid in ("", ".", "..") or {"/", "\0"} & set(docid) or len(docid.encode()) >= 256:
+        return ""
     return docid if docid.isascii() else os.fsdecode(docid.encode("utf-8"))
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +48,7 @@ from .digests import to_json_lines
 from .errors import DataError, get_first_line, show
 from .json_lines import has_quote_count, parse_strict_object
 from .lines import LineBatch, read_line_batches, wrap_read_errors
-from .processes import count_cores, make_process_pool
+from .processes import make_process_pool
 from .rules import Rule
 
 if TYPE_CHECKING:
@@ -232,7 +233,8 @@ def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
         return
     with wrap_read_errors(path):
         size = path.stat().st_size
-        count = num_proc or max(1, min(count_cores(), MOST_PROCESSES, size // BYTES_A_PROCESS))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        count = num_proc or max(1, min(cores, MOST_PROCESSES, size // BYTES_A_PROCESS))
         ranges = _ranges(path, size)
         before = 0
         for part, lines in _shared(path, ranges, count) if count > 1 else (_read(path, *own) for own in ranges):

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from multiprocessing.popen_spawn_posix import Popen
 
 
-def count_cores() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def make_process_pool(count: int) -> ProcessPoolExecutor:
     """Yield a pool of processes that end with this one, and silently on Ctrl-C.
 

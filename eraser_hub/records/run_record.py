@@ -50,26 +50,6 @@ def write_run(out: Path, facts: Mapping[str, Any]) -> None:
     atomic_write(run_path(out).resolve(), data)
 
 
-def read_data_digest(out: Path) -> tuple[str, str]:
-    """Return the digest of the data that a run made the predictions of, and a note where it is not known.
-
-    Raises:
-        DataError: as of `read_run`.
-    """
-    record = read_run(out)
-    data = record.get("data")
-    digest = data.get("data_digest") if isinstance(data, dict) else None
-    kept = record.get("predictions_sha256")
-    unknown = "the data that they were made of are not known"
-    if not record or not out.is_file():
-        return "", f"{out.name}: no {run_path(out).name} beside the predictions: {unknown}"
-    if not isinstance(digest, str) or not digest or not isinstance(kept, str):
-        return "", f"{run_path(out).name}: the record has no digests: {unknown}"
-    if kept != compute_file_digest(out) and record.get("predictions_digest") != _compute_predictions_digest(out):
-        return "", f"{run_path(out).name}: the record is that of other predictions: {unknown}"
-    return digest, ""
-
-
 def read_predictions_digest(out: Path) -> str:
     """Return the digest of predictions: the one that the run's record keeps for these bytes, or a new one.
 

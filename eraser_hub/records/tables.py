@@ -24,6 +24,7 @@ FormatName = Literal["text", "json", "markdown", "latex", "csv"]
 FORMATS: tuple[str, ...] = get_args(FormatName)
 LEGEND = "Recomputed (printed, difference); =: rounds to what is printed."
 MISSING = "–"
+_NO_LABELS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +82,21 @@ class Cell:
 
         The signs are the star of a better system, and the mark.
         """
-        number, digits, shown, beside = self.number, self.digits, MISSING, ""
+        value, digits, shown, beside = self.value, self.digits, MISSING, ""
         if self.printed is not None:
-            exact = isinstance(number, int) and "." not in self.printed
-            whole = self.printed.isdigit() and (exact or number is None)
+            exact = isinstance(value, int) and "." not in self.printed
+            whole = self.printed.isdigit() and (exact or self.number is None)
             beside, difference = f"{int(self.printed):,}" if whole else self.printed, self.difference
             if difference is not None:
                 digits = len(self.printed.partition(".")[2])
                 beside = f"{beside}, {difference:+,.{digits}f}" if difference else "="
             beside = f"({beside})"
-        if isinstance(self.value, str):
-            shown = self.value
-        elif isinstance(number, int):
-            shown = f"{number:,}"
-        elif number is not None:
-            shown = f"{round(number, digits) + 0.0:,.{digits}f}"  # adding 0 turns -0 into 0
+        if isinstance(value, str):
+            shown = value
+        elif isinstance(value, int):
+            shown = f"{value:,}"
+        elif value is not None and not math.isnan(value):
+            shown = f"{round(value, digits) + 0.0:,.{digits}f}"  # adding 0 turns -0 into 0
         ends = ", ".join(f"{round(end, digits) + 0.0:.{digits}f}" for end in self.interval or ())
         return shown, "*" * self.better + self.mark, f"[{ends}]" if ends else "", beside
 
@@ -142,25 +143,24 @@ class Table:
         self.rows.append((left, cells))
 
     @property
-    def headings(self) -> list[str]:
-        """The columns in words."""
-        return [name.replace("_percent", " %").replace("_", " ") for name in (*self.left, *self.columns)]
-
-    @property
-    def printed_headings(self) -> list[str]:
-        """The columns as papers print them."""
-        names = zip((*self.left, *self.columns), self.headings, strict=True)
-        return [self.labels.get(name, heading) for name, heading in names]
-
-    @property
     def footer(self) -> list[str]:
         """The lines below the table: how to read it, and the notes."""
         printed = any(cell.printed is not None for _, cells in self.rows for cell in cells.values())
         about = " ".join([*([LEGEND] if printed else []), *([f"Printed: {self.source}."] if self.source else [])])
         return [*([about] if about else []), *self.notes]
 
-    def lines(self, word: Callable[[str], str], figure: Callable[[Cell], str]) -> Iterator[list[str]]:
-        """Yield the rows as strings: ``word`` formats a heading, ``figure`` a cell."""
+    def lines(
+        self, word: Callable[[str], str], figure: Callable[[Cell], str], labels: Mapping[str, str] = _NO_LABELS
+    ) -> Iterator[list[str]]:
+        """Yield the headings and the rows as strings.
+
+        Args:
+            word: formats a heading.
+            figure: formats a cell.
+            labels: names of columns that take the place of their names in words.
+        """
+        names = (*self.left, *self.columns)
+        yield [word(labels.get(name, name.replace("_percent", " %").replace("_", " "))) for name in names]
         for left, figures in self.rows:
             yield [*map(word, left), *(figure(figures.get(column, Cell(None))) for column in self.columns)]
 
@@ -211,8 +211,8 @@ def _markdown(table: Table) -> str:
         return f"**{words}**" if cell.better else words
 
     rules = ["---"] * len(table.left) + ["---:"] * len(table.columns)
-    lines = [f"**{table.title}**", "", _bar(table.printed_headings), _bar(rules)]
-    lines += map(_bar, table.lines(str, figure))
+    headings, *rows = table.lines(str, figure, table.labels)
+    lines = [f"**{table.title}**", "", *map(_bar, (headings, rules, *rows))]
     return "\n".join([*lines, *(f"\n{line}" for line in table.footer)])
 
 
@@ -221,7 +221,7 @@ def _bar(cells: Sequence[str]) -> str:
 
 
 def _text(table: Table) -> str:
-    rows = [table.headings, *table.lines(str, str)]
+    rows = list(table.lines(str, str))
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     lines = [table.title]
     rows = [[cell.replace("\n", " ") for cell in row] for row in rows]
@@ -277,8 +277,8 @@ def _latex(table: Table) -> str:
         value, _, *beside = cell.parts()
         return " " * round(len(value) + LATEX_SMALL * len(" ".join(filter(None, beside))))
 
-    rows = [f"{' & '.join(row)} \\\\" for row in table.lines(escape_latex, figure)]
-    columns = zip(table.printed_headings, *table.lines(str, measure), strict=True)
+    headings, *rows = [f"{' & '.join(row)} \\\\" for row in table.lines(escape_latex, figure, table.labels)]
+    columns = zip(*table.lines(str, measure, table.labels), strict=True)
     is_wide = sum(2 + max(map(len, column)) for column in columns) > LATEX_WIDTH
     place, opening, closing = ("sidewaystable", _FITTED, "}") if is_wide else ("table", "", "")
     return "\n".join(
@@ -286,7 +286,7 @@ def _latex(table: Table) -> str:
             *([r"% \usepackage{booktabs, graphicx, rotating}"] if is_wide else []),
             f"\\begin{{{place}}}[t]\n\\centering",
             rf"{opening}\begin{{tabular}}{{{'l' * len(table.left)}{'r' * len(table.columns)}}}",
-            f"\\toprule\n{' & '.join(map(escape_latex, table.printed_headings))} \\\\\n\\midrule",
+            f"\\toprule\n{headings}\n\\midrule",
             *rows,
             f"\\bottomrule\n\\end{{tabular}}{closing}",
             rf"\caption{{{escape_latex(' '.join(part.rstrip('.') + '.' for part in (table.title, *table.footer)))}}}",

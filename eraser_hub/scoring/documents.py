@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from itertools import islice, repeat
 from pathlib import Path
 
 import numpy as np
 
-from eraser_hub.conversion.eraser.format import is_safe_name, read_document_lines
+from eraser_hub.conversion.eraser.format import read_document_lines
 from eraser_hub.metrics.data_digest import KeyedLines
 from eraser_hub.metrics.joining import DocumentLengths
 from eraser_hub.metrics.tokens import measure_texts
@@ -75,30 +76,24 @@ class CorpusDocuments(DocumentLengths):
                 self._read_lines()
             return np.fromiter(map(numbers.get, docids, repeat(-1)), np.int64, len(docids))
         places = np.fromiter([numbers.setdefault(docid, len(numbers)) for docid in docids], np.int64, len(docids))
+        texts, found, size = dict[str, bytes](), list[int](), 0
+        for number, docid in enumerate(islice(numbers, self.known, None), self.known):
+            with suppress(NoFile):
+                if name := file_name(docid):  # a docid is a file's name: it never leads out of the folder
+                    texts[docid] = read_utf8_file(f"{self.folder}/{name}")
+                    found.append(number)
+                    size += len(texts[docid])
+            if size > TEXTS_AT_ONCE:
+                self._count(found, texts)
+                texts, found, size = {}, [], 0
         if self.known < len(numbers):
-            self._read_files(list(islice(numbers, self.known, None)))
+            self._count(found, texts)
             self.known = len(numbers)
         return np.where(self.tokens[places] < 0, -1, places)
 
     def find(self, annotation: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Return the row of each document, which is its number."""
         return doc
-
-    def _read_files(self, docids: Sequence[str]) -> None:
-        texts, numbers, size = dict[str, bytes](), list[int](), 0
-        for number, docid in enumerate(docids, self.known):
-            if not is_safe_name(docid):  # a docid is a file's name: it never leads out of the folder
-                continue
-            try:
-                texts[docid] = read_utf8_file(f"{self.folder}/{file_name(docid)}")
-            except NoFile:
-                continue
-            numbers.append(number)
-            size += len(texts[docid])
-            if size > TEXTS_AT_ONCE:
-                self._count(numbers, texts)
-                texts, numbers, size = {}, [], 0
-        self._count(numbers, texts)
 
     def _read_lines(self) -> None:
         for _, documents in read_document_lines(self.lines, self.numbers, TEXTS_AT_ONCE):
@@ -116,11 +111,6 @@ class CorpusDocuments(DocumentLengths):
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
         with pause_garbage_collection():
             self.digests.add([(docid, sha256(text).hexdigest()) for docid, text in texts.items()])
-
-    def select_digests(self, chosen: np.ndarray) -> KeyedLines:
-        """Return the lines of a data digest for the documents that ``chosen`` marks, a flag per number."""
-        flags = chosen[self.tokens[: len(chosen)] >= 0]
-        return self.digests if flags.all() else self.digests.select(flags.tolist())
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """Return the tokens and the sentences of each document, shape (documents, 2)."""

@@ -12,7 +12,6 @@ from eraser_hub.metrics.issues import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances, read_plain_rows
 from eraser_hub.records.rules import Rule
-from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD, STEPS_FIELD, TESTS_FIELD
 
 from .identity import identify
@@ -106,7 +105,7 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
     scores = Scores(
         names=source.names | {"config": source.built_config},
         ids=source.ids,
-        run=read_signature(path),
+        run=identity.run,
         identity=identity,
         files=[path],
         notes=[identity.note] * bool(identity.note),

@@ -206,7 +206,8 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     lines = range(1, len(numbers) + 1)  # each holds an annotation
     referenced = np.zeros(len(documents.numbers), bool)
     referenced[np.concatenate(used)] = True
-    digest.set_documents(documents.select_digests(referenced))
+    flags = referenced[documents.tokens[: len(referenced)] >= 0]
+    digest.set_documents(documents.digests if flags.all() else documents.digests.select(flags.tolist()))
     identity = digest.hexdigest(sorted(codes) if names is None else names)
     gold = Gold(references, documents, path, lines, names, values, (source.labels.note,), digest=identity)
     if not listed:

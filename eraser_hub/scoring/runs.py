@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os.path import exists, realpath
 from pathlib import Path
 
-from eraser_hub.conversion.download.addresses import fetch_file, is_remote
+from eraser_hub.conversion.download.addresses import REMOTE, fetch_file
 from eraser_hub.records.errors import DataError, describe_bad_name
 from eraser_hub.records.operators import find_operator_files, read_operator
 
@@ -63,7 +63,7 @@ def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, 
     named: list[tuple[str, Path, list[Path]]] = []
     for argument in arguments:
         name, equals, files = argument.partition("=")
-        if not (equals and name) or is_remote(argument) or exists(argument):
+        if not (equals and name) or argument.startswith(REMOTE) or exists(argument):
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
         named_files = [fetch_file(file) for file in own]

@@ -19,7 +19,7 @@ import numpy as np
 from eraser_hub.metrics.agreement import Agreement
 from eraser_hub.metrics.agreement_scores import PRF, SOFT, describe_scores, format_iou_suffix
 from eraser_hub.metrics.checks import name_labels
-from eraser_hub.metrics.clusters import add_clusters
+from eraser_hub.metrics.clusters import AUTO, NONE, add_clusters
 from eraser_hub.metrics.erasure import SCORE_INFO, classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
 from eraser_hub.metrics.intervals import cautions
@@ -44,7 +44,6 @@ from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import read_chunks as parts_of
-from eraser_hub.records.run_record import read_signature
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 from eraser_hub.schema.label_tasks import MULTI_LABEL, REGRESSION
 
@@ -124,7 +123,9 @@ class _Instances:
         self.source, self.path, self.settings = source, predictions, settings
         listed = settings.mask_leak or settings.fidelity or settings.gold != EVIDENCE or without is not None
         form = MAJORITY if without is not None else settings.gold
-        gold = read_gold(source, settings.columns, listed)
+        clusters = None if settings.cluster_by in (AUTO, NONE) else settings.cluster_by
+        columns = tuple(dict.fromkeys(name for name in (settings.by, clusters) if name is not None))
+        gold = read_gold(source, columns, listed)
         self.gold = gold = gold if form == EVIDENCE else choose_gold(gold, source, form, draw=draw, without=without)
         self.identity = identify(predictions, gold.digest, source.split, settings.allow_mismatch)
         self.rules = rules = IssuesByRule(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
@@ -181,7 +182,7 @@ class _Instances:
             statistics=statistics,
             chance=self.faithfulness.against_chance(s.per_instance),
             leak=leak,
-            run=read_signature(self.path),
+            run=self.identity.run,
             identity=self.identity,
             files=[self.path],
             notes=[note for note in notes if note],

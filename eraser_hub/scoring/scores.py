@@ -17,7 +17,7 @@ from eraser_hub.metrics.clusters import number_values
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.statistics_builder import Statistics
-from eraser_hub.papers import describe_comprehensive
+from eraser_hub.papers import COMPREHENSIVE
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_model_digest, read_predictions_digest
@@ -400,7 +400,7 @@ def describe_gold(gold: Mapping[str, Any]) -> str:
     """Return a line on gold rationales: split, annotations with and without them, density, comprehensive or not."""
     rows = f"{gold['marked_rows']:,} annotations with gold rationale, {gold['unmarked_rows']:,} without"
     density = f"; {gold['density']:.1%} of the tokens are gold where there is any" if gold["marked_rows"] else ""
-    return f"gold of {gold['split']}: {rows}{density}; {describe_comprehensive(gold.get('comprehensive'))}"
+    return f"gold of {gold['split']}: {rows}{density}; {COMPREHENSIVE[gold.get('comprehensive')]}"
 
 
 def save_json(path: str | PathLike[str], content: Mapping[str, Any], writer: OutputWriter) -> None:
@@ -534,7 +534,7 @@ def _table(name: str, title: str, flat: Mapping[str, Any], numbers: bool = False
     """Return a line for each score of a flat result; with ``numbers`` only for scores that are numbers."""
     table = Table(name, title, ("score",), ("value",))
     for key, cell in make_score_cells(flat, None if numbers else flat.get("aopc_thresholds")):
-        if cell.number is not None or not numbers:
+        if not numbers or cell.number is not None:
             table.add(key, value=cell)
     return table
 

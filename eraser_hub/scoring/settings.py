@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from eraser_hub.metrics.agreement import AgreementSettings, check_unmarked
-from eraser_hub.metrics.clusters import AUTO, NONE
+from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.rankings import check_policy
 from eraser_hub.metrics.resampling import AUTO as AUTO_METHOD
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
@@ -78,12 +78,6 @@ class ScoreSettings:
         rows = self.per_instance or self.by is not None
         rows = rows or self.gold == "soft"
         return self.totals_only and not rows and self.confidence_level is None and self.n_resamples is None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the annotations that the settings need."""
-        clusters = None if self.cluster_by in (AUTO, NONE) else self.cluster_by
-        return tuple(dict.fromkeys(name for name in (self.by, clusters) if name is not None))
 
     @property
     def agreement(self) -> AgreementSettings:

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import Any
 
 from eraser_hub.metrics.data_digest import shorten_digest
-from eraser_hub.papers import describe_comprehensive, find_comprehensive
+from eraser_hub.papers import COMPREHENSIVE, find_comprehensive
 
 from ..board_lines import BoardLine
 
@@ -47,7 +47,7 @@ def _name_group(line: BoardLine, scored: Collection[SplitData]) -> BoardLine:
 def _explain_print(line: BoardLine, scored: Collection[SplitData]) -> str:
     """Return why a printed line stands apart from lines of the dataset that were scored here."""
     splits = sorted({*(split for split, _ in scored), line.split})
-    gold = {split: describe_comprehensive(find_comprehensive(line.dataset, split)) for split in splits}
+    gold = {split: COMPREHENSIVE[find_comprehensive(line.dataset, split)] for split in splits}
     words = {split: f"{split or 'an unknown split'}, {gold[split]}" for split in splits}
     others = "; ".join(words[split] for split in splits if split != line.split)
     if others:

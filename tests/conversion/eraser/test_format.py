@@ -16,11 +16,11 @@ from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.export import DocumentWriter
 from eraser_hub.conversion.eraser.format import (
     Annotation,
-    is_safe_name,
     read_annotations,
     to_json_line,
 )
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.lines import file_name
 
 from ...raw_corpora import annotations as plain_annotations
 from ...refusals import refused
@@ -173,7 +173,7 @@ def test_absent_null_and_list_are_three_things(tmp_path):
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "nul\0", "x" * 300])
 def test_ids_that_would_reach_other_paths_are_never_file_names(name, tmp_path):
-    assert not is_safe_name(name)
+    assert not file_name(name)
     with refused("file-name", file=tmp_path):
         DocumentWriter(tmp_path, "docs/").add(name, "t")
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
