@@ -138,7 +138,7 @@ def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
     outputs = {str(row["id"]): row for row in predictions_for(table.rows)}
     pairs = pair_rows(table.rows)
     original, perturbed = pairs[1]
-    (shown,) = mark_pairs_with(table.rows, str(perturbed["id"]), outputs, table.label_names)
+    (shown,) = mark_pairs_with(table.rows, str(perturbed["id"]), outputs, table.labels.names)
     text = str(Highlight(shown))
     assert f"original · {original['id']} · " in text and f"perturbed · {perturbed['id']} · " in text
     assert text.count("top tokens: ") == 2 and "⟦" in text
