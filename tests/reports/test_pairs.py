@@ -144,10 +144,10 @@ def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
     assert text.count("top tokens: ") == 2 and "⟦" in text
     assert Highlight(shown)._repr_html_().count("top tokens: ") == 2
     assert mark_pairs_with(table.rows, None, None) == [mark_pair(pairs[0], None)]
-    alone = str(highlight(original, outputs[str(original["id"])], label_names=table.label_names))
+    alone = str(highlight(original, outputs[str(original["id"])], label_names=table.labels.names))
     assert "perturbed" not in alone and "top tokens: " in alone
     only = {str(original["id"]): outputs[str(original["id"])]}
-    (partly,) = mark_pairs_with(table.rows, str(perturbed["id"]), only, table.label_names)
+    (partly,) = mark_pairs_with(table.rows, str(perturbed["id"]), only, table.labels.names)
     assert partly.titles == ("original", "perturbed, no prediction") and partly.documents[1].predicted is None
     with refused("id-missing", instance=original["id"]):
         mark_pairs_with(table.rows, str(perturbed["id"]), {"another": only[str(original["id"])]})
