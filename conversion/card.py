@@ -224,26 +224,22 @@ def find_card_issues(built: BuiltDataset, config: str, schema: pa.Schema) -> Ite
             with wrap_parquet_errors(path), pq.ParquetFile(path) as file:
                 actual, count = file.schema_arrow, file.metadata.num_rows
             rows += count
-            for difference in _find_schema_differences(schema, actual):
-                yield DataError(difference, rule="check", file=path)
+            differences: list[str] = []
+            for column in schema:
+                if column.name not in actual.names:
+                    differences.append(f"expected the column {column.name}, found none")
+                elif (times := actual.names.count(column.name)) > 1:
+                    differences.append(f"expected the column {column.name} once, found it {times} times")
+                elif not is_same_type(column.type, kind := actual.field(column.name).type):
+                    differences.append(f"column {column.name}: expected {column.type}, found {kind}")
+            unknown = (name for name in actual.names if name not in schema.names)
+            differences += [f"the column {name} is not in the card" for name in unknown]
+            yield from (DataError(difference, rule="check", file=path) for difference in differences)
             if b"huggingface" in (actual.metadata or {}):
                 message = "expected no `huggingface` key in the metadata (datasets 3.6 cannot read it)"
                 yield DataError(message, rule="check", file=path)
         if split in declared and declared[split] != rows:
             yield DataError(f"expected {declared[split]} rows, found {rows}", rule="check", field=split)
-
-
-def _find_schema_differences(expected: pa.Schema, actual: pa.Schema) -> Iterator[str]:
-    for name in expected.names:
-        if name not in actual.names:
-            yield f"expected the column {name}, found none"
-        elif actual.names.count(name) > 1:
-            yield f"expected the column {name} once, found it {actual.names.count(name)} times"
-        elif not is_same_type(expected.field(name).type, actual.field(name).type):
-            yield f"column {name}: expected {expected.field(name).type}, found {actual.field(name).type}"
-    for name in actual.names:
-        if name not in expected.names:
-            yield f"the column {name} is not in the card"
 
 
 def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Sequence[str]] | None = None) -> None:

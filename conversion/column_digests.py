@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from .arrays import get_bytes, get_sizes, make_numbers, to_numpy
+from .arrays import get_bytes, make_numbers, to_numpy
 from .offsets import compute_offsets
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
@@ -73,8 +73,8 @@ def compute_column_digests(table: pa.Table) -> dict[str, str]:
 
 def digest_texts(texts: pa.StringArray) -> np.ndarray:
     """Return the SHA-256 of each string, uint8 (texts, 32); none may be null."""
-    data, bounds = get_bytes(texts).data, compute_offsets(get_sizes(texts)).tolist()
-    hashes = b"".join([hashlib.sha256(data[start:end]).digest() for start, end in pairwise(bounds)])
+    data, bounds = get_bytes(texts)
+    hashes = b"".join([hashlib.sha256(data.data[start:end]).digest() for start, end in pairwise(bounds.tolist())])
     return np.frombuffer(hashes, np.uint8).reshape(-1, 32)
 
 

@@ -77,19 +77,15 @@ def write_side_files(
     digests: Mapping[str, str] | None = None,
 ) -> None:
     """Write the card, its picture, Croissant metadata and ``eval.yaml``; arguments are those of `finish_build`."""
-    text = insert_picture(card(), name, folder).rstrip() + "\n\n" + _make_digest_table(release)
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    write_croissant(folder, name, digests)
-    write_eval_yaml(folder, name)
-
-
-def _make_digest_table(release: Mapping[str, Any]) -> str:
-    """Return the card's table of data digests; configs that 2.0 built have none."""
-    lines = [
+    words = "The digest of a split's data; signatures of scores carry it. It is the same for the release's files."
+    lines = [insert_picture(card(), name, folder).rstrip(), "", "## Data digests", "", words, ""]
+    lines += ["| config | split | data |", "|---|---|---|"]
+    lines += [
         f"| {config} | {split} | `{shorten_digest(facts['digest'])}` |"
         for config, entry in release.items()
         for split, facts in entry.get("splits", {}).items()
-        if facts.get("digest")
+        if facts.get("digest")  # configs that 2.0 built have none
     ]
-    words = "The digest of a split's data; signatures of scores carry it. It is the same for the release's files."
-    return "\n".join(["## Data digests", "", words, "", "| config | split | data |", "|---|---|---|", *lines, ""])
+    (folder / "README.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    write_croissant(folder, name, digests)
+    write_eval_yaml(folder, name)

@@ -12,7 +12,7 @@ from eraser_hub.records.lines import wrap_read_errors
 
 from .dataset import LICENSES
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 1_000_000  # of a licence's file
 _NAMES = ("license", "licence", "copying", "copyright", "notice")
 _SUFFIXES = ("", ".txt", ".md", ".rst", ".html", ".htm")
 # the Hub's name of a licence -> a pattern that only its text matches
@@ -24,11 +24,6 @@ _PATTERNS = {
     "cc-by-sa-4.0": r"(?:attribution-sharealike|by-sa)\b.{0,40}4\.0",
     "cc-by-4.0": r"(?:creative commons attribution|cc[ -]by) ?4\.0",
 }
-
-
-def is_license(entry: os.DirEntry[str]) -> bool:
-    """Return True if the name of a corpus folder's file is that of a licence."""
-    return is_license_name(entry.name) and entry.is_file() and entry.stat().st_size <= MAX_BYTES
 
 
 def is_license_name(name: str) -> bool:

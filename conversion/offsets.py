@@ -1,31 +1,13 @@
-"""Distinct values, their first places, and offsets of consecutive lists, with numpy alone."""
+"""Offsets of consecutive lists, and distinct values, with numpy alone: a score needs no Arrow."""
 
 from __future__ import annotations
 
 import numpy as np
 
 
-def sort_distinct(values: np.ndarray) -> np.ndarray:
-    """Return the distinct values, ascending.
-
-    ``numpy.unique`` imports numpy.ma, which takes as long as the build of a small corpus.
-    """
-    return np.sort(drop_repeated(values))
-
-
-def find_first_places(values: np.ndarray) -> np.ndarray:
-    """Return the first place of each value, int64 (values,)."""
-    order = np.argsort(values, kind="stable")
-    new = np.ones(len(values), bool)
-    np.not_equal(values[order[1:]], values[order[:-1]], out=new[1:])
-    firsts = np.empty(len(values), np.int64)
-    firsts[order] = order[new][np.cumsum(new) - 1]
-    return firsts
-
-
 def drop_repeated(values: np.ndarray) -> np.ndarray:
     """Return the distinct values in the order of their first places."""
-    once: np.ndarray = values[find_first_places(values) == np.arange(len(values))]
+    once: np.ndarray = values[np.sort(np.unique(values, return_index=True)[1])]
     return once
 
 

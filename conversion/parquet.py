@@ -75,7 +75,10 @@ def choose_writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
             values = values.drop_null()
             length = pc.sum(pc.binary_length(values)).as_py() or 0
             short = length <= SHORT_TEXT_BYTES * max(len(values), 1)
-            if short and _measure_prefix(values) * len(values) > 0.3 * length:
+            # the prefixes that the first few share with the one before; of characters, not of paths
+            texts = values[:NEIGHBOURS].to_pylist()
+            shared = sum(len(commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071
+            if short and shared / max(len(texts) - 1, 1) * len(values) > 0.3 * length:
                 encoding[path] = "DELTA_BYTE_ARRAY"
             elif pc.count_distinct(values).as_py() > 0.7 * len(values):
                 encoding[path] = "DELTA_LENGTH_BYTE_ARRAY"
@@ -104,14 +107,6 @@ def choose_writer_options(sample: pa.Table | pa.RecordBatch) -> dict[str, Any]:
         # Parquet names all of these types itself, and readers should not see the dictionaries
         "store_schema": False,
     }
-
-
-def _measure_prefix(values: pa.StringArray) -> float:
-    """Return the mean length of the prefix that a string shares with the one before it, over the first few."""
-    texts = values[:NEIGHBOURS].to_pylist()
-    # of characters, not of paths
-    shared = sum(len(commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071
-    return shared / max(len(texts) - 1, 1)
 
 
 def _iterate_leaves(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:

@@ -20,13 +20,14 @@ import json
 import os
 import shutil
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,15 @@ from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.card import compute_content_version
 from eraser_hub.conversion.column_digests import compute_column_digests
 from eraser_hub.conversion.croissant import is_recorded
-from eraser_hub.conversion.dataset import FORMAT, RELEASE, BuildOptions, BuildResult, build_each, read_existing_release
+from eraser_hub.conversion.dataset import (
+    FORMAT,
+    RELEASE,
+    BuildOptions,
+    BuildResult,
+    T,
+    build_each,
+    read_existing_release,
+)
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.finish import finish_build
@@ -72,7 +81,6 @@ from .rows import NumberedRows, make_full_rows
 from .schema import SCHEMA
 from .splits import (
     BATCH_BYTES,
-    Shard,
     add_backup,
     arrange,
     compute_split_statistics,
@@ -115,7 +123,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         _link_configs(target, folder, kept)
         entries = kept | {name: part.entry for name, part in parts.items()}
         shutil.rmtree(folder / PARTS_FOLDER, ignore_errors=True)
-        entries = {name: entries[name] for name in _sort_configs(entries)}
+        entries = _sort_configs(entries)
         facts = find_configs(entries, entries, target / RELEASE)
         digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
         labels = {name: config.label_names for name, config in facts.items()}
@@ -125,12 +133,12 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         )
     rows = {name: {split: facts["num_examples"] for split, facts in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
-    return BuildResult(target, rows, notes, {name: failed[name] for name in _sort_configs(failed)})
+    return BuildResult(target, rows, notes, _sort_configs(failed))
 
 
-def _sort_configs(names: Collection[str]) -> list[str]:
-    """Return the configs in order: the release's first, then custom ones by name."""
-    return [*(name for name in CONFIGS if name in names), *sorted(set(names) - CONFIGS.keys())]
+def _sort_configs(entries: dict[str, T]) -> dict[str, T]:
+    """Return the entries in order: the release's configs first, then custom ones by name."""
+    return {name: entries[name] for name in (*CONFIGS, *sorted(entries.keys() - CONFIGS.keys())) if name in entries}
 
 
 def _find_corpora(
@@ -192,8 +200,7 @@ def _make_progress_bar(title: str, total: int, unit: str, show: bool) -> tqdm[An
 # ---------------------------------------------------------------------------------------------------------- one config
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltConfig:
+class BuiltConfig(NamedTuple):
     """Result for one config: its entry in release.json, path -> SHA-256 of its files, and lines for the user."""
 
     entry: dict[str, Any]
@@ -209,7 +216,7 @@ def _build_all(
     Raises:
         DataError: every corpus failed.
     """
-    build = partial(_build_config, folder=folder, include_backup_records=options.include_backup_records)
+    build = partial(_build_config, folder=folder, with_backup=options.include_backup_records)
     by_name = {corpus.config.name: corpus for corpus in corpora}
     processes = min(options.num_proc, len(corpora))
     if processes > 1:
@@ -251,7 +258,6 @@ class _ConfigBuild:
         self.order: list[np.ndarray] = []
         self.records: list[tuple[str, int, str]] = []
         self.notes: list[str] = []
-        self.annotators = 0
 
     def write(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
         """Write the Parquet file at the path ``name`` in the folder, unless a stopped run has finished it."""
@@ -271,72 +277,23 @@ class _ConfigBuild:
         self.digests[name] = facts.sha256
         return facts
 
-    def run(self, include_backup_records: bool) -> BuiltConfig:
-        """Write the config's files."""
-        skipped = [*self.corpus.skipped, *(Skipped(path, "is no document file") for path in self.documents.folders)]
-        backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in self.corpus.backups}
-        for file in self.corpus.splits:
-            backup = backups.get(file.split) if include_backup_records else None
-            self._write_split(file, backup)
-            if backup:
-                reason = (
-                    f"its {self.entries[file.split]['backup']['records']} records that stand in it alone were taken "
-                    "up; the others repeat the split file"
-                )
-                skipped = [Skipped(backup, reason) if each.path == backup else each for each in skipped]
-        others = self._write_documents()
-        if self.records:
-            splits, positions, records = zip(*self.records, strict=True)
-            columns = [make_strings(splits), make_numbers(np.array(positions, np.int32)), make_strings(records)]
-            table = pa.Table.from_arrays(columns, schema=RECORDS)
-            self.write(f"documents/{self.config.name}.records.parquet", RECORDS, [table])
-        self._copy_files()
-        return BuiltConfig(self._make_entry(others, skipped), self.digests, [*map(str, skipped), *self.notes])
-
-    def _make_entry(self, others: dict[str, Any], skipped: Sequence[Skipped]) -> dict[str, Any]:
-        """Return the config's entry in release.json; ``others`` is the entry of its documents."""
-        config, digests = self.config, self.digests
-        version = compute_content_version(
-            [
-                str(SCHEMA),
-                *config.label_names,
-                *([config.corpus_yaml] if config.corpus_yaml else []),
-                json.dumps([self.entries, others], sort_keys=True),
-                *(digests[name] for name in sorted(digests)),
-            ]
-        )
-        return {
-            "version": version,
-            "download_size": self.file_bytes,
-            "documents": others,
-            "splits": self.entries,
-            "skipped": [
-                # bytes that are no UTF-8 are written as escapes
-                {"file": make_printable(str(each.path.relative_to(self.corpus.folder))), "reason": each.reason}
-                for each in skipped
-            ],
-            "digests": {path: digests[path] for path in sorted(digests) if not path.startswith(f"{config.name}/")},
-            **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
-            **({"annotators": self.annotators} if self.annotators else {}),
-            **({"licenses": [path.name for path in self.corpus.licenses]} if self.corpus.licenses else {}),
-        }
-
-    def _copy_files(self) -> None:
-        """Copy the licence files, with a note if one differs from the card, and the file of annotators."""
+    def copy_files(self) -> int:
+        """Copy licence files, with a note if one differs from the card, and annotators; return the number of people."""
         copies = {path: get_license_path(self.config.name, path.name) for path in self.corpus.licenses}
         for path in copies:
             self.notes += describe_license_mismatch(self.config.name, self.config.license, path)
-        masks = get_annotators_path(self.config.name)
+        masks, people = get_annotators_path(self.config.name), set[str]()
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             texts = read_annotators(path).values()  # detects a damaged file
-            self.annotators = len({name for text in texts for name in (*text.names, *text.labels)})
+            people.update(name for text in texts for name in (*text.names, *text.labels))
             copies[path] = masks
         for path, name in copies.items():
             (self.folder / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(path, self.folder / name)
             self.digests[name] = compute_file_digest(self.folder / name)
+        return len(people)
 
-    def _write_split(self, file: SplitFile, backup: Path | None) -> None:
+    def write_split(self, file: SplitFile, backup: Path | None) -> None:
         """Write a split's files."""
         runs = []
         with self.make_progress_bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
@@ -344,9 +301,10 @@ class _ConfigBuild:
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
         rows = join_runs(runs)
-        lines = len(rows)  # later rows come from the backup alone
+        lines = rows.table.num_rows  # later rows come from the backup alone
         if backup is not None:
             rows = add_backup(rows, backup, self.config, self.documents)
+        total = rows.table.num_rows
         self.notes += _describe_unknown_keys(file.path, rows)
         facts = find_facts(rows, inclusive=self.config.sentence_end_inclusive)
         shards = arrange(rows, self.documents)
@@ -356,14 +314,16 @@ class _ConfigBuild:
         ]
         labels, digest, written = self.config.label_names, DataDigest("eraser", to_json_lines), list[FileFacts]()
 
-        def make_tables(shard: Shard) -> Iterator[pa.Table]:
-            for table in shard.make_tables(rows, self.documents):
+        def make_tables(chosen: np.ndarray, batches: Sequence[int], shared: bool) -> Iterator[pa.Table]:
+            for begin, end in pairwise(batches):
+                part = rows.table.take(make_numbers(chosen[begin:end]))
+                table = make_full_rows(part, self.documents, shared=shared)
                 add_eraser_table(digest, table, labels)
                 yield table
 
-        with self.make_progress_bar(f"{self.config.name}/{file.split}: writing", len(rows), "rows") as bar:
+        with self.make_progress_bar(f"{self.config.name}/{file.split}: writing", total, "rows") as bar:
             for name, shard in zip(names, shards, strict=True):
-                written.append(self.write(name, SCHEMA, make_tables(shard)))
+                written.append(self.write(name, SCHEMA, make_tables(*shard)))
                 bar.update(len(shard.rows))
         self.entries[file.split] = {
             "num_examples": sum(each.num_rows for each in written),
@@ -378,51 +338,85 @@ class _ConfigBuild:
             "labels": list(labels),
             "files": {Path(name).name: self.digests[name] for name in names},
             "columns": compute_column_digests(make_full_rows(rows.table, self.documents, shared=True, hashed=True)),
-            **({"backup": {"file": backup.name, "records": len(rows) - lines}} if backup else {}),
+            **({"backup": {"file": backup.name, "records": total - lines}} if backup else {}),
         }
         self.file_bytes += sum(each.file_bytes for each in written)
         order = np.concatenate([shard.rows for shard in shards])
-        in_order = rows.table["documents"].combine_chunks().take(make_numbers(order)).flatten()
-        self.order.append(drop_repeated(to_numpy(in_order)))
+        in_order = to_numpy(rows.table["documents"].combine_chunks().take(make_numbers(order)).flatten())
+        self.order.append(drop_repeated(in_order))
         self.records += [(file.split, *each) for each in find_deviations(rows, order, facts, self.documents)]
 
-    def _write_documents(self) -> dict[str, Any]:
+    def write_documents(self) -> dict[str, Any]:
         """Write documents/CONFIG.parquet, and return the entry of the documents in release.json.
 
         If docs.jsonl has another order than the rows, CONFIG.order.parquet records it.
         """
         documents, name = self.documents, self.config.name
         referenced = drop_repeated(np.concatenate(self.order))
-        unused = np.ones(len(documents), bool)
-        unused[referenced] = False
-        others = np.flatnonzero(unused)
+        total = len(documents.sizes)
+        others = np.setdiff1d(np.arange(total), referenced)
         lines = documents.layout == "docs.jsonl"
 
         def rows() -> Iterator[pa.RecordBatch]:
-            for chosen in _iterate_batches(others, documents.sizes[others]):
+            begin, sizes = 0, np.cumsum(documents.sizes[others])
+            while begin < len(others):
+                before = sizes[begin - 1] if begin else 0
+                end = max(begin + 1, int(np.searchsorted(sizes, before + BATCH_BYTES, side="right")))
+                chosen, begin = others[begin:end], end
                 positions = make_numbers((chosen + 1).astype(np.int32)) if lines else pa.nulls(len(chosen), pa.int32())
                 columns = [documents.names.take(make_numbers(chosen)), documents.texts(chosen), positions]
                 yield pa.RecordBatch.from_arrays(columns, schema=DOCUMENTS)
 
         self.write(f"documents/{name}.parquet", DOCUMENTS, rows())
-        in_order = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(len(documents)))
-        if not in_order:
+        is_ordered = not lines or np.array_equal(np.concatenate([referenced, others]), np.arange(total))
+        if not is_ordered:
             table = pa.Table.from_arrays([make_numbers((referenced + 1).astype(np.int32))], schema=ORDER)
             self.write(f"documents/{name}.order.parquet", ORDER, [table])
         return {
             "layout": documents.layout,
-            "total": len(documents),
+            "total": total,
             "unreferenced": len(others),
             "final_newline": documents.final_newline,
-            "in_order": bool(in_order),
+            "in_order": bool(is_ordered),
         }
 
 
-def _build_config(
-    corpus: CorpusFolder, *, folder: Path, include_backup_records: bool, progress: bool = False
-) -> BuiltConfig:
+def _build_config(corpus: CorpusFolder, *, folder: Path, with_backup: bool, progress: bool = False) -> BuiltConfig:
     """Write a config's files, in this process or another one."""
-    return _ConfigBuild(corpus, folder, progress).run(include_backup_records)
+    build, config = _ConfigBuild(corpus, folder, progress), corpus.config
+    skipped = [*corpus.skipped, *(Skipped(path, "is no document file") for path in build.documents.folders)]
+    backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in corpus.backups if with_backup}
+    for file in corpus.splits:
+        build.write_split(file, backup := backups.get(file.split))
+        if backup:
+            count = build.entries[file.split]["backup"]["records"]
+            reason = f"its {count} records that stand in it alone were taken up; the others repeat the split file"
+            skipped = [Skipped(backup, reason) if each.path == backup else each for each in skipped]
+    others = build.write_documents()
+    if build.records:
+        splits, positions, records = zip(*build.records, strict=True)
+        columns = [make_strings(splits), make_numbers(np.array(positions, np.int32)), make_strings(records)]
+        table = pa.Table.from_arrays(columns, schema=RECORDS)
+        build.write(f"documents/{config.name}.records.parquet", RECORDS, [table])
+    people, digests = build.copy_files(), dict(sorted(build.digests.items()))
+    yaml = [config.corpus_yaml] if config.corpus_yaml else []
+    content = json.dumps([build.entries, others], sort_keys=True)
+    entry = {
+        "version": compute_content_version([str(SCHEMA), *config.label_names, *yaml, content, *digests.values()]),
+        "download_size": build.file_bytes,
+        "documents": others,
+        "splits": build.entries,
+        "skipped": [
+            # bytes that are no UTF-8 are written as escapes
+            {"file": make_printable(str(each.path.relative_to(corpus.folder))), "reason": each.reason}
+            for each in skipped
+        ],
+        "digests": {path: digest for path, digest in digests.items() if not path.startswith(f"{config.name}/")},
+        **({"corpus": config.corpus_yaml} if config.corpus_yaml else {}),
+        **({"annotators": people} if people else {}),
+        **({"licenses": [path.name for path in corpus.licenses]} if corpus.licenses else {}),
+    }
+    return BuiltConfig(entry, digests, [*map(str, skipped), *build.notes])
 
 
 def _describe_unknown_keys(path: Path, rows: NumberedRows) -> list[str]:
@@ -431,13 +425,3 @@ def _describe_unknown_keys(path: Path, rows: NumberedRows) -> list[str]:
     words = ", ".join(f"{show(key)} (in {count})" for key, count in counts.most_common(MOST_SHOWN))
     more = f" and {len(counts) - MOST_SHOWN} more" if len(counts) > MOST_SHOWN else ""
     return [f"{path}: keys beyond the format are kept for export, and are no columns: {words}{more}"] if counts else []
-
-
-def _iterate_batches(chosen: np.ndarray, sizes: np.ndarray) -> Iterator[np.ndarray]:
-    begin = 0
-    total = np.cumsum(sizes)
-    while begin < len(chosen):
-        before = total[begin - 1] if begin else 0
-        end = max(begin + 1, int(np.searchsorted(total, before + BATCH_BYTES, side="right")))
-        yield chosen[begin:end]
-        begin = end

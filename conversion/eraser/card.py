@@ -128,33 +128,41 @@ def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Erase
     Raises:
         DataError: a placeholder is missing.
     """
-    tables = (
-        _list_splits(release, facts),
-        _list_custom(facts),
-        _list_gold(release, facts),
-        _list_table_five(release, facts),
-        _list_licences(release, facts),
-    )
+    main = ("train", "validation", "test")
+    splits = ["| config | train | validation | test | further splits |", "|---|---:|---:|---:|---|"]
+    own = ["Corpora of this folder's own:", "", "| config | labels | languages |", "|---|---|---|"]
+    gold = ["| config | split | rows with gold | without | gold tokens % | | annotators |"]
+    gold.append("|---|---|---:|---:|---:|---|---:|")
+    licences = ["| config | licence | | the release's file |", "|---|---|---|---|"]
+    citations: list[str] = []
+    for name, config in facts.items():
+        entry = release[name]
+        rows = {split: of["num_examples"] for split, of in entry["splits"].items()}
+        further = ", ".join(f"`{split}` {count:,}" for split, count in rows.items() if split not in main) or "–"
+        cells = [f"{rows[split]:,}" if split in rows else "–" for split in main]
+        splits.append(f"| `{name}` | {' | '.join(cells)} | {further} |")
+        if name not in CONFIGS:
+            labels = " ".join(f"`{_escape_cell(label)}`" for label in config.label_names)
+            own.append(f"| `{name}` | {labels} | {', '.join(config.language) or '–'} |")
+            lines = map(_escape_cell, config.citation.splitlines())
+            citations += ["", "```bibtex", *lines, "```"] if config.citation else []
+        for split, of in entry["splits"].items():
+            figures = of.get("statistics", {})
+            counts = (Cell(figures.get(key)) for key in ("marked_rows", "unmarked_rows"))
+            comprehensive = COMPREHENSIVE[config.is_comprehensive(split)]
+            density = Cell(figures.get("density_percent"), None, 2)
+            cells = list(map(str, [*counts, density, comprehensive, entry.get("annotators") or "–"]))
+            gold.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
+        files = [f"[{file}]({get_license_path(name, file)})" for file in entry.get("licenses", ())]
+        licences.append(f"| `{name}` | {config.license} | {config.license_note} | {', '.join(files) or '–'} |")
+    own = [*own, *citations] if facts.keys() - CONFIGS.keys() else []
+    tables = (splits, own, gold, _list_table_five(release, facts), licences)
     for mark, table in zip(PLACEHOLDERS, tables, strict=True):
         comment = f"<!-- {mark} -->"
         if comment not in prose:
             raise DataError(f"expected the mark {comment} in the card's prose, found none", rule="code")
-        prose = prose.replace(comment if table else f"{comment}\n\n", table)
+        prose = prose.replace(comment if table else f"{comment}\n\n", "\n".join(table))
     return prose
-
-
-def _list_custom(facts: Mapping[str, EraserConfig]) -> str:
-    """Return labels, languages and citations of the custom corpora; an empty string without such corpora."""
-    custom = [config for name, config in facts.items() if name not in CONFIGS]
-    if not custom:
-        return ""
-    lines = ["Corpora of this folder's own:", "", "| config | labels | languages |", "|---|---|---|"]
-    for config in custom:
-        labels = " ".join(f"`{_escape_cell(label)}`" for label in config.label_names)
-        lines.append(f"| `{config.name}` | {labels} | {', '.join(config.language) or '–'} |")
-    for config in custom:
-        lines += ["", "```bibtex", *map(_escape_cell, config.citation.splitlines()), "```"] if config.citation else []
-    return "\n".join(lines)
 
 
 def _escape_cell(text: str) -> str:
@@ -162,22 +170,9 @@ def _escape_cell(text: str) -> str:
     return show_controls(text).replace("|", "\\|").replace("`", "'")
 
 
-def _list_splits(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    main = ("train", "validation", "test")
-    lines = ["| config | train | validation | test | further splits |", "|---|---:|---:|---:|---|"]
-    for name in facts:
-        rows = {split: facts["num_examples"] for split, facts in release[name]["splits"].items()}
-        cells = [f"{rows[split]:,}" if split in rows else "–" for split in main]
-        further = ", ".join(f"`{split}` {count:,}" for split, count in rows.items() if split not in main) or "–"
-        lines.append(f"| `{name}` | {' | '.join(cells)} | {further} |")
-    return "\n".join(lines)
-
-
-def _list_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    lines = [
-        "| config | split | documents | instances | rationale % | evidence statements | evidence length |",
-        "|---|---|---:|---:|---:|---:|---:|",
-    ]
+def _list_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> list[str]:
+    lines = ["| config | split | documents | instances | rationale % | evidence statements | evidence length |"]
+    lines.append("|---|---|---:|---:|---:|---:|---:|")
     printed = load_paper("eraser_acl_2020").tables["table_5"]
     columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
     for name in facts:
@@ -189,29 +184,4 @@ def _list_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfi
             digits = {"rationale_percent": 2}
             cells = [str(Cell(figures.get(c), row.get(c), digits.get(c, 1))) for c in columns]
             lines.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _list_gold(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    """Return what each split's gold is: rows with and without it, its density, comprehensive or not, annotators."""
-    lines = [
-        "| config | split | rows with gold | without | gold tokens % | | annotators |",
-        "|---|---|---:|---:|---:|---|---:|",
-    ]
-    for name, config in facts.items():
-        people = release[name].get("annotators") or "–"
-        for split, entry in release[name]["splits"].items():
-            figures = entry.get("statistics", {})
-            counts = (Cell(figures.get(key)) for key in ("marked_rows", "unmarked_rows"))
-            comprehensive = COMPREHENSIVE[config.is_comprehensive(split)]
-            cells = [*counts, Cell(figures.get("density_percent"), None, 2), comprehensive, people]
-            lines.append(f"| `{name}` | {split} | {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
-
-
-def _list_licences(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    lines = ["| config | licence | | the release's file |", "|---|---|---|---|"]
-    for name, config in facts.items():
-        files = [f"[{file}]({get_license_path(name, file)})" for file in release[name].get("licenses", ())]
-        lines.append(f"| `{name}` | {config.license} | {config.license_note} | {', '.join(files) or '–'} |")
-    return "\n".join(lines)
+    return lines

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from eraser_hub.conversion.offsets import compute_offsets, find_first_places
+from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.errors import DataError, show
 
 from .format import Annotation, Annotations, number_ids, read_annotations
@@ -84,13 +84,13 @@ class CheckedAnnotations:
         present = {record.classification for record in records}
         if (labels is not None and present.difference(labels)) or (number < 0).any():
             raise self._make_name_error(labels, documents, docids, number, row)
-        first = find_first_places(row * (number.max(initial=0) + 1) + number)
-        once = np.flatnonzero(first == np.arange(len(first)))
-        order = once[np.argsort(row[once], kind="stable")]
+        pairs = row * (number.max(initial=0) + 1) + number
+        _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
+        order = np.lexsort((first, row[first]))  # by row, then in the order of the first mention
         place = np.empty(len(first), np.int64)
         place[order] = np.arange(len(order))
-        self.offsets = compute_offsets(np.bincount(row[once], minlength=len(records)))
-        self.documents, self.slots = number[order], place[first[listed:]]
+        self.offsets = compute_offsets(np.bincount(row[first], minlength=len(records)))
+        self.documents, self.slots = number[first[order]], place[pair[listed:]]
         self.counts = documents.counts(self.documents)
         start, end = self.bounds[:, 0], self.bounds[:, 1]
         bad = (start < 0) | (end < start) | (end > self.counts[self.slots, 0])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eraser_hub.conversion.dataset import read_file_ends
-from eraser_hub.conversion.licenses import is_license
+from eraser_hub.conversion.licenses import MAX_BYTES, is_license_name
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import describe_value, parse_strict_value
 from eraser_hub.records.lines import read_line_batches, wrap_read_errors
@@ -82,14 +82,15 @@ def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
         if entry.name == "docs.jsonl" if lines else entry.name == "docs" and entry.is_dir():
             continue
         if config.corpus_yaml and entry.name in (CORPUS_YAML, IMPORT_RECORD, "annotators"):
-            skipped += _find_other_annotators(path, config.name) if entry.is_dir() else ()
+            reason = f"is not {config.name}.parquet, the file of the corpus's annotators"  # as after a change of name
+            others = sorted(path.iterdir()) if entry.is_dir() else ()
+            skipped += [Skipped(other, reason) for other in others if other.name != f"{config.name}.parquet"]
             continue
-        if is_license(entry):
+        if is_license_name(entry.name) and entry.is_file() and entry.stat().st_size <= MAX_BYTES:
             licenses.append(path)
             continue
-        reason = _find_skip_reason(entry, path, config)
-        if reason:
-            skipped.append(Skipped(path, reason))
+        if (why := _find_skip_reason(entry, path, config)) is not None:
+            skipped.append(Skipped(path, why))
             continue
         split = dataset_split(path.stem)
         if split in splits:
@@ -105,12 +106,6 @@ def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
     ordered = sorted(splits.values(), key=lambda each: (_ORDER.get(each.split, 3), each.split))
     backups = tuple(each.path for each in skipped if each.reason == BACKUP)
     return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), backups, tuple(licenses))
-
-
-def _find_other_annotators(folder: Path, name: str) -> list[Skipped]:
-    """Return the files of a folder of annotators that are not the corpus's, as after a change of its name."""
-    reason = f"is not {name}.parquet, the file of the corpus's annotators"
-    return [Skipped(path, reason) for path in sorted(folder.iterdir()) if path.name != f"{name}.parquet"]
 
 
 def _read_first_line(path: Path) -> bytes | None:
@@ -132,39 +127,30 @@ def _find_skip_reason(entry: os.DirEntry[str], path: Path, config: EraserConfig)
         return BACKUP
     if path.suffix != ".jsonl" or entry.name.startswith("."):
         return "is no .jsonl file"
-    reason = _find_content_skip_reason(path, surely)
-    split = dataset_split(path.stem)
-    if reason is None and (not re.fullmatch(r"\w+", split) or split == "all"):
-        return "holds annotations, but a dataset's split cannot have that name; rename it"
-    return reason
-
-
-def _find_content_skip_reason(path: Path, surely: bool) -> str | None:
-    """Return the reason to skip a .jsonl file, by its first line; None for a split file.
-
-    With ``surely`` the file has a split's name: it is a split file unless it clearly has another format.
-    """
-    line = _read_first_line(path)
-    if line is None:
-        return None if surely else "is empty"
+    line, value = _read_first_line(path), None
     try:
-        value = parse_strict_value(line, file=path, number=1)
-        if isinstance(value, str):
-            value = parse_strict_value(value.encode(), file=path, number=1)
+        value = None if line is None else parse_strict_value(line, file=path, number=1)
+        value = parse_strict_value(value.encode(), file=path, number=1) if isinstance(value, str) else value
+        kind = describe_value(value)
     except (DataError, UnicodeError):
-        return None if surely else "is not ERASER annotations (its first line is no JSON object)"
-    if not isinstance(value, dict):
-        return None if surely else f"is not ERASER annotations (its first line is {describe_value(value)})"
-    if "rationales" in value and "evidences" not in value:
+        value, kind = None, "no JSON object"
+    if isinstance(value, dict) and "rationales" in value and "evidences" not in value:
         return PREDICTIONS
-    if surely:
+    if surely:  # a file of that name is a split file unless it clearly has another format
         return None
+    if line is None:
+        return "is empty"
+    if not isinstance(value, dict):
+        return f"is not ERASER annotations (its first line is {kind})"
     if "annotation_id" not in value or "evidences" not in value:
         return f"is another format (an object with {', '.join(show(key, 30) for key in list(value)[:6])})"
     try:
         read_first_annotation(line, path)
     except DataError as error:  # boolq's dev_data.jsonl
         return f"is another format (its first line: {error.field or 'the record'}: {error.message})"
+    split = dataset_split(path.stem)
+    if not re.fullmatch(r"\w+", split) or split == "all":
+        return "holds annotations, but a dataset's split cannot have that name; rename it"
     return None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.conversion.arrays import get_bytes, get_sizes
+from eraser_hub.conversion.arrays import get_bytes
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.metrics.tokens import find_token_starts, split_tokens
 
@@ -93,7 +93,7 @@ class FlatRows:
 
     def find_sentences(self, spans: np.ndarray) -> np.ndarray:
         """Return int64 (2, spans): the first sentence and the one behind the last, of nonempty spans inside a text."""
-        starts = find_token_starts(get_bytes(self._strings), compute_offsets(get_sizes(self._strings)))
+        starts = find_token_starts(*get_bytes(self._strings))
         sentences = compute_offsets(starts.opens_sentence)  # how many open before each token
         first = starts.first_token[self.doc_text[self.span_doc[spans]]]
         tokens = np.stack([first + self.start[spans], first + self.end[spans] - 1])

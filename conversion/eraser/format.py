@@ -174,15 +174,6 @@ def _count_strings(records: list[Annotation]) -> int:
     return strings + 8 * sum(groups)  # six keys, two of whose values are strings
 
 
-def decode_documents(batch: LineBatch, *, file: Path) -> list[DocumentLine]:
-    """Decode a run of docs.jsonl's lines; raise a DataError at the first that is no document."""
-    with suppress(*_FAILURES):
-        documents = list(map(_DOCUMENT.decode, batch.raw))
-        if has_quote_count(batch.data, 4 * len(documents)):
-            return documents
-    return [_checked_document(line, file, number) for line, number in zip(batch.lines, batch.numbers, strict=True)]
-
-
 def read_document_lines(
     path: Path, numbers: dict[str, int], batch_bytes: int = BATCH_BYTES
 ) -> Iterator[tuple[LineBatch, list[DocumentLine]]]:
@@ -197,13 +188,16 @@ def read_document_lines(
         DataError: at the first line that is no document, or repeats an id.
     """
     for batch in read_line_batches(path, batch_bytes):
-        documents = decode_documents(batch, file=path)
+        documents: list[DocumentLine] = []
+        with suppress(*_FAILURES):
+            documents = list(map(_DOCUMENT.decode, batch.raw))
+        if not documents or not has_quote_count(batch.data, 4 * len(documents)):
+            lines = zip(batch.lines, batch.numbers, strict=True)
+            documents = [_checked_document(line, path, number) for line, number in lines]
         ids = [document.docid for document in documents]
-        repeat = number_ids(ids, numbers)
-        if repeat is not None:
+        if (repeat := number_ids(ids, numbers)) is not None:
             place, before = repeat
-            words = f"{show(ids[place])} again (first on line {before + 1})"
-            message = f"expected each document once, found {words}"
+            message = f"expected each document once, found {show(ids[place])} again (first on line {before + 1})"
             raise DataError(message, rule="document-twice", file=path, line=batch.numbers[place])
         yield batch, documents
 

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from msgspec import UNSET
 
-from eraser_hub.conversion.arrays import make_numbers, make_strings, set_nulls, to_numpy
-from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
+from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
+from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.metrics.tokens import masks
 
 from .checked import CheckedAnnotations
 from .documents import Documents
-from .format import MAX_INT, Annotation, Annotations
+from .format import MAX_INT
 from .schema import DOCUMENT, EVIDENCE, SCHEMA
 
 SEPARATOR = " … "  # between the evidence texts of `rationale`
@@ -55,9 +55,6 @@ class NumberedRows:
     pairs: int
     shares: float
 
-    def __len__(self) -> int:
-        return len(self.table)
-
 
 def number_rows(checked: CheckedAnnotations, label_numbers: Mapping[str, int], *, inclusive: bool) -> NumberedRows:
     """Return the numbered rows of a run of annotations.
@@ -69,7 +66,15 @@ def number_rows(checked: CheckedAnnotations, label_numbers: Mapping[str, int], *
     """
     run, records = checked.run, checked.run.records
     labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
-    states, types = _find_states(records)
+    types, lists = [record.query_type for record in records], [record.docids for record in records]
+    states = np.zeros(len(records), np.uint8)
+    for bit, holds in (
+        (INTEGER_ID, [type(record.annotation_id) is int for record in records]),
+        (DOCIDS_NULL, [docids is None for docids in lists]),
+        (DOCIDS_LIST, [type(docids) is list for docids in lists]),
+        (TYPE_ABSENT, [kind is UNSET for kind in types]),
+    ):
+        states[np.array(holds, bool)] |= bit
     texts = [evidence.text for evidence in checked.evidences]
     values: dict[str, pa.Array] = {
         "annotation_id": make_strings([str(record.annotation_id) for record in records]),
@@ -77,45 +82,23 @@ def number_rows(checked: CheckedAnnotations, label_numbers: Mapping[str, int], *
         "classification": make_numbers(labels),
         "documents": _make_lists(checked.offsets, make_numbers(checked.documents)),
         "evidences": _make_evidence_lists(checked, texts, inclusive),
-        "query_type": types,
+        "query_type": make_strings([kind if type(kind) is str else None for kind in types]),
         "position": make_numbers(np.array(run.numbers, np.int32)),
         **derive(checked.slots, checked.bounds[:, 0], checked.bounds[:, 1], texts, checked.offsets, checked.counts),
     }
     table = pa.Table.from_arrays([values[name] for name in NUMBERED.names], schema=NUMBERED)
-    slots = sort_distinct(checked.slots)
+    slots = np.unique(checked.slots)
     marked = np.diff(to_numpy(values["rationale_positions"].flatten().offsets))[slots]
     shares = float((marked / np.maximum(checked.counts[slots, 0], 1)).sum())
-    kept = _find_extra_keys(run, np.diff(checked.offsets))
+    kept = {place: dict(extra) for place, extra in run.extras.items()}
+    pairs = enumerate(zip(lists, np.diff(checked.offsets).tolist(), strict=True))
+    for place in [at for at, (ids, size) in pairs if type(ids) is list and not len(ids) == size == len(set(ids))]:
+        kept.setdefault(place, {})["docids"] = lists[place]
     return NumberedRows(table, states, np.array(run.sizes, np.int64), kept, len(slots), shares)
 
 
 def _make_lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(make_numbers(offsets.astype(np.int32)), values)
-
-
-def _find_states(records: list[Annotation]) -> tuple[np.ndarray, pa.StringArray]:
-    """Return the state bits of each record, and query_type with null for null or absent."""
-    types = [record.query_type for record in records]
-    states = np.zeros(len(records), np.uint8)
-    for bit, holds in (
-        (INTEGER_ID, [type(record.annotation_id) is int for record in records]),
-        (DOCIDS_NULL, [record.docids is None for record in records]),
-        (DOCIDS_LIST, [type(record.docids) is list for record in records]),
-        (TYPE_ABSENT, [kind is UNSET for kind in types]),
-    ):
-        states[np.array(holds, bool)] |= bit
-    lacking = np.array([type(kind) is not str for kind in types], bool)
-    return states, set_nulls(make_strings([kind if type(kind) is str else "" for kind in types]), lacking)
-
-
-def _find_extra_keys(run: Annotations, sizes: np.ndarray) -> dict[int, dict[str, Any]]:
-    """Return `NumberedRows.kept`; ``sizes`` has the number of documents of each row."""
-    kept = {place: dict(extra) for place, extra in run.extras.items()}
-    lists = [record.docids for record in run.records]
-    pairs = enumerate(zip(lists, sizes.tolist(), strict=True))
-    for place in [at for at, (ids, size) in pairs if type(ids) is list and not len(ids) == size == len(set(ids))]:
-        kept.setdefault(place, {})["docids"] = lists[place]
-    return kept
 
 
 def _make_evidence_lists(checked: CheckedAnnotations, texts: Sequence[str], inclusive: bool) -> pa.ListArray:
@@ -152,8 +135,15 @@ def derive(
     positions, marked = find_covered_tokens(slots, start, end, counts[:, 0])
     num_tokens, num_sentences = (np.diff(compute_offsets(counts[:, k])[offsets]) for k in (0, 1))
     ratio = np.diff(marked[offsets]) / np.maximum(num_tokens, 1)
+    # the texts of each row's distinct nonempty spans, by document, then start_token
+    order = np.lexsort((end, start, slots))
+    keys = np.stack([slots, start, end])[:, order]
+    chosen = keys[1] < keys[2]
+    chosen[1:] &= (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    span_texts = [texts[place] for place in order[chosen].tolist()]
+    edges = pairwise(np.searchsorted(keys[0, chosen], offsets).tolist())
     return {
-        "rationale": make_strings(_join_rationales(slots, start, end, texts, offsets)),
+        "rationale": make_strings([SEPARATOR.join(span_texts[begin:stop]) for begin, stop in edges]),
         "rationale_positions": _make_lists(offsets, _make_lists(marked, make_numbers(positions.astype(np.int32)))),
         "num_tokens": make_numbers(num_tokens.astype(np.int32)),
         "num_sentences": make_numbers(num_sentences.astype(np.int32)),
@@ -176,21 +166,6 @@ def find_covered_tokens(
     return places - np.repeat(token_offsets[:-1], np.diff(bounds)), bounds
 
 
-def _join_rationales(
-    slots: np.ndarray, start: np.ndarray, end: np.ndarray, texts: Sequence[str], offsets: np.ndarray
-) -> list[str]:
-    """Return the joined texts of each row's distinct nonempty spans, by document, then start_token."""
-    order = np.lexsort((end, start, slots))
-    slots, start, end = slots[order], start[order], end[order]
-    new = np.ones(len(order), bool)
-    new[1:] = (np.diff(slots) != 0) | (np.diff(start) != 0) | (np.diff(end) != 0)
-    chosen = new & (start < end)
-    places: list[int] = order[chosen].tolist()
-    span_texts = [texts[place] for place in places]
-    edges = np.searchsorted(slots[chosen], offsets)
-    return [SEPARATOR.join(span_texts[begin:stop]) for begin, stop in pairwise(edges.tolist())]
-
-
 def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False, hashed: bool = False) -> pa.Table:
     """Return numbered rows with the ids and texts of their documents.
 
@@ -205,7 +180,7 @@ def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = F
     members = groups.flatten()
     evidences = members.flatten()
     row_documents = to_numpy(lists.flatten())
-    chosen = sort_distinct(row_documents)
+    chosen = np.unique(row_documents)
     places = make_numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
     ids = documents.names.take(make_numbers(chosen))
     parts = [ids, documents.digests(chosen) if hashed else documents.texts(chosen)]
@@ -213,17 +188,9 @@ def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = F
     kinds = [pa.field(field.name, leaf.type) for field, leaf in zip(DOCUMENT, leaves, strict=True)]
     evidence_ids = ids.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))
     fields = [evidence_ids, *(evidences.field(name) for name in EVIDENCE.names[1:])]
+    structs = pa.StructArray.from_arrays(fields, fields=list(EVIDENCE))
     columns: dict[str, pa.Array] = {
-        "documents": _make_lists(_get_offsets(lists), pa.StructArray.from_arrays(leaves, fields=kinds)),
-        "evidences": _make_lists(
-            _get_offsets(groups),
-            _make_lists(_get_offsets(members), pa.StructArray.from_arrays(fields, fields=list(EVIDENCE))),
-        ),
+        "documents": pa.ListArray.from_arrays(lists.offsets, pa.StructArray.from_arrays(leaves, fields=kinds)),
+        "evidences": pa.ListArray.from_arrays(groups.offsets, pa.ListArray.from_arrays(members.offsets, structs)),
     }
     return pa.Table.from_arrays([columns.get(name, numbered[name]) for name in SCHEMA.names], names=SCHEMA.names)
-
-
-def _get_offsets(lists: pa.ListArray) -> np.ndarray:
-    offsets = to_numpy(lists.offsets)
-    from_zero: np.ndarray = offsets - offsets[0]
-    return from_zero

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import make_numbers, to_numpy
-from eraser_hub.conversion.offsets import compute_offsets, find_first_places, sort_distinct
+from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.lines import BATCH_BYTES as LINE_BYTES
 
 from .checked import read_checked
 from .configs import EraserConfig
 from .documents import Documents
-from .rows import DOCIDS_LIST, DOCIDS_NULL, INTEGER_ID, TYPE_ABSENT, NumberedRows, make_full_rows, number_rows
+from .rows import DOCIDS_LIST, DOCIDS_NULL, INTEGER_ID, TYPE_ABSENT, NumberedRows, number_rows
 
 SHARD_BYTES = 64 << 20
 BATCH_BYTES = 8 << 20
@@ -46,13 +46,13 @@ def add_backup(rows: NumberedRows, path: Path, config: EraserConfig, documents: 
     known = set(rows.table["annotation_id"].to_pylist())
     rows = join_runs([rows, *read_split(path, config, documents, known)])
     column = rows.table.schema.get_field_index("position")
-    positions = make_numbers(np.arange(1, len(rows) + 1, dtype=np.int32))
+    positions = make_numbers(np.arange(1, rows.table.num_rows + 1, dtype=np.int32))
     return replace(rows, table=rows.table.set_column(column, "position", positions))
 
 
 def join_runs(runs: Sequence[NumberedRows]) -> NumberedRows:
     """Return the rows of all runs in one."""
-    before = compute_offsets(np.array([len(run) for run in runs], np.int64)).tolist()
+    before = compute_offsets(np.array([run.table.num_rows for run in runs], np.int64)).tolist()
     return NumberedRows(
         pa.concat_tables([run.table for run in runs]).combine_chunks(),
         np.concatenate([run.states for run in runs]),
@@ -68,7 +68,7 @@ def join_runs(runs: Sequence[NumberedRows]) -> NumberedRows:
 
 def find_facts(rows: NumberedRows, *, inclusive: bool) -> dict[str, str]:
     """Return the form of most records of a split, for release.json; `find_deviations` lists the others."""
-    count, states = len(rows), rows.states
+    count, states = len(rows.states), rows.states
     lists, nulls = (int(np.count_nonzero(states & bit)) for bit in (DOCIDS_LIST, DOCIDS_NULL))
     docids = {"absent": count - lists - nulls, "null": nulls, "list": lists}
     return {
@@ -93,40 +93,30 @@ def find_deviations(
     differs[list(rows.kept)] = True
     out: list[tuple[int, str]] = []
     for place in order[differs[order]].tolist():
-        keys, absent = _find_deviation(rows, place, int(rows.states[place]) ^ usual, documents)
-        if keys or absent:
-            position = rows.table["position"][place].as_py()
-            out.append((position, json.dumps({"set": keys, "absent": absent})))
-    return out
-
-
-def _find_deviation(
-    rows: NumberedRows, place: int, differing: int, documents: Documents
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the keys to set and those to remove; ``differing`` has the bits in which the record is unusual."""
-    state, kept = int(rows.states[place]), rows.kept.get(place, {})
-    keys: dict[str, Any] = {}
-    absent: list[str] = []
-    if differing & INTEGER_ID:
-        identity = rows.table["annotation_id"][place].as_py()
-        keys["annotation_id"] = int(identity) if state & INTEGER_ID else identity
-    if "docids" in kept:
-        keys["docids"] = kept["docids"]
-    elif differing & (DOCIDS_NULL | DOCIDS_LIST):
-        if state & DOCIDS_LIST:
-            numbers = np.array(rows.table["documents"][place].as_py(), np.int64)
-            keys["docids"] = documents.names.take(make_numbers(numbers)).to_pylist()
-        elif state & DOCIDS_NULL:
-            keys["docids"] = None
-        else:
-            absent.append("docids")
-    if differing & TYPE_ABSENT:
-        if state & TYPE_ABSENT:
+        state, kept = int(rows.states[place]), rows.kept.get(place, {})
+        row, differing = rows.table.slice(place, 1).to_pylist()[0], state ^ usual
+        keys: dict[str, Any] = {}
+        absent: list[str] = []
+        if differing & INTEGER_ID:
+            keys["annotation_id"] = int(row["annotation_id"]) if state & INTEGER_ID else row["annotation_id"]
+        if "docids" in kept:
+            keys["docids"] = kept["docids"]
+        elif differing & (DOCIDS_NULL | DOCIDS_LIST):
+            if state & DOCIDS_LIST:
+                numbers = make_numbers(np.array(row["documents"], np.int64))
+                keys["docids"] = documents.names.take(numbers).to_pylist()
+            elif state & DOCIDS_NULL:
+                keys["docids"] = None
+            else:
+                absent.append("docids")
+        if differing & state & TYPE_ABSENT:
             absent.append("query_type")
-        else:
-            keys["query_type"] = rows.table["query_type"][place].as_py()
-    keys.update({key: value for key, value in kept.items() if key != "docids"})
-    return keys, absent
+        elif differing & TYPE_ABSENT:
+            keys["query_type"] = row["query_type"]
+        keys.update({key: value for key, value in kept.items() if key != "docids"})
+        if keys or absent:
+            out.append((row["position"], json.dumps({"set": keys, "absent": absent})))
+    return out
 
 
 def compute_split_statistics(rows: NumberedRows, documents: Documents, *, released: bool) -> dict[str, Any]:
@@ -138,10 +128,10 @@ def compute_split_statistics(rows: NumberedRows, documents: Documents, *, releas
         released: count the documents with evidence alone, as the paper's Table 5 does; else all documents of the rows.
     """
     lists = rows.table["documents"].combine_chunks()
-    numbers, owner = to_numpy(lists.flatten()), np.repeat(np.arange(len(rows)), np.diff(to_numpy(lists.offsets)))
+    numbers, owner = to_numpy(lists.flatten()), np.repeat(np.arange(len(lists)), np.diff(to_numpy(lists.offsets)))
     marked = np.diff(to_numpy(rows.table["rationale_positions"].combine_chunks().flatten().offsets))
     gold, sizes = (
-        np.bincount(owner, weights=each, minlength=len(rows))
+        np.bincount(owner, weights=each, minlength=len(lists))
         for each in (marked, documents.counts(numbers)[:, 0] * (marked > 0))
     )
     density = gold[gold > 0] / sizes[gold > 0]
@@ -149,10 +139,10 @@ def compute_split_statistics(rows: NumberedRows, documents: Documents, *, releas
     tokens = to_numpy(evidences.field("end_token")) - to_numpy(evidences.field("start_token"))
     return {
         "marked_rows": int(density.size),
-        "unmarked_rows": len(rows) - int(density.size),
+        "unmarked_rows": len(lists) - int(density.size),
         "density_percent": 100 * float(density.mean()) if density.size else None,
-        "documents": len(sort_distinct(to_numpy(evidences.field("docid")) if released else numbers)),
-        "instances": len(rows),
+        "documents": len(np.unique(to_numpy(evidences.field("docid")) if released else numbers)),
+        "instances": len(lists),
         "rationale_percent": 100 * rows.shares / rows.pairs if rows.pairs else None,
         "evidences": len(evidences),
         "evidence_length": int(tokens.sum(dtype=np.int64)) / len(evidences) if len(evidences) else None,
@@ -162,8 +152,7 @@ def compute_split_statistics(rows: NumberedRows, documents: Documents, *, releas
 # -- the arrangement --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(NamedTuple):
     """The rows of one Parquet file.
 
     Attributes:
@@ -176,11 +165,6 @@ class Shard:
     batches: list[int]
     shared: bool
 
-    def make_tables(self, rows: NumberedRows, documents: Documents) -> Iterator[pa.Table]:
-        """Yield the tables of the row groups."""
-        for begin, end in pairwise(self.batches):
-            yield make_full_rows(rows.table.take(make_numbers(self.rows[begin:end])), documents, shared=self.shared)
-
 
 def arrange(rows: NumberedRows, documents: Documents) -> list[Shard]:
     """Return the split's rows in shards of about `SHARD_BYTES`, with row groups of about `BATCH_BYTES`.
@@ -190,9 +174,10 @@ def arrange(rows: NumberedRows, documents: Documents) -> list[Shard]:
     lists = rows.table["documents"].combine_chunks()
     offsets, numbers = to_numpy(lists.offsets), to_numpy(lists.flatten())
     lengths = np.diff(offsets)
-    first = np.full(len(rows), -1, np.int64)
+    first = np.full(len(lists), -1, np.int64)
     first[lengths > 0] = numbers[offsets[:-1][lengths > 0]]
-    order = np.argsort(find_first_places(first), kind="stable")
+    _, places, document = np.unique(first, return_index=True, return_inverse=True)
+    order = np.argsort(places[document], kind="stable")
     # bytes of each row, as an estimate: its line and its documents
     running = compute_offsets(documents.sizes[numbers])
     weight = (rows.sizes + running[offsets[1:]] - running[offsets[:-1]])[order]
@@ -201,7 +186,7 @@ def arrange(rows: NumberedRows, documents: Documents) -> list[Shard]:
         chosen = order[begin:end]
         numbers = to_numpy(lists.take(make_numbers(chosen)).flatten())
         batches = [0, *(cut for _, cut in _find_cuts(weight[begin:end], BATCH_BYTES))]
-        shards.append(Shard(chosen, batches, len(numbers) > 1.2 * len(sort_distinct(numbers))))
+        shards.append(Shard(chosen, batches, len(numbers) > 1.2 * len(np.unique(numbers))))
     return shards
 
 
@@ -212,6 +197,6 @@ def _find_cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
     total = np.cumsum(weight)
     pieces = max(1, round(float(total[-1]) / most))
     goals = total[-1] * np.arange(1, pieces) / pieces
-    inner = sort_distinct(np.searchsorted(total, goals) + 1)
+    inner = np.unique(np.searchsorted(total, goals) + 1)
     edges = [0, *(int(edge) for edge in inner if edge < len(weight)), len(weight)]
     return list(pairwise(edges))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.schema.label_tasks import CLASSIFICATION
 
-from .corpus import GROUPS, Columns, Imported, import_corpus
-from .evidence_marks import SPANS
+from .corpus import GROUPS, Imported, import_corpus
 from .sources import READERS, find_reader, split_source
-from .task_rows import ANNOTATORS, TaskColumns, make_source
+from .task_rows import make_source
 from .tasks import TaskReader
 from .texts import BLANKS
 
@@ -61,24 +61,12 @@ def import_annotations(
         DataError: a file is at fault, or the files leave a choice open.
     """
     readers = {split: open_tool(Path(file), format, text) for split, file in files.items()}
-    columns = TaskColumns(tuple(span_label), label, query, id, retokenize=tokenizer is not None)
-    read = make_source(readers, columns)
-    how = (read.tokenized, SPANS, read.offsets)
-    roles = Columns(read.texts, read.marks, read.label, *how, read.query, read.id, ANNOTATORS)
-    sources = dict(read.sources)
+    sources, columns, notes = make_source(readers, tuple(span_label), label, query, id, tokenizer is not None)
     if shares:
-        sources = {**split_source(sources.pop("train"), shares, read.texts), **sources}
-    done = import_corpus(
-        sources,
-        name,
-        roles,
-        out,
-        annotators=annotators,
-        tokenizer=tokenizer or BLANKS,
-        force=force,
-        task=CLASSIFICATION,
-    )
-    return Imported(done.folder, done.rows, done.labels, [*read.notes, *done.notes])
+        sources = {**split_source(sources.pop("train"), shares, columns.texts), **sources}
+    options: dict[str, Any] = {"annotators": annotators, "tokenizer": tokenizer or BLANKS, "force": force}
+    done = import_corpus(sources, name, columns, out, task=CLASSIFICATION, **options)
+    return Imported(done.folder, done.rows, done.labels, [*notes, *done.notes])
 
 
 def open_tool(path: Path, format: str | None = None, text: Sequence[str] = ()) -> TaskReader:
@@ -90,7 +78,7 @@ def open_tool(path: Path, format: str | None = None, text: Sequence[str] = ()) -
     if not path.exists():
         raise DataError("cannot be read: no such file or folder", rule="file-missing", file=path)
     tools = [name for name, kind in READERS.items() if issubclass(kind, TaskReader)]
-    kind = find_reader(path, format) if format is not None or path.is_file() else find_reader(path)
+    kind = find_reader(path, format)
     if not issubclass(kind, TaskReader):
         message = f"expected an export of {', '.join(tools)}; plain rows need `tokens` or `text`"
         raise DataError(message, rule="option-missing", file=path)

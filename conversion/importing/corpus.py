@@ -59,7 +59,7 @@ from .label_tasks import (
     read_present_labels,
 )
 from .people import AnnotatedRow, PeopleJoiner, PeopleTable, Person, join_people, parse_names
-from .reader import SourceRow
+from .reader import SourceRow, locate
 from .sources import Source, wrap_dataset
 from .texts import (
     BLANKS,
@@ -212,11 +212,10 @@ def import_corpus(
     Option(kind=Path).check("out", out)
     target = Path(out) / name
     _refuse_to_replace(target, force)
-    writer = OutputWriter(
-        find_inputs([source.name for source in sources.values() if isinstance(source, Source)]), force
-    )
-    for path in _list_paths(name, sources):
-        writer.check(target / path)
+    inputs = find_inputs([source.name for source in sources.values() if isinstance(source, Source)])
+    files = [f"{release_split(split)}.jsonl" for split in sources]
+    for path in (*files, "docs.jsonl", CORPUS_YAML, IMPORT_RECORD, get_annotators_path(name)):
+        OutputWriter(inputs, force).check(target / path)
     opened = {
         split: source if isinstance(source, Source) else wrap_dataset(source, split)
         for split, source in sources.items()
@@ -224,15 +223,16 @@ def import_corpus(
     labelling = _find_labelling(opened, columns, task)
     importer = _Importer(columns, get_tokenizer(tokenizer), annotators, labelling, absent_labels)
     written = _read_record(target)
-    changed = [path for path, digest in written.items() if _is_changed(target / path, digest)]
+    there = [path for path in written if (target / path).is_file()]
+    changed = [path for path in there if compute_file_digest(target / path) != written[path]]
     with rebuild_folder(target) as folder:
         rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
         importer.write_annotators(folder / get_annotators_path(name))
         labels = importer.find_label_names(opened)
         text = _make_corpus_yaml(name, labels, labelling.task, facts)
         (folder / CORPUS_YAML).write_text(text + CORPUS_YAML_HINTS, encoding="utf-8")
-        files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
-        digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in files}
+        new = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
+        digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in new}
         (folder / IMPORT_RECORD).write_text(json.dumps({"generator": GENERATOR, "files": digests}, indent=1))
         kept = _keep_files(target, folder, {*written, IMPORT_RECORD}, changed)
     names = list(labelling.names) if labelling.task == MULTI_LABEL else labels
@@ -254,12 +254,6 @@ def _find_labelling(sources: Mapping[str, Source], columns: Columns, task: Task)
     return labelling
 
 
-def _list_paths(name: str, splits: Iterable[str]) -> list[str]:
-    """Return the paths of the files that an import writes."""
-    files = [f"{release_split(split)}.jsonl" for split in splits]
-    return [*files, "docs.jsonl", CORPUS_YAML, IMPORT_RECORD, get_annotators_path(name)]
-
-
 def _read_record(target: Path) -> dict[str, str]:
     """Return path -> digest of the files that an earlier import wrote; none if it kept no record."""
     path = target / IMPORT_RECORD
@@ -270,10 +264,6 @@ def _read_record(target: Path) -> dict[str, str]:
     except (OSError, ValueError, KeyError, TypeError):
         message = "expected the record of an import: remove it, so that every other file is kept"
         raise DataError(message, rule="syntax", file=path) from None
-
-
-def _is_changed(path: Path, digest: str) -> bool:
-    return path.is_file() and compute_file_digest(path) != digest
 
 
 def _keep_files(target: Path, folder: Path, written: Collection[str], changed: Sequence[str]) -> list[str]:
@@ -355,10 +345,8 @@ class _Importer:
                 for path, mode in ((f"{release_split(split)}.jsonl", "w"), ("docs.jsonl", "a"))
             )
             for row in self._read_rows(split, source, known):
-                try:
+                with locate(source.name, known[row.name]):
                     docids = self._add_texts(row, split, shared, documents)
-                except DataError as error:
-                    raise error.at(file=source.name, line=known[row.name]) from None
                 groups = self._make_groups(row)
                 record = {
                     "annotation_id": row.name,
@@ -376,9 +364,8 @@ class _Importer:
                 if self.columns.offsets != SENTENCES or row.named:
                     self._people.add(row, split, docids)
         if not known:
-            message = "; ".join(
-                ["expected at least one row that can be taken, found none", *self.tally.describe(NOTES)]
-            )
+            reasons = self.tally.describe(NOTES)
+            message = "; ".join(["expected at least one row that can be taken, found none", *reasons])
             raise DataError(message, rule="empty", file=source.name)
         return len(known)
 
@@ -387,15 +374,17 @@ class _Importer:
         joiner = PeopleJoiner(self.tally, self.columns.id is not None, self.columns.texts[0])
         for row in source.rows():
             self.tally.place = f"{Path(source.name).name}:{row.number}"
-            try:
-                entries = self._read_annotations(row, split, source.classes, joiner)
+            classes = source.classes.get(self.columns.label)
+            with locate(source.name, row.number):
+                if self.labelling.task == MULTI_LABEL:
+                    entries = self._read_labels(row, split, classes)
+                else:
+                    entries = self._read_row(row, split, classes, joiner)
                 for entry in entries:
                     if entry.name in known:
                         first = known[entry.name]
                         message = f"expected each id once, found {show(entry.name)} again (first on line {first})"
                         raise DataError(message, rule="id-twice", field=self.columns.id or "id")
-            except DataError as error:
-                raise error.at(file=source.name, line=row.number) from None
             for entry in entries:
                 known[entry.name] = row.number
                 yield entry
@@ -404,68 +393,49 @@ class _Importer:
             yield entry
 
     def _read_row(
-        self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]], joiner: PeopleJoiner
-    ) -> AnnotatedRow | None:
-        """Return the row as an annotation; None if it is skipped, or if the joiner takes it as one person's."""
+        self, row: SourceRow, split: str, classes: Sequence[str] | None, joiner: PeopleJoiner
+    ) -> list[AnnotatedRow]:
+        """Return the row as an annotation; nothing if it is skipped, or if the joiner takes it as one person's."""
         columns, cells = self.columns, row.cells
         texts = self._parse_texts(cells)
-        names = (
-            None if columns.annotator is None else parse_names(get_cell(cells, columns.annotator), columns.annotator)
-        )
+        column = columns.annotator
+        names = None if column is None else parse_names(get_cell(cells, column), column)
         cell = self._get_cell(cells, columns.label, parse_literal)
         one_person = isinstance(names, str)
-        unlabelled = one_person and (cell is None or cell == "")
-        labels = [] if unlabelled else self._parse_labels(cell, classes.get(columns.label))
+        if one_person and (cell is None or cell == ""):
+            labels = []
+        elif self.labelling.task == REGRESSION:
+            labels = [read_number(cell, columns.label)]
+        else:
+            labels = parse_labels(cell, classes, columns.label)
         label = find_majority_label(labels) if labels else None
         tied = label is None and not one_person
         if tied or not (any if texts[0].name else all)(map(len, texts)):
             self.tally.note("ties" if tied else "no tokens")
-            return None
+            return []
         name = self._read_name(row, split)
         query = "" if columns.query is None else _parse_query(self._get_cell(cells, columns.query), columns.query)
         marked = self._read_marks(cells, texts)
         if isinstance(names, str):
             if columns.marks:
                 marked = marked or [[[] for _ in texts]]
-            person = self._make_person(names, labels, marked)
+            for each, column in ((labels, columns.label), (marked, ",".join(columns.marks))):
+                if len(each) > 1:
+                    message = f"expected one, of the annotator {show(names)}, found {len(each)}"
+                    raise DataError(message, rule="length", field=column)
+            person = Person(names, labels[0] if labels else None, marked[0] if marked else None)
             joiner.add(name, query, texts, person, row.number)
-            return None
+            return []
         assert label is not None
         self.tally.note("labels differ", len(set(labels)) > 1)
         several = labels if isinstance(parse_literal(cell), list) else None
         people = join_people(several, marked, names, columns.annotator or "", self.tally)
-        return AnnotatedRow(name, label, query, texts, people, names is not None)
-
-    def _read_annotations(
-        self, row: SourceRow, split: str, classes: Mapping[str, Sequence[str]], joiner: PeopleJoiner
-    ) -> list[AnnotatedRow]:
-        """Return the row as annotations: one, one for each label, or none if it is skipped or one person's."""
-        if self.labelling.task == MULTI_LABEL:
-            return self._read_labels(row, split, classes.get(self.columns.label))
-        entry = self._read_row(row, split, classes, joiner)
-        return [] if entry is None else [entry]
-
-    def _parse_labels(self, cell: Any, classes: Sequence[str] | None) -> list[str]:
-        column = self.columns.label
-        return [read_number(cell, column)] if self.labelling.task == REGRESSION else parse_labels(cell, classes, column)
+        return [AnnotatedRow(name, label, query, texts, people, names is not None)]
 
     def _read_name(self, row: SourceRow, split: str) -> str:
         if self.columns.id is not None:
             return parse_word(get_cell(row.cells, self.columns.id), self.columns.id)
         return f"{split}_{row.number}" if row.key is None else parse_word(row.key, "key")
-
-    def _make_person(self, name: str, labels: Sequence[str], marked: list[list[list[Span]]]) -> Person:
-        """Return the person of a row of one person.
-
-        Raises:
-            DataError: the row has several labels, or the marks of several.
-        """
-        pairs = ((labels, self.columns.label), (marked, ",".join(self.columns.marks)))
-        for each, column in pairs:
-            if len(each) > 1:
-                message = f"expected one, of the annotator {show(name)}, found {len(each)}"
-                raise DataError(message, rule="length", field=column)
-        return Person(name, labels[0] if labels else None, marked[0] if marked else None)
 
     def _read_labels(self, row: SourceRow, split: str, classes: Sequence[str] | None) -> list[AnnotatedRow]:
         """Return an annotation for each label of a multi-label corpus."""
@@ -534,20 +504,16 @@ class _Importer:
     def _parse_texts(self, cells: Row) -> list[Text]:
         """Return the texts of a row: one of each column, or the documents or the dialogue of the only one."""
         columns = self.columns
-        texts = self._find_texts(cells)
+        if len(columns.texts) == 1 and (objects := find_objects(get_cell(cells, columns.texts[0]))) is not None:
+            texts, joined = parse_objects(objects, self.cut, columns.texts[0], tokenized=columns.tokenized)
+            self.tally.note("joined turns", joined)
+        else:
+            pairs = zip(columns.texts, columns.marks or [None] * len(columns.texts), strict=True)
+            texts = [self._parse(cells, column, marks) for column, marks in pairs]
         if not columns.tokenized and self.cut is split_at_blanks:
             held = any(blank in text.source for text in texts for blank in OTHER_BLANKS)
             self.tally.note("other blanks", held)
         return texts
-
-    def _find_texts(self, cells: Row) -> list[Text]:
-        columns = self.columns
-        if len(columns.texts) == 1 and (objects := find_objects(get_cell(cells, columns.texts[0]))) is not None:
-            parsed = parse_objects(objects, self.cut, columns.texts[0], tokenized=columns.tokenized)
-            self.tally.note("joined turns", parsed.joined)
-            return parsed.texts
-        pairs = zip(columns.texts, columns.marks or [None] * len(columns.texts), strict=True)
-        return [self._parse(cells, column, marks) for column, marks in pairs]
 
     def _parse(self, cells: Row, column: str, marks: str | None) -> Text:
         if self.columns.tokenized:
@@ -575,9 +541,12 @@ class _Importer:
         by_text: list[Annotators] = []
         if not self.columns.marks:
             return []
-        if texts[0].name:
+        if texts[0].name:  # documents, whose marks are those of one annotator
             column = self.columns.marks[0]
-            return self._read_document_marks(get_cell(cells, column), texts, column)
+            marks = split_marks(get_cell(cells, column), [text.name for text in texts], column)
+            pairs = zip(marks, texts, strict=True)
+            by_text = [self._marks.read_annotators(each, text, f"{column}.{text.name}") for each, text in pairs]
+            return self._align_annotators(by_text)
         for text, column in zip(texts, self.columns.marks, strict=True):
             names = [column] if column in cells or "," not in column else [name.strip() for name in column.split(",")]
             annotators: Annotators = []
@@ -586,13 +555,6 @@ class _Importer:
                 # one column per annotator: an empty cell is an annotator without marks
                 annotators += self._marks.read_annotators(value, text, name) or ([[]] if len(names) > 1 else [])
             by_text.append(annotators)
-        return self._align_annotators(by_text)
-
-    def _read_document_marks(self, value: Any, texts: Sequence[Text], column: str) -> list[list[list[Span]]]:
-        """Return the spans in each of a row's own documents, as those of one annotator."""
-        marks = split_marks(value, [text.name for text in texts], column)
-        pairs = zip(marks, texts, strict=True)
-        by_text = [self._marks.read_annotators(each, text, f"{column}.{text.name}") for each, text in pairs]
         return self._align_annotators(by_text)
 
     def _align_annotators(self, by_text: Sequence[Annotators]) -> list[list[list[Span]]]:
@@ -615,17 +577,12 @@ class _Importer:
             self.tally.note("silent", len(row.marked) - len(groups))
         if self.annotators == GROUPS or not groups:
             return groups
-        shared = majority(np.array(self._make_flat_masks(row)))
+        pairs = [zip(spans_of_texts, row.texts, strict=True) for spans_of_texts in row.marked]
+        masks = [[flag for spans, text in each for flag in mask(spans, len(text))] for each in pairs]
         bounds = np.cumsum([len(text) for text in row.texts])[:-1]
-        agreed = [find_mask_runs(part) for part in np.split(shared, bounds)]
+        agreed = [find_mask_runs(part) for part in np.split(majority(np.array(masks, int)), bounds)]
         self.tally.note("no majority", not any(agreed))
         return [agreed] if any(agreed) else []
-
-    @staticmethod
-    def _make_flat_masks(row: AnnotatedRow) -> list[list[int]]:
-        """Return a 0/1 mask per annotator over the tokens of all texts, text by text."""
-        pairs = [zip(spans_of_texts, row.texts, strict=True) for spans_of_texts in row.marked]
-        return [[int(flag) for spans, text in each for flag in mask(spans, len(text))] for each in pairs]
 
     def _add_texts(self, row: AnnotatedRow, split: str, shared: dict[tuple[int, str], str], file: IO[str]) -> list[str]:
         """Return the ids of the row's documents, and write new documents."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from eraser_hub.records.errors import DataError, show
 
@@ -19,18 +19,6 @@ from .texts import Text, TokenCutter, parse_literal, parse_text, parse_tokens, p
 IDS = ("id", "docid", "doc_id", "document_id")
 ROLES = ("role", "speaker")
 TEXTS = ("text", "content", "utterance")
-
-
-class ParsedDocuments(NamedTuple):
-    """The texts of a cell.
-
-    Attributes:
-        texts: the documents, with their names; of a dialogue one, without.
-        joined: the turns whose line ends became blanks.
-    """
-
-    texts: list[Text]
-    joined: int = 0
 
 
 def find_objects(value: Any) -> list[Mapping[str, Any]] | None:
@@ -47,7 +35,7 @@ def _find_key(each: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 def parse_objects(
     objects: Sequence[Mapping[str, Any]], cut: TokenCutter, column: str, *, tokenized: bool
-) -> ParsedDocuments:
+) -> tuple[list[Text], int]:
     """Parse documents with ids, or the turns of a dialogue.
 
     Args:
@@ -55,6 +43,9 @@ def parse_objects(
         cut: the tokenizer.
         column: name of the column, for errors.
         tokenized: the texts are lists of tokens, under the key tokens.
+
+    Returns:
+        the documents, with their names, or the one of a dialogue, without; and the turns whose line ends became blanks.
 
     Raises:
         DataError: an object without text, or an id twice.
@@ -69,7 +60,7 @@ def parse_objects(
             value = _get_text(each, field, tokenized)
             text = parse_tokens(value, field) if tokenized else parse_text(value, cut, field)
             texts[name] = replace(text, name=name)
-        return ParsedDocuments([*texts.values()])
+        return [*texts.values()], 0
     if tokenized:
         raise DataError("expected the turns of a dialogue as `text`, found `tokens`", rule="type", field=column)
     lines, joined = [], 0
@@ -82,7 +73,7 @@ def parse_objects(
             raise DataError(f"expected a text, found {show(turn)}", rule="type", field=field)
         joined += "\n" in turn.strip()
         lines.append(f"{parse_word(each[role], field)}: {' '.join(turn.split(chr(10)))}".rstrip())
-    return ParsedDocuments([replace(parse_text(lines, cut, column), turns=len(lines))], joined)
+    return [replace(parse_text(lines, cut, column), turns=len(lines))], joined
 
 
 def _get_text(each: Mapping[str, Any], field: str, tokenized: bool) -> Any:

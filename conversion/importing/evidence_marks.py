@@ -6,7 +6,7 @@ All of them become spans of tokens, annotator by annotator.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeGuard
 
 from eraser_hub.conversion.checks import Tally
@@ -169,14 +169,11 @@ class MarkReader(NamedTuple):
             elif places:
                 self.tally.note("quotes twice", words=f": {show(quote, 40)} {len(places)} times")
             else:
-                mark = next((mark for mark in "|;" if _are_quotes(quote.split(mark), text)), "")
+                parts = {mark: [part.strip() for part in quote.split(mark)] for mark in "|;" if mark in quote}
+                mark = next((one for one, some in parts.items() if all(_find_quote(part, text) for part in some)), "")
                 hint = f", whose parts between {mark} do: several quotes are a JSON list" if mark else ""
                 self.tally.note("quotes nowhere", words=f": {show(quote, 40)}{hint}")
         return sorted(spans)
-
-
-def _are_quotes(parts: Sequence[str], text: Text) -> bool:
-    return len(parts) > 1 and all(_find_quote(part.strip(), text) for part in parts)
 
 
 def remove_marks(marked: str) -> tuple[str, int]:
@@ -233,9 +230,8 @@ def _find_quote(quote: str, text: Text) -> list[Span]:
     words = quote.split()
     if not words:
         return []
-    pattern = re.compile(
-        "(?=(" + r"\s+".join(map(re.escape, words)) + "))"
-    )  # the lookahead finds overlapping places too
+    # the lookahead finds overlapping places too
+    pattern = re.compile("(?=(" + r"\s+".join(map(re.escape, words)) + "))")
     spans = [match.span(1) for match in pattern.finditer(text.source)]
     full = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
     return full or spans

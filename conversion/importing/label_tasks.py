@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, get_args
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
+from .reader import locate
 from .sources import Source
 from .texts import Row, get_cell, parse_labels, parse_literal, sort_labels
 
@@ -59,7 +60,10 @@ def find_labelling(sources: Mapping[str, Source], column: str, task: str) -> Lab
     if task not in get_args(Task):
         message = f"expected one of {', '.join(get_args(Task))}; found {show(task)}"
         raise DataError(message, rule="option-value", argument="task")
-    columns = split_columns(column, sources)
+    columns = [column]
+    if "," in column:  # several columns, unless one has this name
+        first = next((row for source in sources.values() for row in source.rows()), None)
+        columns = columns if first is not None and column in first.cells else [one.strip() for one in column.split(",")]
     if len(columns) > 1 and task not in (AUTO, MULTI_LABEL):
         message = f"expected one column of labels for the task {task}, found {len(columns)}"
         raise DataError(message, rule="option-conflict", argument="label")
@@ -72,21 +76,11 @@ def find_labelling(sources: Mapping[str, Source], column: str, task: str) -> Lab
     return Labelling(REGRESSION if task == REGRESSION else CLASSIFICATION, (), note)
 
 
-def split_columns(column: str, sources: Mapping[str, Source]) -> list[str]:
-    """Return the columns of the labels: several are separated by commas, unless one column has this name."""
-    if "," not in column:
-        return [column]
-    first = next((row for source in sources.values() for row in source.rows()), None)
-    return [column] if first is not None and column in first.cells else [one.strip() for one in column.split(",")]
-
-
 def _iterate_cells(sources: Mapping[str, Source], column: str) -> Iterable[tuple[Source, int, Row, Any]]:
     for source in sources.values():
         for row in source.rows():
-            try:
+            with locate(source.name, row.number):
                 cell = get_cell(row.cells, column)
-            except DataError as error:
-                raise error.at(file=source.name, line=row.number) from None
             yield source, row.number, row.cells, parse_literal(cell)
 
 
@@ -126,10 +120,8 @@ def _list_labels(sources: Mapping[str, Source], column: str) -> tuple[str, ...]:
     for source, number, _, cell in _iterate_cells(sources, column):
         if names := source.classes.get(column):
             return names
-        try:
+        with locate(source.name, number):
             found.update(map(str, cell) if isinstance(cell, Mapping) else _parse_list(cell, None, column))
-        except DataError as error:
-            raise error.at(file=source.name, line=number) from None
     return tuple(sort_labels(found))
 
 
@@ -157,8 +149,7 @@ def read_present_labels(cells: Row, column: str, names: Sequence[str], classes: 
     """
     if column not in cells and "," in column:
         return [name for name in names if _parse_flag(get_cell(cells, name), name)]
-    cell = get_cell(cells, column)
-    cell = parse_literal(cell)
+    cell = parse_literal(get_cell(cells, column))
     if isinstance(cell, Mapping):
         return [str(name) for name, flag in cell.items() if _parse_flag(flag, f"{column}.{name}")]
     return _parse_list(cell, classes, column)

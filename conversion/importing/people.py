@@ -198,7 +198,11 @@ class PeopleTable:
         common["num_tokens"] = [len(text) for text in row.texts]
         for person in row.people:
             self._texts_of[person.name] = self._texts_of.get(person.name, 0) + 1
-            positions = None if person.marked is None else [_list_tokens(spans) for spans in person.marked]
+            positions = (
+                None
+                if person.marked is None
+                else [sorted({at for start, end in spans for at in range(start, end)}) for spans in person.marked]
+            )
             self.rows.append(
                 {**common, "annotator": person.name, "label": person.label, "rationale_positions": positions}
             )
@@ -211,7 +215,3 @@ class PeopleTable:
         missing = self._texts * len(self._texts_of) - len(self.rows)
         lacking = f"; {missing:,} (annotator, text) are missing, most of {fewest} ({self._texts_of[fewest]:,} texts)"
         yield f"annotators: {len(self._texts_of):,} of {self._texts:,} texts{lacking if missing else ''}"
-
-
-def _list_tokens(spans: Sequence[Span]) -> list[int]:
-    return sorted({at for start, end in spans for at in range(start, end)})

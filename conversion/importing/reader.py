@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
+
+from eraser_hub.records.errors import DataError
+
+
+@contextmanager
+def locate(file: str | Path | None, line: int | None) -> Iterator[None]:
+    """Add file and line to a DataError of the block."""
+    try:
+        yield
+    except DataError as error:
+        raise error.at(file=file, line=line) from None
 
 
 class SourceRow(NamedTuple):

@@ -117,16 +117,14 @@ def apply_steps(recipe: Recipe, source: Source, dropped: Counter[str]) -> Source
 
 def _choose(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterator[Cells]:
     """Set ``to`` to the case of a column's value; ``empty`` is the case of an empty list or text."""
-    value = get_cell(cells, arguments["column"])
-    value = parse_literal(value)
+    value = parse_literal(get_cell(cells, arguments["column"]))
     case = "empty" if value in ("", [], None) else str(value)
     yield {**cells, arguments["to"]: arguments["cases"].get(case, arguments["else"])}
 
 
 def _characters(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterator[Cells]:
     """Turn a list of the marked characters' numbers into spans."""
-    value = get_cell(cells, arguments["column"])
-    numbers = parse_literal(value)
+    numbers = parse_literal(get_cell(cells, arguments["column"]))
     yield {**cells, arguments["to"]: [list(span) for span in find_runs(map(int, numbers or ()))]}
 
 

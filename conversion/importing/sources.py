@@ -14,7 +14,7 @@ from eraser_hub.records.hub import find_place
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.registry import Registry
 
-from .reader import Reader, SourceRow, describe_separator, find_class_names
+from .reader import Reader, SourceRow, describe_separator, find_class_names, locate
 from .tasks import TaskReader
 from .texts import get_cell
 
@@ -111,10 +111,8 @@ def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[st
         raise DataError(message, rule="option-value", argument="split")
 
     def digest(row: SourceRow) -> bytes:
-        try:
+        with locate(source.name, row.number):
             content = repr([get_cell(row.cells, column) for column in texts]).encode("utf-8", "surrogatepass")
-        except DataError as error:
-            raise error.at(file=source.name, line=row.number) from None
         return blake2b(content, digest_size=8).digest()
 
     rows = Counter(digest(row) for row in source.rows())

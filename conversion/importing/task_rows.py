@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eraser_hub.conversion.checks import Tally
@@ -12,8 +11,9 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import UsageError
 from eraser_hub.records.rules import Rule
 
-from .evidence_marks import CHARACTERS, TOKENS
-from .reader import SourceRow
+from .corpus import Columns
+from .evidence_marks import CHARACTERS, SPANS, TOKENS
+from .reader import SourceRow, locate
 from .sources import Source
 from .tasks import NOT_ANNOTATED, Mark, Relation, Task, TaskAnnotation, TaskReader, Utf16Offsets
 from .texts import Span, Text, get_cell, have_same_letters, parse_word
@@ -40,90 +40,60 @@ NOTES = {
 }
 
 
-@dataclass(frozen=True)
-class TaskColumns:
-    """The user's choices about tasks; None leaves a choice to the tasks.
+def make_source(
+    readers: Mapping[str, TaskReader],
+    span_labels: Sequence[str] = (),
+    label: str | None = None,
+    query: str | None = None,
+    id: str | None = None,
+    retokenize: bool = False,
+) -> tuple[dict[str, Source], Columns, list[str]]:
+    """Read the tasks of each split, and make rows of them.
 
-    Attributes:
+    Args:
+        readers: split -> the reader of its file or folder.
         span_labels: labels of the marks that are evidence.
         label: the question whose answer is the label, or a column.
         query: column of the query.
         id: column of the id.
         retokenize: cut the texts anew, although the tool has tokens.
-    """
 
-    span_labels: tuple[str, ...] = ()
-    label: str | None = None
-    query: str | None = None
-    id: str | None = None
-    retokenize: bool = False
-
-
-@dataclass(frozen=True)
-class TaskSource:
-    """Rows of tasks.
-
-    Attributes:
-        sources: split -> rows.
-        texts, marks: the columns of texts and of their marks.
-        label: column of the label.
-        query, id: column of the query and of the id, if there is one.
-        tokenized: True if the tool cut the texts into tokens.
-        offsets: unit of the marks.
-        notes: what was chosen and left out.
-    """
-
-    sources: dict[str, Source]
-    texts: tuple[str, ...]
-    marks: tuple[str, ...]
-    label: str
-    query: str | None
-    id: str | None
-    tokenized: bool
-    offsets: str
-    notes: list[str] = field(default_factory=list)
-
-
-def make_source(readers: Mapping[str, TaskReader], columns: TaskColumns | None = None) -> TaskSource:
-    """Read the tasks of each split, and make rows of them.
-
-    Args:
-        readers: split -> the reader of its file or folder.
-        columns: the user's choices.
+    Returns:
+        split -> rows, their columns, and notes of what was chosen and left out.
 
     Raises:
         DataError: a file is at fault; or the tasks leave a choice open, which the message names.
     """
-    columns = columns or TaskColumns()
     tally = Tally()
     tasks = {split: _read_tasks(reader, tally) for split, reader in readers.items()}
     _refuse_empty(tasks, readers, tally)
     every = [task for some in tasks.values() for task in some]
-    for task in every if columns.id is not None else ():
-        task.id = _read_id(task, columns.id or "")
-    chosen = _Choices(columns, every, tally)
-    sources = {
-        split: Source(str(readers[split].path), _Rows(chosen, some, readers[split]).iterate)
-        for split, some in tasks.items()
-    }
-    rows = {split: list(source.rows()) for split, source in sources.items()}  # counts what is left out, once
-    _refuse_empty(rows, readers, tally)
-    sources = {split: replace(source, rows=rows[split].__iter__) for split, source in sources.items()}
-    names = list(every[0].texts)
-    marks = tuple("spans" if len(names) == 1 else f"spans of {name}" for name in names)
+    for task in every if id is not None else ():
+        with locate(task.file, task.number):
+            task.id = parse_word(get_cell(task.fields, id or ""), id or "")
+    rows = _TaskRows(span_labels, label, query, retokenize, every, tally)
+    made = {split: list(rows.iterate(some)) for split, some in tasks.items()}
+    _refuse_empty(made, readers, tally)
+    sources = {split: Source(str(readers[split].path), some.__iter__) for split, some in made.items()}
+    texts = tuple(every[0].texts)
+    columns = Columns(
+        texts,
+        tuple(_name_spans(every[0], text) for text in texts),
+        rows.label,
+        rows.tokenized,
+        SPANS,
+        TOKENS if rows.tokenized else CHARACTERS,
+        "query" if rows.query_labels else query,
+        "id" if all(task.id is not None for task in every) else None,
+        ANNOTATORS,
+    )
     title = next(iter(readers.values())).title
-    notes = [f"format: {title}", *chosen.notes, *tally.describe(NOTES)]
-    offsets = TOKENS if chosen.tokenized else CHARACTERS
-    query = "query" if chosen.query_labels else columns.query
-    identity = "id" if all(task.id is not None for task in every) else None
-    return TaskSource(sources, tuple(names), marks, chosen.label, query, identity, chosen.tokenized, offsets, notes)
+    return sources, columns, [f"format: {title}", *rows.notes, *tally.describe(NOTES)]
 
 
-def _read_id(task: Task, column: str) -> str:
-    try:
-        return parse_word(get_cell(task.fields, column), column)
-    except DataError as error:
-        raise error.at(file=task.file, line=task.number) from None
+def _name_spans(task: Task, text: str) -> str:
+    """Return the column of the marks of a text."""
+    return "spans" if len(task.texts) == 1 else f"spans of {text}"
 
 
 def _refuse_empty(by_split: Mapping[str, Sequence[object]], readers: Mapping[str, TaskReader], tally: Tally) -> None:
@@ -143,13 +113,12 @@ def _read_tasks(reader: TaskReader, tally: Tally) -> list[Task]:
     merged: dict[str | int, Task] = {}
     for number, task in enumerate(reader.tasks(), 1):
         task.file = task.file or reader.path
-        place = f"{task.file.name}:{task.number}"
         finished = any(each.marks or each.choices or each.relations for each in task.annotations)
         if task.left_out or not finished:
-            tally.add(task.left_out or NOT_ANNOTATED, 1, [place])
+            tally.add(task.left_out or NOT_ANNOTATED, 1, [task.place])
             continue
         for annotation in task.annotations:
-            annotation.marks = [_check_mark(mark, task, tally, place) for mark in annotation.marks]
+            annotation.marks = [_check_mark(mark, task, tally) for mark in annotation.marks]
         earlier = merged.setdefault(number if task.id is None else task.id, task)
         if earlier is task:
             continue
@@ -158,17 +127,13 @@ def _read_tasks(reader: TaskReader, tally: Tally) -> list[Task]:
             raise DataError(message, rule="id-twice", file=task.file, line=task.number, field="id")
         earlier.annotations += task.annotations
     for task in merged.values():
-        task.annotations = _merge_annotations(task, tally)
+        last = {annotation.annotator: annotation for annotation in task.annotations}
+        tally.add("twice", len(task.annotations) - len(last), [task.place])
+        task.annotations = list(last.values())
     return list(merged.values())
 
 
-def _merge_annotations(task: Task, tally: Tally) -> list[TaskAnnotation]:
-    last = {annotation.annotator: annotation for annotation in task.annotations}
-    tally.add("twice", len(task.annotations) - len(last), [f"{task.file and task.file.name}:{task.number}"])
-    return list(last.values())
-
-
-def _check_mark(mark: Mark, task: Task, tally: Tally, place: str) -> Mark:
+def _check_mark(mark: Mark, task: Task, tally: Tally) -> Mark:
     """Return the mark with its text's name; its own words, if it has them, stand at its offsets."""
     name = mark.text or next(iter(task.texts))
     text = task.texts[name]
@@ -180,7 +145,7 @@ def _check_mark(mark: Mark, task: Task, tally: Tally, place: str) -> Mark:
             found = show(text[mark.start : mark.end])
             message = f"expected the mark's own text {show(mark.words)} at {[mark.start, mark.end]}, found {found}"
             raise DataError(message, rule="span-text", file=task.file, line=task.number, field="spans")
-        tally.add("utf-16", 1, [place])
+        tally.add("utf-16", 1, [task.place])
         mark = converted
     if not 0 <= mark.start <= mark.end <= len(text):
         message = f"expected a span within the text's {len(text)} characters, found {[mark.start, mark.end]}"
@@ -192,28 +157,31 @@ def _check_mark(mark: Mark, task: Task, tally: Tally, place: str) -> Mark:
 # -- choices ----------------------------------------------------------------------------------------------------------
 
 
-class _Choices:
-    """Which marks are evidence, which question gives the label, and which marks are queries."""
+class _TaskRows:
+    """Rows of tasks: which marks are evidence, which question gives the label, and which marks are queries."""
 
-    def __init__(self, columns: TaskColumns, tasks: Sequence[Task], tally: Tally) -> None:
-        self.columns, self.tally = columns, tally
+    def __init__(
+        self,
+        span_labels: Sequence[str],
+        label: str | None,
+        query: str | None,
+        retokenize: bool,
+        tasks: Sequence[Task],
+        tally: Tally,
+    ) -> None:
+        self.tally = tally
         self.notes: list[str] = []
         marks = [mark for task in tasks for each in task.annotations for mark in each.marks]
-        self.span_labels = self._choose_span_labels(marks)
-        self.query_labels = self._find_query_labels(tasks)
-        self.label = self._choose_label(tasks)
-        self.tokenized = not columns.retokenize and all(task.tokens is not None for task in tasks)
+        self.span_labels = self._choose_span_labels(span_labels, marks)
+        self.query_labels = set[str]() if query is not None else self._find_query_labels(tasks)
+        self.label = self._choose_label(label, tasks)
+        self.tokenized = not retokenize and all(task.tokens is not None for task in tasks)
 
     def is_evidence(self, mark: Mark) -> bool:
         return bool({mark.label, *mark.attributes.values()} & self.span_labels)
 
-    def is_used(self, mark: Mark) -> bool:
-        """Return True for a mark of evidence, and for one that has the label as an attribute."""
-        return self.is_evidence(mark) or self.label in mark.attributes
-
-    def _choose_span_labels(self, marks: Sequence[Mark]) -> set[str]:
+    def _choose_span_labels(self, wanted: Sequence[str], marks: Sequence[Mark]) -> set[str]:
         labels = Counter(mark.label for mark in marks)
-        wanted = self.columns.span_labels
         names = labels.keys() | {value for mark in marks for value in mark.attributes.values()}
         if unknown := [name for name in wanted if name not in names]:
             found = _describe_counts(labels) or "no mark"
@@ -230,8 +198,6 @@ class _Choices:
 
     def _find_query_labels(self, tasks: Sequence[Task]) -> set[str]:
         """Return the labels of the marks that a relation joins to evidence."""
-        if self.columns.query is not None:
-            return set()
         found = {
             query.label
             for task in tasks
@@ -252,10 +218,9 @@ class _Choices:
                 if one is not None and other is not None and self.is_evidence(one) and not self.is_evidence(other):
                     yield relation, other, one.id
 
-    def _choose_label(self, tasks: Sequence[Task]) -> str:
+    def _choose_label(self, wanted: str | None, tasks: Sequence[Task]) -> str:
         groups = self._list_questions(tasks)
         columns = _list_label_columns(tasks)
-        wanted = self.columns.label
         if wanted is not None:
             if wanted not in groups and wanted not in columns and not _has_column(tasks, wanted):
                 there = ", ".join([*groups, *columns]) or "none"
@@ -305,6 +270,103 @@ class _Choices:
         values = [mark.attributes[self.label] for mark in marks if self.label in mark.attributes]
         return list(dict.fromkeys(value for value in values if value not in self.span_labels))
 
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def iterate(self, tasks: Sequence[Task]) -> Iterator[SourceRow]:
+        """Yield a row for each task, or for each of its queries."""
+        for task in tasks:
+            if self.query_labels:
+                yield from self._make_query_rows(task)
+                continue
+            by_person = [[mark for mark in each.marks if self.is_evidence(mark)] for each in task.annotations]
+            marks = [mark for each in task.annotations for mark in each.marks]
+            # a mark may have the label as an attribute
+            others = sum(not self.is_evidence(mark) and self.label not in mark.attributes for mark in marks)
+            relations = sum(len(each.relations) for each in task.annotations)
+            self.tally.add("no evidence", relations, [task.place])
+            self.tally.add("other marks", others, [task.place])
+            labels = [self.answer(each, each.marks, ()) for each in task.annotations]
+            row = self._make_row(task, task.id, by_person, labels, {}, task.place)
+            if row is not None:
+                yield row
+
+    def _make_query_rows(self, task: Task) -> Iterator[SourceRow]:
+        """Yield a row for each query of a task; the queries of several people are one if they mark the same text."""
+        found: dict[tuple[Span, ...], dict[int, tuple[list[Mark], list[Relation], list[Mark]]]] = {}
+        for at, annotation in enumerate(task.annotations):
+            used: set[str] = set()
+            relations = list(self.find_evidence_relations(annotation))
+            self.tally.add("no evidence", len(annotation.relations) - len(relations), [task.place])
+            for mark in annotation.marks:
+                if mark.label not in self.query_labels or self.is_evidence(mark):
+                    continue
+                parts = [mark] if not mark.id else [each for each in annotation.marks if each.id == mark.id]
+                own = [(relation, evidence) for relation, query, evidence in relations if query.id == mark.id]
+                ids = {evidence for _, evidence in own}
+                used |= ids
+                evidence = [each for each in annotation.marks if each.id in ids]
+                spans = tuple((part.start, part.end) for part in parts)
+                found.setdefault(spans, {})[at] = (parts, [relation for relation, _ in own], evidence)
+            lost = sum(self.is_evidence(mark) and mark.id not in used for mark in annotation.marks)
+            self.tally.add("unrelated", lost, [task.place])
+        self.tally.add("no query", not found, [task.place])
+        for number, answers in enumerate(found.values(), 1):
+            parts, _, _ = next(iter(answers.values()))
+            query = " ".join(" ".join(task.texts[part.text][part.start : part.end].split()) for part in parts)
+            people = [task.annotations[at] for at in answers]
+            labels = [
+                self.answer(each, [*marks, *evidence], relations)
+                for each, (marks, relations, evidence) in zip(people, answers.values(), strict=True)
+            ]
+            name = None if task.id is None else f"{task.id}_{number}"
+            by_person = [evidence for _, _, evidence in answers.values()]
+            place = f"{task.place}: {show(query, 30)}"
+            row = self._make_row(task, name, by_person, labels, {"query": query}, place, people)
+            if row is not None:
+                yield row._replace(key=f"{task.number}_{number}")
+
+    def _make_row(
+        self,
+        task: Task,
+        name: str | None,
+        by_person: Sequence[Sequence[Mark]],
+        labels: Sequence[Sequence[str]],
+        more: Mapping[str, str],
+        place: str,
+        people: Sequence[TaskAnnotation] | None = None,
+    ) -> SourceRow | None:
+        """Return a row of the import; None, and a count, if it has no label."""
+        cells: dict[str, Any] = {**task.fields, **more}
+        if name is not None:
+            cells["id"] = name
+        if any(labels) or not _has_column([task], self.label):
+            if not any(labels):
+                self.tally.add("no label", 1, [place])
+                return None
+            cells[self.label] = [label for each in labels for label in each]
+            self.tally.add("several labels", any(len(each) > 1 for each in labels), [place])
+        cells[ANNOTATORS] = [each.annotator for each in people or task.annotations]
+        for text, source in task.texts.items():
+            marks = [[(mark.start, mark.end) for mark in some if mark.text == text] for some in by_person]
+            cells[text] = source
+            if self.tokenized and task.tokens is not None:
+                cells[text], marks = self._cut(source, task.tokens, marks, place)
+            cells[_name_spans(task, text)] = [[list(span) for span in spans] for spans in marks]
+        return SourceRow(task.number, None, cells)
+
+    def _cut(
+        self, text: str, sentences: Sequence[Sequence[Span]], marks: Sequence[Sequence[Span]], place: str
+    ) -> tuple[list[list[str]], list[list[Span]]]:
+        """Return the tokens of each sentence, and the marks in tokens."""
+        kept = [[(start, end) for start, end in tokens if text[start:end].strip()] for tokens in sentences]
+        whole = Text(text, [], [span for tokens in kept for span in tokens], [], "")
+        widened = sum(whole.is_widened(*span) for spans in marks for span in spans)
+        self.tally.add("widened tokens", widened, [place])
+        return (
+            [[text[start:end] for start, end in tokens] for tokens in kept if tokens],
+            [[whole.find_covered(*span) for span in spans] for spans in marks],
+        )
+
 
 def _list_label_columns(tasks: Sequence[Task]) -> dict[str, Counter[str]]:
     """Return column -> its values, of the columns that hold a name or a whole number for every task."""
@@ -327,109 +389,3 @@ def _has_column(tasks: Sequence[Task], name: str) -> bool:
 def _describe_counts(counts: Counter[str]) -> str:
     shown = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.most_common(MOST_NAMES)))
     return shown + (f" and {len(counts) - MOST_NAMES:,} more" if len(counts) > MOST_NAMES else "")
-
-
-# -- rows -------------------------------------------------------------------------------------------------------------
-
-
-class _Rows:
-    """The rows of a split's tasks."""
-
-    def __init__(self, chosen: _Choices, tasks: Sequence[Task], reader: TaskReader) -> None:
-        self.chosen, self.tasks, self.reader = chosen, tasks, reader
-
-    def iterate(self) -> Iterator[SourceRow]:
-        """Yield a row for each task, or for each of its queries."""
-        for task in self.tasks:
-            place = f"{(task.file or self.reader.path).name}:{task.number}"
-            if self.chosen.query_labels:
-                yield from self._make_query_rows(task, place)
-                continue
-            by_person = [[mark for mark in each.marks if self.chosen.is_evidence(mark)] for each in task.annotations]
-            others = [mark for each in task.annotations for mark in each.marks if not self.chosen.is_used(mark)]
-            relations = sum(len(each.relations) for each in task.annotations)
-            self.chosen.tally.add("no evidence", relations, [place])
-            self.chosen.tally.add("other marks", len(others), [place])
-            labels = [self.chosen.answer(each, each.marks, ()) for each in task.annotations]
-            row = self._make_row(task, task.id, by_person, labels, {}, place)
-            if row is not None:
-                yield row
-
-    def _make_query_rows(self, task: Task, place: str) -> Iterator[SourceRow]:
-        """Yield a row for each query of a task; the queries of several people are one if they mark the same text."""
-        found: dict[tuple[Span, ...], dict[int, tuple[list[Mark], list[Relation], list[Mark]]]] = {}
-        for at, annotation in enumerate(task.annotations):
-            used: set[str] = set()
-            relations = list(self.chosen.find_evidence_relations(annotation))
-            self.chosen.tally.add("no evidence", len(annotation.relations) - len(relations), [place])
-            for mark in annotation.marks:
-                if mark.label not in self.chosen.query_labels or self.chosen.is_evidence(mark):
-                    continue
-                parts = [mark] if not mark.id else [each for each in annotation.marks if each.id == mark.id]
-                own = [(relation, evidence) for relation, query, evidence in relations if query.id == mark.id]
-                ids = {evidence for _, evidence in own}
-                used |= ids
-                evidence = [each for each in annotation.marks if each.id in ids]
-                spans = tuple((part.start, part.end) for part in parts)
-                found.setdefault(spans, {})[at] = (parts, [relation for relation, _ in own], evidence)
-            lost = sum(self.chosen.is_evidence(mark) and mark.id not in used for mark in annotation.marks)
-            self.chosen.tally.add("unrelated", lost, [place])
-        self.chosen.tally.add("no query", not found, [place])
-        for number, answers in enumerate(found.values(), 1):
-            parts, _, _ = next(iter(answers.values()))
-            query = " ".join(" ".join(task.texts[part.text][part.start : part.end].split()) for part in parts)
-            people = [task.annotations[at] for at in answers]
-            labels = [
-                self.chosen.answer(each, [*marks, *evidence], relations)
-                for each, (marks, relations, evidence) in zip(people, answers.values(), strict=True)
-            ]
-            name = None if task.id is None else f"{task.id}_{number}"
-            by_person = [evidence for _, _, evidence in answers.values()]
-            row = self._make_row(task, name, by_person, labels, {"query": query}, f"{place}: {show(query, 30)}", people)
-            if row is not None:
-                yield row._replace(key=f"{task.number}_{number}")
-
-    def _make_row(
-        self,
-        task: Task,
-        name: str | None,
-        by_person: Sequence[Sequence[Mark]],
-        labels: Sequence[Sequence[str]],
-        more: Mapping[str, str],
-        place: str,
-        people: Sequence[TaskAnnotation] | None = None,
-    ) -> SourceRow | None:
-        """Return a row of the import; None, and a count, if it has no label."""
-        chosen = self.chosen
-        cells: dict[str, Any] = {**task.fields, **more}
-        if name is not None:
-            cells["id"] = name
-        if any(labels) or not _has_column([task], chosen.label):
-            if not any(labels):
-                chosen.tally.add("no label", 1, [place])
-                return None
-            cells[chosen.label] = [label for each in labels for label in each]
-            chosen.tally.add("several labels", any(len(each) > 1 for each in labels), [place])
-        cells[ANNOTATORS] = [each.annotator for each in people or task.annotations]
-        for text, source in task.texts.items():
-            marks = [[(mark.start, mark.end) for mark in some if mark.text == text] for some in by_person]
-            column = "spans" if len(task.texts) == 1 else f"spans of {text}"
-            if chosen.tokenized and task.tokens is not None:
-                cells[text], marks = self._cut(source, task.tokens, marks, place)
-            else:
-                cells[text] = source
-            cells[column] = [[list(span) for span in spans] for spans in marks]
-        return SourceRow(task.number, None, cells)
-
-    def _cut(
-        self, text: str, sentences: Sequence[Sequence[Span]], marks: Sequence[Sequence[Span]], place: str
-    ) -> tuple[list[list[str]], list[list[Span]]]:
-        """Return the tokens of each sentence, and the marks in tokens."""
-        kept = [[(start, end) for start, end in tokens if text[start:end].strip()] for tokens in sentences]
-        whole = Text(text, [], [span for tokens in kept for span in tokens], [], "")
-        widened = sum(whole.is_widened(*span) for spans in marks for span in spans)
-        self.chosen.tally.add("widened tokens", widened, [place])
-        return (
-            [[text[start:end] for start, end in tokens] for tokens in kept if tokens],
-            [[whole.find_covered(*span) for span in spans] for spans in marks],
-        )

@@ -89,6 +89,11 @@ class Task:
     left_out: str = ""
     file: Path | None = None
 
+    @property
+    def place(self) -> str:
+        """File and line, for notes."""
+        return f"{self.file.name if self.file else ''}:{self.number}"
+
 
 class TaskReader(Reader):
     """Base class of a reader of an annotation tool's export.

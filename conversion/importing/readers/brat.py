@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from eraser_hub.conversion.importing.reader import locate
 from eraser_hub.conversion.importing.tasks import (
     NOT_ANNOTATED,
     Mark,
@@ -56,7 +57,7 @@ def _read_annotation(path: Path, text: str) -> TaskAnnotation:
     for number, line in enumerate(read_text_file(path).split("\n"), 1):
         line = line.rstrip("\r")
         kind = line[:1]
-        try:
+        with locate(path, number):
             if kind == "T":
                 annotation.marks += _parse_marks(line, text)
             elif kind == "R":
@@ -67,8 +68,6 @@ def _read_annotation(path: Path, text: str) -> TaskAnnotation:
                 attributes.setdefault(match[3], {})[match[2]] = match[4] or "true"
             elif line and kind not in ("#", "N", "*", "E"):
                 raise DataError(f"expected a line of standoff, found {show(line)}", rule="syntax")
-        except DataError as error:
-            raise error.at(file=path, line=number) from None
     annotation.marks = [mark._replace(attributes=attributes.get(mark.id, {})) for mark in annotation.marks]
     return annotation
 

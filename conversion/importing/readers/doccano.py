@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.importing.reader import SourceRow
+from eraser_hub.conversion.importing.reader import SourceRow, locate
 from eraser_hub.conversion.importing.tasks import Mark, Relation, Task, TaskAnnotation, TaskReader, list_files
 from eraser_hub.records.errors import DataError, show
 
@@ -34,10 +34,8 @@ class Doccano(TaskReader):
         for path in list_files(self.path, ".jsonl") if folder else [self.path]:
             person = path.stem if folder and path.stem not in ("all", "unknown") else None
             for row in JsonLines(path).rows():
-                try:
+                with locate(path, row.number):
                     yield _parse_task(row, path, person)
-                except DataError as error:
-                    raise error.at(file=path, line=row.number) from None
 
 
 def _is_export(row: dict[str, Any]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.conversion.importing.reader import locate
 from eraser_hub.conversion.importing.tasks import (
     CANCELLED,
     NOT_ANNOTATED,
@@ -46,10 +47,8 @@ class LabelStudio(TaskReader):
         marks = [_list_marked(cells) if whole else _list_marked_values(cells) for _, cells in rows]
         names = self._find_texts([each if isinstance(each, dict) else {} for each in data], marks)
         for number, cells in rows:
-            try:
+            with locate(self.path, number):
                 yield from parse(number, cells, names)
-            except DataError as error:
-                raise error.at(file=self.path, line=number) from None
 
     # -- JSON -------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.importing.reader import SourceRow
+from eraser_hub.conversion.importing.reader import SourceRow, locate
 from eraser_hub.conversion.importing.tasks import (
     IGNORED,
     NOT_ANNOTATED,
@@ -42,10 +42,8 @@ class Prodigy(TaskReader):
         """Read a task for each input, with its position as id."""
         ids: dict[str, str] = {}
         for row in JsonLines(self.path).rows():
-            try:
+            with locate(self.path, row.number):
                 yield _parse_task(row, self.path, ids)
-            except DataError as error:
-                raise error.at(file=self.path, line=row.number) from None
 
 
 def _parse_task(row: SourceRow, path: Path, ids: dict[str, str]) -> Task:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from eraser_hub.conversion.importing.reader import locate
 from eraser_hub.conversion.importing.tasks import (
     Mark,
     Relation,
@@ -173,8 +174,6 @@ def _unescape(text: str) -> str:
 def _read_task(path: Path, name: str, person: str | None) -> Task:
     parser = _Parser()
     for number, line in enumerate(read_text_file(path).split("\n"), 1):
-        try:
+        with locate(path, number):
             parser.parse_line(line.rstrip("\r"))
-        except DataError as error:
-            raise error.at(file=path, line=number) from None
     return Task(1, {"text": parser.text}, [parser.make_annotation(person)], name, tokens=parser.sentences, file=path)

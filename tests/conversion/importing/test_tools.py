@@ -16,7 +16,7 @@ from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
 from eraser_hub.conversion.importing.corpus import Imported
 from eraser_hub.conversion.importing.sources import READERS, find_label_column, find_tools, open_file
-from eraser_hub.conversion.importing.task_rows import NOTES, TaskColumns, make_source
+from eraser_hub.conversion.importing.task_rows import NOTES, make_source
 from eraser_hub.conversion.importing.tasks import TaskReader
 
 from ...needs import needs
@@ -89,8 +89,8 @@ def test_running_texts(
     done = run(name, tmp_path, **choices)
     assert read_back(done) == [([text], *rest) for text, rest in zip((FILM, DULL), groups, strict=True)]
     assert counted(done) == counts
-    columns = TaskColumns(tuple(choices.get("span_label", ())))
-    rows = make_source({"train": open_tool(EXPORTS / name)}, columns).sources["train"].rows()
+    sources, _, _ = make_source({"train": open_tool(EXPORTS / name)}, choices.get("span_label", ()))
+    rows = sources["train"].rows()
     assert [row.cells["annotators"] for row in rows] == people
 
 
@@ -109,8 +109,8 @@ def test_tokens_of_the_tool(name: str, tool: str, groups: list[Any], people: lis
     done = run(name, tmp_path, span_label=labels)
     (film, good), (dull, bad) = groups
     assert read_back(done) == [([CUT_FILM], cut(film, 2), good), ([CUT_DULL], cut(dull, 1), bad)]
-    reader = open_tool(EXPORTS / name)
-    rows = make_source({"train": reader}, TaskColumns(span_labels=tuple(labels))).sources["train"].rows()
+    sources, _, _ = make_source({"train": open_tool(EXPORTS / name)}, labels)
+    rows = sources["train"].rows()
     assert [row.cells["annotators"] for row in rows] == people
     again = run(name, tmp_path / "blanks", span_label=labels, tokenizer="whitespace")
     assert read_back(again)[1][0] == [DULL]
@@ -160,7 +160,8 @@ def test_folders_of_brat_with_one_text_are_people(tmp_path: Path) -> None:
         (tmp_path / "brat" / person / "film.ann").write_text(mark + "A1\tVerdict T1 bad\n")
     done = run(tmp_path / "brat", tmp_path)
     assert read_back(done) == [([DULL], [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]], "bad")]
-    rows = make_source({"train": open_tool(tmp_path / "brat")}).sources["train"].rows()
+    sources, _, _ = make_source({"train": open_tool(tmp_path / "brat")})
+    rows = sources["train"].rows()
     assert [row.cells["annotators"] for row in rows] == [["ada", "bob"]]
 
 
@@ -172,7 +173,8 @@ def test_a_folder_of_doccano_has_a_file_for_each_person(tmp_path: Path) -> None:
     write_lines(tmp_path / "export" / "unknown.jsonl", [{"id": 6, "text": FILM, "label": [], "verdict": "good"}])
     done = run(tmp_path / "export", tmp_path, label="verdict")
     assert counted(done) == {"not annotated": 1}
-    rows = make_source({"train": open_tool(tmp_path / "export")}, TaskColumns(label="verdict")).sources["train"].rows()
+    sources, _, _ = make_source({"train": open_tool(tmp_path / "export")}, label="verdict")
+    rows = sources["train"].rows()
     assert [row.cells["annotators"] for row in rows] == [["ada", "bob"]]
 
 
