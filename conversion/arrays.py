@@ -36,7 +36,7 @@ def make_strings(values: Iterable[str | bytes | None]) -> pa.StringArray:
     Raises:
         DataError: the strings have more bytes than Arrow's offsets of 32 bits allow.
     """
-    builder: Any = pa.lib.StringBuilder()
+    builder: Any = pa.lib.StringBuilder()  # pyright: ignore[reportAttributeAccessIssue]
     try:
         builder.append_values(values)
     except pa.ArrowCapacityError:
