@@ -100,60 +100,57 @@ def _function(verb: str) -> str:
     return "import_corpus" if verb == "import" else verb.replace("-", "_")  # `import` is a word of Python's
 
 
-def _asked_verb() -> str:
-    """Return the verb that was typed, an earlier spelling replaced; "" where none was."""
-    if COMPLETION in os.environ:
-        typed = os.environ.get("COMP_WORDS", "").split()[1:]
-    else:
-        typed = sys.argv[1:]
-    place = next((at for at, word in enumerate(typed, 1) if not word.startswith("-")), 0)
-    verb = typed[place - 1] if place else ""
-    if verb in EXPERIMENTS:
-        typer.echo(f"`eraser-hub {verb}` is `eraser-hub experiment {verb}` now", err=True)
-        sys.argv.insert(place, "experiment")
-        return "experiment"
-    return verb if verb in VERBS else ""
-
-
 def main() -> None:
     """Run the command line; a DataError becomes its message on stderr and exit status 1, without a traceback."""
     gc.set_threshold(*COLLECTOR)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without this character shows its number
             stream.reconfigure(errors="backslashreplace")
-    verb = _asked_verb()
+    typed = os.environ.get("COMP_WORDS", "").split()[1:] if COMPLETION in os.environ else sys.argv[1:]
+    place = next((at for at, word in enumerate(typed, 1) if not word.startswith("-")), 0)
+    verb = typed[place - 1] if place else ""
+    if verb in EXPERIMENTS:
+        typer.echo(f"`eraser-hub {verb}` is `eraser-hub experiment {verb}` now", err=True)
+        sys.argv.insert(place, "experiment")
+        verb = "experiment"
     try:
-        if verb:
+        if verb in VERBS:
             _register((verb,))  # it alone is imported
         else:
             _list_verbs()
         app()
-    except DataError as error:
-        from eraser_hub.cli.usage import spellings
-
-        typer.echo(error.text(spellings()), err=True)
-        sys.exit(1)
-    except ModuleNotFoundError as error:
-        if (lacking := missing_extra(error)) is None:
-            raise
-        typer.echo(str(lacking), err=True)
-        sys.exit(1)
-    except BrokenPipeError:
-        # the reader (`| head`) went away: nothing to say; keep the interpreter's own flush from complaining
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
-    except OSError as error:
-        # a full disk, a missing right, a file that went away: what the system says, of which file
-        where = f"{error.filename}: " if error.filename else ""
-        typer.echo(make_printable(f"{where}{error.strerror or error}"), err=True)
-        sys.exit(1)
-    except UnicodeEncodeError as error:
-        text = make_printable(error.object)
-        typer.echo(f"{text}: a name that the locale ({error.encoding}) has no letters for: set PYTHONUTF8=1", err=True)
-        sys.exit(1)
     except KeyboardInterrupt:
         typer.echo("stopped", err=True)
         sys.exit(130)
+    except Exception as error:
+        if (message := _describe_failure(error)) is None:
+            raise
+        if message:
+            typer.echo(message, err=True)
+        sys.exit(1)
+
+
+def _describe_failure(error: Exception) -> str | None:
+    """Return the message of an error that is no fault of the program; None for any other, "" without a reader."""
+    if isinstance(error, DataError):
+        from eraser_hub.cli.usage import spellings
+
+        return error.text(spellings())
+    if isinstance(error, ModuleNotFoundError):
+        lacking = missing_extra(error)
+        return None if lacking is None else str(lacking)
+    if isinstance(error, BrokenPipeError):
+        # the reader (`| head`) went away: nothing to say; keep the interpreter's own flush from complaining
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ""
+    if isinstance(error, OSError):
+        # a full disk, a missing right, a file that went away: what the system says, of which file
+        where = f"{error.filename}: " if error.filename else ""
+        return make_printable(f"{where}{error.strerror or error}")
+    if isinstance(error, UnicodeEncodeError):
+        text = make_printable(error.object)
+        return f"{text}: a name that the locale ({error.encoding}) has no letters for: set PYTHONUTF8=1"
+    return None
 
 
 if __name__ == "__main__":

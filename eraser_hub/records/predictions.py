@@ -248,17 +248,12 @@ def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
             before += lines
 
 
-def compute_chunk_size(size: int) -> int:
-    """Return the bytes of a chunk for a file of this many bytes."""
-    return min(max(size // SHARE, LEAST), MOST)
-
-
 def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
     """Yield runs of whole lines, one per chunk: the bytes [start, end) of each."""
-    start = 0
+    start, step = 0, min(max(size // SHARE, LEAST), MOST)
     with path.open("rb") as file:
         while start < size:
-            file.seek(min(start + compute_chunk_size(size), size))
+            file.seek(min(start + step, size))
             file.readline()
             end = min(file.tell(), size)
             yield start, end
@@ -350,7 +345,7 @@ def _tables(path: Path) -> Iterator[pa.Table]:
                 raise DataError(f"expected each column once, found {show(again)} twice", rule="key-twice", file=path)
             groups = range(file.metadata.num_row_groups)
             size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
-            wanted = compute_chunk_size(size) * file.metadata.num_rows // max(size, 1)
+            wanted = MOST * file.metadata.num_rows // max(size, 1)
             for batch in file.iter_batches(batch_size=min(max(wanted, LEAST_ROWS), MOST_ROWS)):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:

@@ -317,7 +317,7 @@ class Scores:
         return str(table)
 
     def table(self) -> Tables:
-        """Return a table of each block with intervals, and one of its breakdown if there is one."""
+        """Return a table of each block with intervals, of its breakdown, and of the levels of agreement, if known."""
         about = ", ".join(self.names.values())
         if self.reference is None:
             return Tables(about, [_table("scores", about, self.as_flat_json(), numbers=True)])
@@ -329,8 +329,14 @@ class Scores:
             title = f"{title}: {about}" if about else title
             tables.tables.append(_table(name, title, flat))
             if name == "agreement" and self.gold and self.chance_levels:
-                tables.tables.append(self._make_level_table(title))
-            elif name == "agreement":
+                people = {} if self.people is None else self.people.scores
+                columns = ("chance", "people", "ceiling") if people else LEVELS
+                levels = {"chance": self.chance_levels, "people": people, "ceiling": self.ceilings}
+                table = Table("levels", f"{title}, {', '.join(columns[:-1])} and ceiling", ("score",), columns)
+                for key in dict.fromkeys([*self.chance_levels, *(key for key in people if key in self.scores)]):
+                    table.add(key, **{column: Cell(levels[column].get(key), digits=DIGITS) for column in columns})
+                tables.tables.append(table)
+            if name == "agreement":
                 tables.tables[-1].notes += self.describe_gold()
             if isinstance(groups := flat.get("by"), Mapping):
                 groups = {**groups, MACRO: flat["macro"]} if "macro" in flat else groups
@@ -347,17 +353,6 @@ class Scores:
             tables.tables.append(_table("scores", title, self.leak, numbers=True))
             tables.tables[-1].notes.append(describe_leak(self.leak))
         return tables
-
-    def _make_level_table(self, title: str) -> Table:
-        """Return the chance and the ceiling of each score of agreement, and human performance where it is known."""
-        people = {} if self.people is None else self.people.scores
-        columns = ("chance", "people", "ceiling") if people else LEVELS
-        table = Table("levels", f"{title}, {', '.join(columns[:-1])} and ceiling", ("score",), columns)
-        table.notes += self.describe_gold()
-        for key in dict.fromkeys([*self.chance_levels, *(key for key in people if key in self.scores)]):
-            levels = {"chance": self.chance_levels, "people": people, "ceiling": self.ceilings}
-            table.add(key, **{name: Cell(levels[name].get(key), digits=DIGITS) for name in columns})
-        return table
 
     def describe_gold(self) -> list[str]:
         """Return a line on the gold rationales and on how chance, ceiling and people are to be read."""
@@ -417,14 +412,22 @@ def save_json(path: str | PathLike[str], content: Mapping[str, Any], writer: Out
         raise DataError(words, rule="file-unreadable", file=path) from None
 
 
-class Comparison(dict[str, Any]):
-    """The result of a comparison: a dictionary with further forms.
+class Result(dict[str, Any]):
+    """A result that can be saved as JSON.
 
     Attributes:
-        inputs: the files and folders that were compared; `save` refuses them.
+        inputs: the files and folders that were read; `save` refuses them.
     """
 
     inputs: Sequence[Path] = ()
+
+    def save(self, path: str | PathLike[str], force: bool = False) -> None:
+        """Write the result as JSON; NaN and infinity become null; arguments and errors as of `Scores.save`."""
+        save_json(path, self, OutputWriter(tuple(self.inputs), force))
+
+
+class Comparison(Result):
+    """The result of a comparison: a dictionary with further forms."""
 
     def __repr__(self) -> str:
         """Return the tests of the headline scores as tables, and the notes: what a Python session shows."""
@@ -472,10 +475,6 @@ class Comparison(dict[str, Any]):
         ]
         frame: pd.DataFrame = pd.DataFrame(rows)
         return frame
-
-    def save(self, path: str | PathLike[str], force: bool = False) -> None:
-        """Write the result as JSON; NaN and infinity become null; arguments and errors as of `Scores.save`."""
-        save_json(path, self, OutputWriter(tuple(self.inputs), force))
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))

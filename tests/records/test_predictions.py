@@ -186,7 +186,8 @@ def test_ranges_are_whole_lines_and_the_whole_file(tmp_path_factory: Any, rows: 
     path.write_bytes(b"\n".join(rows) + (b"\n" if ends else b""))
     data = path.read_bytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "compute_chunk_size", lambda size: 50)
+        patch.setattr(module, "LEAST", 50)
+        patch.setattr(module, "MOST", 50)
         ranges = list(module._ranges(path, len(data)))
     assert b"".join(data[slice(*own)] for own in ranges) == data
     assert all(data[end - 1] == 10 for _, end in ranges[:-1])

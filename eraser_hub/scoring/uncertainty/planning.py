@@ -18,13 +18,12 @@ from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import read_json_object
 from eraser_hub.records.options import UsageError, as_list
-from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from ..comparison import Inference, compare_blocks, compare_files, from_result
 from ..options import PowerArguments
 from ..runs import System, parse_systems
-from ..scores import find_minimum_effect, save_json
+from ..scores import Result, find_minimum_effect
 from .power import MOST_DOCUMENTS, POWER, Pilot, make_pilot
 from .verdicts import ALPHA, describe_components
 
@@ -36,14 +35,8 @@ PLANNED = "; planned is the pilot's own difference"
 NOT_PLANNED = ", and the pilot's own difference is 0: no documents are planned; `effect` names a difference"
 
 
-class Plan(dict[str, Any]):
-    """The documents and runs that a comparison needs: a dictionary with further forms.
-
-    Attributes:
-        inputs: the files and folders of the pilot; `save` refuses them.
-    """
-
-    inputs: Sequence[Path] = ()
+class Plan(Result):
+    """The documents and runs that a comparison needs: a dictionary with further forms."""
 
     def table(self) -> Tables:
         """Return for each pair of systems a table of documents needed, and one of detectable differences."""
@@ -52,10 +45,6 @@ class Plan(dict[str, Any]):
             tables.tables += [_make_needed_table(self, pair), _make_detectable_table(self, pair)]
         tables.tables[-1].notes += self["notes"]
         return tables
-
-    def save(self, path: str | PathLike[str], force: bool = False) -> None:
-        """Write the plan as JSON; arguments and errors as of `Scores.save`."""
-        save_json(path, self, OutputWriter(tuple(self.inputs), force))
 
     def _repr_html_(self) -> str:
         from html import escape
