@@ -391,7 +391,7 @@ def score(arguments: ScoreArguments) -> Scores:
         scores.inputs = arguments.inputs
         return scores
     source, settings = arguments.scored_split, arguments.settings()
-    if source.holds_pairs:
+    if source.kind == "perturbation":
         arguments.refuse_odd(settings)
     scores = run(source, fetch_file(arguments.predictions), settings, arguments.num_proc)
     if settings.people and scores.gold:

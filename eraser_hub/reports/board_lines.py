@@ -443,7 +443,7 @@ def score_submissions(
     named = parse_systems([one for one in submissions if isinstance(one, str)], draws=True)
     for system in [*(one for one in submissions if isinstance(one, System)), *named]:
         answers = read_predictions(source, system.path)  # reports errors before anything is scored
-        scores = score_system(source, system, settings.everything(source.holds_pairs, source.label_task))
+        scores = score_system(source, system, settings.everything(source.kind == "perturbation", source.label_task))
         scores.people = people
         line = make_board_line(scores.as_flat_json(), file=system.path)
         marked = mark_texts(source, chosen, system, answers, settings.gold)

@@ -216,7 +216,7 @@ def highlight_split(
         raise DataError(f"expected instances in {where}, found none", rule="empty", file=split.dataset)
     answers = None if system is None else read_predictions(split, system.path)
     method = () if system is None else tuple(filter(None, [read_signature(system.path)]))
-    if split.holds_pairs:
+    if split.kind == "perturbation":
         try:
             marked = mark_pairs_with(split.rows, identity, answers, split.labels.names)
         except DataError as error:

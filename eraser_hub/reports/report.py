@@ -152,13 +152,13 @@ def make_report(
     systems = next(iter(systems_by_operator.values()))
     if not rows.rows:
         raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
-    if rows.holds_pairs and not pair_rows(rows.rows):
+    if rows.kind == "perturbation" and not pair_rows(rows.rows):
         message = "expected original records with perturbed ones, found no pair"
         raise DataError(message, rule="empty", file=rows.dataset)
-    everything, chance = settings.everything(rows.holds_pairs, rows.label_task), list[Scores]()
+    everything, chance = settings.everything(rows.kind == "perturbation", rows.label_task), list[Scores]()
     answers = [read_predictions(rows, system.path) for system in systems]
     scored = [score_system(rows, system, everything) for system in systems]
-    if not rows.holds_pairs:
+    if rows.kind != "perturbation":
         people = score_people(rows, settings) if scored else None
         for one in scored:
             one.people = people
@@ -193,7 +193,7 @@ def _make_content(
     compared: Compared | None,
 ) -> ReportContent:
     """Return the content of a page on annotations, or on pairs of the perturbation benchmark."""
-    pairs, names = split.holds_pairs, [system.name for system in systems]
+    pairs, names = split.kind == "perturbation", [system.name for system in systems]
     marked, places, counts, missing = (_mark_pairs if pairs else _mark_rows)(split, systems, answers, settings)
     compared = compared or compare_systems(scored, settings)
     result = compared.result

@@ -667,7 +667,7 @@ def compare_files(
         result = compare_scores(operator_systems, inference, settings.only_predicted)
         if result is None:
             message, last = "expected files that share a score, found none: their fields differ", systems[-1].paths[-1]
-            raise DataError(message, rule="score-missing", file=None if source.holds_pairs else last)
+            raise DataError(message, rule="score-missing", file=None if source.kind == "perturbation" else last)
         results[operator] = result
     first = next(iter(results.values()))
     if len(results) > 1:
@@ -675,7 +675,7 @@ def compare_files(
         first |= {"operators": sensitivity, "notes": [*first["notes"], *describe_flips(sensitivity)]}
     return (
         first
-        if source.holds_pairs
+        if source.kind == "perturbation"
         else first | _of_instances(systems, scored, first, len(systems_by_operator), inference)
     )
 

@@ -84,7 +84,7 @@ def read_predictions(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any
 
 def read_numbered_predictions(source: ScoredSplit, path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Read predictions as plain rows, each with its line."""
-    if source.holds_pairs:
+    if source.kind == "perturbation":
         return read_plain_rows(path)
     from msgspec import to_builtins
 

@@ -135,7 +135,7 @@ def read_split_ids(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
         from eraser_hub.records.built import read_rows
 
         for split, files in source.built.splits(source.built_config).items():
-            name = "id" if source.holds_tokens else "annotation_id"
+            name = "id" if source.kind == "tokens" else "annotation_id"
             ids = (table.column(name).to_pylist() for table in read_rows(files, [name]))
             yield split, {str(name) for several in ids for name in several}
         return
@@ -261,7 +261,7 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     issues, parts = Issues(), list[References]()
     values: dict[str, list[object]] = {name: [] for name in columns}
     first = 1
-    tokens = source.holds_tokens
+    tokens = source.kind == "tokens"
     names = {"classification": "label"} if tokens else {}
     for table in read_rows(
         files, [*dict.fromkeys((*(TOKEN_COLUMNS if tokens else REFERENCE_FIELDS), *(names.get(n, n) for n in columns)))]

@@ -81,7 +81,7 @@ def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None
     """
     settings = settings or ScoreSettings()
     check_policy(settings.auprc_policy)
-    if source.holds_pairs:
+    if source.kind == "perturbation":
         return score_records(source, predictions, settings)
     if settings.paper not in (None, "eraser"):
         message = f"expected eraser for an ERASER corpus, found {settings.paper}"

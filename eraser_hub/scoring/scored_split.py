@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -59,21 +59,17 @@ class ScoredSplit:
     dataset: Path | None = None
     config: str | None = None
 
-    @property
-    def holds_tokens(self) -> bool:
-        """True if the dataset's rows are tokens and their mask (``human_rationales``)."""
-        return self.dataset is not None and "rationale_mask" in self.built.columns(self.built_config)
-
-    @property
-    def holds_pairs(self) -> bool:
-        """True if the dataset's rows are records of the perturbation benchmark."""
-        return self.dataset is not None and "sample_type" in self.built.columns(self.built_config)
+    @cached_property
+    def kind(self) -> Literal["eraser", "perturbation", "tokens"]:
+        """The kind of rows: of ``eraser`` or a corpus folder, the perturbation benchmark, or human_rationales."""
+        columns = () if self.dataset is None else self.built.columns(self.built_config)
+        return "perturbation" if "sample_type" in columns else "tokens" if "rationale_mask" in columns else "eraser"
 
     @property
     def is_shipped(self) -> bool:
         """True if the configuration is one of those that this package builds; False for a corpus of one's own."""
         if self.dataset is not None:
-            return self.holds_tokens or self.holds_pairs or self.built_config in CONFIGS
+            return self.kind != "eraser" or self.built_config in CONFIGS
         return (self.config or self.corpus.resolve().name) in CONFIGS and not (self.corpus / CORPUS_YAML).exists()
 
     def is_comprehensive(self) -> bool | None:
@@ -201,12 +197,12 @@ class ScoredSplit:
 
         rows = self.built.rows(self.built_config, self.split)
         _check_rows(rows, self.built.files(self.built_config, self.split)[0])
-        return [as_eraser_row(row) for row in rows] if self.holds_tokens else rows
+        return [as_eraser_row(row) for row in rows] if self.kind == "tokens" else rows
 
     @property
     def id_field(self) -> str:
         """The column that holds a row's id."""
-        return "id" if self.holds_pairs else "annotation_id"
+        return "id" if self.kind == "perturbation" else "annotation_id"
 
     @cached_property
     def ids(self) -> list[str]:
@@ -222,7 +218,7 @@ class ScoredSplit:
     @cached_property
     def labelled(self) -> list[dict[str, Any]]:
         """The rows with the label's name in place of its number."""
-        field = "label" if self.holds_pairs else "classification"
+        field = "label" if self.kind == "perturbation" else "classification"
         return [{**row, field: self.label_name(row.get(field), row, field)} for row in self.rows]
 
 

@@ -66,4 +66,4 @@ def test_pairs_have_no_texts(tmp_path, samples):
 
     HUB_DATASETS["bilingual_perturbation"].build(["senti_en"], out=tmp_path, source=samples / "bilingual_perturbation")
     split = read_split(tmp_path / "bilingual_perturbation", "senti_en", "test")
-    assert split.holds_pairs and texts.choose_texts(split, 5) == []
+    assert split.kind == "perturbation" and texts.choose_texts(split, 5) == []

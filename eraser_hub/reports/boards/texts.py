@@ -35,7 +35,7 @@ def choose_texts(split: ScoredSplit, number: int) -> list[Mapping[str, Any]]:
     They are drawn by the SHA-256 of their ids, among those with evidence and at most `MOST_TOKENS` tokens. Of the
     perturbation benchmark none is drawn.
     """
-    if split.holds_pairs or not number:
+    if split.kind == "perturbation" or not number:
         return []
     digests = [(hashlib.sha256(identity.encode()).digest(), place) for place, identity in enumerate(split.ids)]
     chosen = list[Mapping[str, Any]]()

@@ -46,7 +46,7 @@ def score_people(source: ScoredSplit, settings: ScoreSettings) -> HumanPerforman
     Raises:
         DataError: the file of annotators is faulty.
     """
-    if source.holds_pairs or source.holds_tokens:
+    if source.kind != "eraser":
         return None
     texts = {name: text for name, text in read_people(source)[0].items() if len(text.names) > 1}
     counts = Counter(name for text in texts.values() for name in text.names)
