@@ -212,20 +212,13 @@ class Adapter(ABC):
         """
         return instance if self.uses_query or self.label_task == MULTI_LABEL else replace(instance, query=())
 
-    @property
-    def n_outputs(self) -> int:
-        """Number of the outputs of one input."""
-        return 2 * len(self.label_columns) if self.label_task == MULTI_LABEL else len(self.label_names)
-
     def select(self, instances: Sequence[Instance], outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the outputs of each input's own label, shape (inputs, labels).
+        """Return the outputs of each input's own label by a multi-label model, shape (inputs, 2).
 
         Args:
             instances: the instance of each input.
-            outputs: shape (inputs, :attr:`n_outputs`).
+            outputs: of all labels, shape (inputs, 2 labels).
         """
-        if self.label_task != MULTI_LABEL:
-            return outputs
         columns = 2 * np.asarray([self.find_label_column(one) for one in instances], dtype=np.int64)
         return np.take_along_axis(outputs, np.stack([columns, columns + 1], axis=1).reshape(-1, 2), axis=1)
 
@@ -421,20 +414,6 @@ def _cut(text: str | Sequence[str]) -> Sequence[str]:
     return split_tokens(text) if isinstance(text, str) else text
 
 
-def check_label_task(adapter: Adapter, task: LabelTask) -> None:
-    """Refuse a model whose outputs are not what the labels of a dataset are.
-
-    A classifier of the classes absent and present also fits a multi-label dataset: it reads the label as the query.
-
-    Raises:
-        DataError: they differ; with the names of both tasks.
-    """
-    if adapter.label_task == task or (task == MULTI_LABEL and adapter.label_task == CLASSIFICATION):
-        return
-    message = f"{adapter.description}: its outputs are those of {_OUTPUTS[adapter.label_task]}, and the dataset's task "
-    raise DataError(f"{message}is {task}: {_REMEDIES[task]}", rule="unsupported")
-
-
 _OUTPUTS = {
     CLASSIFICATION: "classification (softmax)",
     MULTI_LABEL: "multi-label classification (sigmoid)",
@@ -447,24 +426,32 @@ _REMEDIES = {
 }
 
 
-def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequence[str] = ()) -> None:
+def align_labels(
+    adapter: Adapter, dataset_names: Sequence[str], stated: Sequence[str] = (), task: LabelTask | None = None
+) -> None:
     """Bring a model's labels into the dataset's order, by name.
 
-    Those of a multi-label model are the queries of a dataset, and a regression has none.
+    Those of a multi-label model are the queries of a dataset, and a regression has none. A classifier of the classes
+    absent and present also fits a multi-label dataset: it reads the label as the query.
 
     Args:
         adapter: the model; its order and label names are set.
         dataset_names: the dataset's ClassLabel names; () where it has none, then the model's own order stays.
         stated: names stated by hand for the model's outputs (``--labels``).
+        task: what the dataset's labels are; None for those of the model.
 
     Raises:
-        DataError: another number of labels, names that are not the dataset's, or stated names in another order than the
-            model's own.
+        DataError: a model of another task; another number of labels, names that are not the dataset's, or stated names
+            in another order than the model's own.
     """
-    if adapter.label_task == MULTI_LABEL:
+    own_task = adapter.label_task
+    if task not in (None, own_task) and (task, own_task) != (MULTI_LABEL, CLASSIFICATION):
+        message = f"{adapter.description}: its outputs are those of {_OUTPUTS[own_task]}, and the dataset's task is"
+        raise DataError(f"{message} {task}: {_REMEDIES[task]}", rule="unsupported")
+    if own_task == MULTI_LABEL:
         adapter.name_label_columns(stated)
         return
-    if adapter.label_task == REGRESSION:
+    if own_task == REGRESSION:
         if stated:
             message = f"expected none for {adapter.description}, a regression"
             raise DataError(message, argument="labels", rule="option-conflict")
@@ -484,7 +471,7 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
     if adapter.output_names and len(names) != len(adapter.output_names):
         message = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
         raise DataError(message, argument="labels", rule="option-value")
-    if _contradict(stated, adapter.output_names):
+    if stated and _contradict(stated, adapter.output_names):
         own = ", ".join(adapter.output_names)
         message = f"expected the order of the model's own names, {own}, found {', '.join(stated)}"
         message += ": leave them out, or mend the model's names where they are wrong"
@@ -502,7 +489,7 @@ def _contradict(stated: Sequence[str], own: Sequence[str]) -> bool:
 
     ``LABEL_0`` and its like are no names.
     """
-    if not stated or _are_generic(own):
+    if _are_generic(own):
         return False
     folded = [name.casefold() for name in own]
     for column, name in enumerate(map(str.casefold, stated)):

@@ -8,7 +8,7 @@ coalition is kept, the other units are erased)``. A search yields rows of coalit
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError
 
 from .adapter import Adapter, Encoded
-from .erasure import Erased, full, make_generator
+from .erasure import Erased, make_generator
 from .instances import Instance
 from .runner import Runner
 
@@ -90,6 +90,8 @@ class Chunk:
     Attributes:
         runner: the runner of erased inputs, with one operator.
         encoded: the instances as the model sees them.
+        model: the runner's model.
+        instances: the instances that were encoded.
         settings: the run's :class:`settings.ExplainSettings`, of a module that imports this one.
         pairs: whether results are the perturbation benchmark's, which keeps sequences apart.
         full: probabilities of the whole inputs, float64 (instances, labels).
@@ -113,16 +115,11 @@ class Chunk:
     hard: list[NDArray[np.int64]] = field(default_factory=list)
     sentences: list[tuple[tuple[float, ...], ...] | None] | None = None
     erased: list[NDArray[np.float64]] = field(default_factory=list)
+    model: Adapter = field(init=False)
+    instances: list[Instance] = field(init=False)
 
-    @property
-    def model(self) -> Adapter:
-        """The model."""
-        return self.runner.model
-
-    @property
-    def instances(self) -> list[Instance]:
-        """The instances."""
-        return [one.instance for one in self.encoded]
+    def __post_init__(self) -> None:
+        self.model, self.instances = self.runner.model, [one.instance for one in self.encoded]
 
     @property
     def probability(self) -> list[float]:
@@ -130,25 +127,22 @@ class Chunk:
         p: list[float] = self.full[np.arange(len(self.targets)), self.targets].tolist()
         return p
 
-    def run(self, erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Return the probabilities of erased inputs; see :meth:`runner.Runner.run`."""
+    def run(self, erased: Sequence[Erased] | None = None) -> NDArray[np.float64]:
+        """Return the probabilities of erased inputs, or of the whole ones; see :meth:`runner.Runner.run`."""
         return self.runner.run(self.encoded, erased, self.settings.choices.filler)
 
     def make_generator(self, one: Instance, purpose: str) -> np.random.Generator:
         """Return the random generator of this instance and purpose."""
         return make_generator(self.settings.seed, one.id, purpose)
 
-    def with_operator(self, erase: str) -> Chunk:
-        """Return the chunk with another erasure operator."""
-        return replace(self, runner=self.runner.with_operator(erase))
-
     def with_instances(self, instances: Sequence[Instance], targets: Sequence[int]) -> Chunk:
         """Return other instances as a chunk, whose scores for these labels are to be computed."""
         with self.model.uncounted():
             encoded = list(map(self.model.encode, instances))
         others = Chunk(self.runner, encoded, self.settings, targets=list(targets))
-        others.full = others.run(list(map(full, range(len(instances)))))
-        return others.with_operator(self.settings.scores_erase or self.settings.erase)
+        others.full = others.run()
+        others.runner = self.runner.with_operator(self.settings.scores_erase or self.settings.erase)
+        return others
 
     def to_text_units(self) -> list[TextUnits]:
         """Return the units of each instance."""

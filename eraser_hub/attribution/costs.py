@@ -12,7 +12,6 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 
 from .chunk import compute_unit_bounds
-from .erasure import full
 from .instances import Instance
 from .measure import MEASURES
 from .runner import Runner
@@ -56,9 +55,7 @@ def measure_seconds(counts: Counter[str], runner: Runner, instances: Sequence[In
     model = runner.model
     with model.uncounted():
         encoded = [model.encode(model.seen(one)) for one in instances]
-        each = _measure_seconds_each(
-            lambda: runner.run(encoded, [full(number) for number in range(len(encoded))]), runner, len(encoded)
-        )
+        each = _measure_seconds_each(lambda: runner.run(encoded), runner, len(encoded))
     seconds = each * (counts.total() - counts[INFILL_COST])
     if counts[INFILL_COST] and runner.infiller is not None:
         fill, texts = runner.infiller.fill, [one.instance for one in encoded]

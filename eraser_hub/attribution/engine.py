@@ -8,6 +8,7 @@ same bytes as one that runs through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -24,6 +25,7 @@ from eraser_hub.schema.rows import ERASED_ANSWERS
 from . import erasure
 from .adapter import Adapter, Notes
 from .chunk import Chunk, Scores, compute_unit_bounds
+from .erasure import Erased
 from .instances import Instance, split_into_chunks
 from .measure import MEASURES, Fields, Measure
 from .method import METHODS, supports
@@ -73,7 +75,8 @@ def explain_chunk(
         measures: those that are asked for, made ready; None: without.
 
     Raises:
-        DataError: several operators, or infilling, for a model that answers with words.
+        DataError: several operators, or infilling, for a model that answers with words; a measure of labels for a
+            regression.
     """
     runner = runner.with_operator(settings.scores_erase or settings.erase)
     runner.forget()
@@ -82,33 +85,31 @@ def explain_chunk(
     if chunk.pairs and runner.model.gives_answers:
         return _make_answers(chunk)
     measures = [measure() for measure in settings.measures] if measures is None else measures
-    _check_measures(chunk, measures)
-    _score(chunk)
-    return _make_predictions(chunk, measures)
-
-
-def _check_measures(chunk: Chunk, measures: Sequence[Measure]) -> None:
-    """Refuse measures of labels for a regression.
-
-    Raises:
-        DataError: such a measure.
-    """
-    if chunk.model.label_task != REGRESSION:
-        return
-    for name in MEASURES:
+    for name in MEASURES if chunk.model.label_task == REGRESSION else ():
         if MEASURES[name].of_labels and any(isinstance(one, MEASURES[name]) for one in measures):
             message = f"expected a measure of a number, found {name}, which needs labels' probabilities"
             raise DataError(f"{chunk.model.description}, a {REGRESSION}: {message}", rule="unsupported")
+    _score(chunk)
+    predictions: list[dict[str, Any]] = []
+    make_predictions = _make_pair_predictions if chunk.pairs else _make_eraser_predictions
+    for operator in settings.operators:
+        first = predictions[: len(encoded)]
+        some = [one for one in measures if one.per_operator or not first]
+        fixed = [name for one in measures if one not in some for name in one.fields]
+        more = make_predictions(replace(chunk, runner=runner.with_operator(operator)), some)
+        for one, same in zip(more, first, strict=False):
+            one |= {name: same[name] for name in fixed}
+        predictions += more
+    return predictions
 
 
 def _score(chunk: Chunk) -> None:
     """Compute labels, token scores and rationales of the whole inputs."""
     settings, model, instances = chunk.settings, chunk.model, chunk.instances
-    if settings.method != RationaleSource.SPANS:
-        known = settings.target != "predicted"
-        wanted = [find_target(one, 0, settings.target, model) if known else None for one in instances]
-        chunk.runner.take(model.ahead(settings.method, chunk.encoded, wanted))
-    chunk.full = chunk.run(list(map(erasure.full, range(len(instances)))))
+    stated = [] if settings.target == "predicted" else [find_target(one, settings.target, model) for one in instances]
+    if settings.method != RationaleSource.SPANS and model.has_embeddings:
+        chunk.runner.take(model.ahead(settings.method, chunk.encoded, stated or [None for _ in instances]))
+    chunk.full = chunk.run()
     chunk.predicted = chunk.full.argmax(axis=1).tolist()
     if settings.method == RationaleSource.SPANS and settings.scores == RationaleSource.MODEL:
         selections = model.selections(chunk.encoded)
@@ -118,14 +119,13 @@ def _score(chunk: Chunk) -> None:
         flags = ([flag for document in one.rationale or () for flag in document] for one in instances)
         chunk.hard = list(map(np.flatnonzero, flags))
     else:
-        pairs = zip(instances, chunk.predicted, strict=True)
-        chunk.targets = [find_target(one, label, settings.target, model) for one, label in pairs]
+        chunk.targets = stated or chunk.predicted
         chunk.scores = _compute_token_scores(chunk)
         if settings.units == "sentences":
             chunk.sentences = [
                 _score_sentences(one, row, chunk) for one, row in zip(instances, chunk.scores, strict=True)
             ]
-        chunk.hard = [_select_rationale(number, chunk) for number in range(len(instances))]
+        chunk.hard = [_select_tokens(number, settings.kd, chunk) for number in range(len(instances))]
 
 
 def _score_sentences(one: Instance, scores: Scores, chunk: Chunk) -> tuple[tuple[float, ...], ...]:
@@ -144,31 +144,30 @@ def _score_sentences(one: Instance, scores: Scores, chunk: Chunk) -> tuple[tuple
     return tuple(tuple(row.tolist()) for row in rows) if rows else ((),) * len(one.documents)
 
 
-def _select_rationale(number: int, chunk: Chunk) -> NDArray[np.int64]:
-    """Return the hard rationale of an instance: its top tokens, or as few top sentences as hold so many tokens."""
+def _select_tokens(number: int, rate: float, chunk: Chunk) -> NDArray[np.int64]:
+    """Return the highest-scored share of an instance's tokens as ascending flat positions.
+
+    They are whole sentences where these are selected: as few as hold so many tokens. The perturbation benchmark counts
+    within sequences, each with its kd.
+    """
     one, scores, settings = chunk.instances[number], chunk.scores[number], chunk.settings
-    if settings.units == "sentences" and settings.select_by == "units":
-        return _select_rate(number, settings.kd, chunk)
-    return select_top_tokens(one, scores, settings, chunk.pairs)
+    ties = settings.choices.ties
+    if settings.units == "sentences" and settings.select_by == "units" and chunk.sentences is not None:
+        values = np.asarray([score for document in chunk.sentences[number] or () for score in document])
+        return erasure.select_top_units(values, compute_unit_bounds(one, "sentences"), rate, ties)
+    if not chunk.pairs:
+        return erasure.select_top(scores, rate, ties)
+    parts = zip(pairwise(one.bounds), find_kd_shares(one, settings), strict=True)
+    tops = [erasure.select_top(scores[start:end], share, ties) + start for (start, end), share in parts]
+    return np.concatenate([*tops, erasure.NO_POSITIONS])
 
 
-def _select_rate(number: int, rate: float, chunk: Chunk) -> NDArray[np.int64]:
-    """Return the highest-scored share of an instance's tokens, in whole units."""
-    settings, ties = chunk.settings, chunk.settings.choices.ties
-    if settings.units != "sentences" or settings.select_by != "units" or chunk.sentences is None:
-        return erasure.select_top(chunk.scores[number], rate, ties)
-    values = np.asarray([score for document in chunk.sentences[number] or () for score in document])
-    return erasure.select_top_units(values, compute_unit_bounds(chunk.instances[number], "sentences"), rate, ties)
-
-
-def find_target(one: Instance, predicted: int, target: str, model: Adapter) -> int:
-    """Return the label that an instance's scores explain.
+def find_target(one: Instance, target: str, model: Adapter) -> int:
+    """Return the label that an instance's scores explain, gold or one by its name.
 
     Raises:
         DataError: the gold label where there is none, or a label that the model does not have.
     """
-    if target == "predicted":
-        return predicted
     names, gold = model.label_names, target == "gold"
     name = one.label if gold else target
     if name not in names:
@@ -241,21 +240,6 @@ def round_scores(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray([float(f"{value:.{DIGITS}g}") for value in scores], dtype=np.float64) + 0.0
 
 
-def select_top_tokens(
-    one: Instance, scores: NDArray[np.float64], settings: ExplainSettings, pairs: bool
-) -> NDArray[np.int64]:
-    """Return the top kd of all tokens, or of every sequence's, as ascending flat positions.
-
-    The perturbation benchmark counts within sequences.
-    """
-    ties = settings.choices.ties
-    if not pairs:
-        return erasure.select_top(scores, settings.kd, ties)
-    parts = zip(pairwise(one.bounds), find_kd_shares(one, settings), strict=True)
-    tops = [erasure.select_top(scores[start:end], share, ties) + start for (start, end), share in parts]
-    return np.concatenate([*tops, erasure.NO_POSITIONS])
-
-
 def find_kd_shares(one: Instance, settings: ExplainSettings) -> tuple[float, ...]:
     """Return kd of each sequence.
 
@@ -269,21 +253,6 @@ def find_kd_shares(one: Instance, settings: ExplainSettings) -> tuple[float, ...
     return shares
 
 
-def _make_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    """Return the predictions by each operator, one after the other."""
-    predictions: list[dict[str, Any]] = []
-    write = _make_pair_predictions if chunk.pairs else _make_eraser_predictions
-    for operator in chunk.settings.operators:
-        first = predictions[: len(chunk.encoded)]
-        some = [one for one in measures if one.per_operator or not first]
-        fixed = [name for one in measures if one not in some for name in one.fields]
-        more = write(chunk.with_operator(operator), some)
-        for one, same in zip(more, first, strict=False):
-            one |= {name: same[name] for name in fixed}
-        predictions += more
-    return predictions
-
-
 # --- the ERASER results format -----------------------------------------------------------------------------------
 
 
@@ -293,8 +262,8 @@ def _make_eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[
     plans = []
     for number, hard in enumerate(chunk.hard):
         positions = [hard, *(at for *_, at in sets[number])]
-        inputs = [make(number, at) for at in positions for make in (erasure.without, erasure.only)]
-        plans.append([*inputs[:2], erasure.empty(number), *inputs[2:]])
+        inputs = [Erased(number, at, keep) for at in positions for keep in (False, True)]
+        plans.append([*inputs[:2], Erased(number, erasure.NO_POSITIONS, keep=True), *inputs[2:]])
     values = chunk.run([erased for plan in plans for erased in plan])
     chunk.erased = np.split(values, np.cumsum(list(map(len, plans)))[:-1])
     fields: Fields = [{} for _ in plans]
@@ -324,7 +293,7 @@ def _draw_erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, An
     """Return the sets of tokens that are erased beside the rationale: the field that lists them, its entry, the set."""
     one, hard, settings = chunk.instances[number], chunk.hard[number], chunk.settings
     sets: list[tuple[str, dict[str, Any], NDArray[np.int64]]] = [
-        (THRESHOLDED, {"threshold": rate}, _select_rate(number, rate, chunk)) for rate in settings.bins
+        (THRESHOLDED, {"threshold": rate}, _select_tokens(number, rate, chunk)) for rate in settings.bins
     ]
     if settings.random_draws:
         random = chunk.make_generator(one, f"against chance: {settings.random_kind}")
@@ -424,7 +393,7 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
     predictions = []
     for number, one in enumerate(chunk.encoded):
         answer, p = model.answer_text(one)
-        chunk.hard.append(select_top_tokens(one.instance, chunk.scores[number], settings, pairs=True))
+        chunk.hard.append(_select_tokens(number, settings.kd, chunk))
         hard = np.zeros(len(chunk.scores[number]), dtype=bool)
         hard[chunk.hard[number]] = True
         rests = [one.instance.left(kept, settings.choices.filler) for kept in (hard, ~hard)]

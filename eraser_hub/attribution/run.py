@@ -26,7 +26,7 @@ from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
-from .adapter import Adapter, Notes, align_labels, check_label_task
+from .adapter import Adapter, Notes, align_labels
 from .config import Engine, ExplainArguments, ExplainConfig, Prompting
 from .costs import PROBE_TEXTS, count_inputs, describe_cost, measure_seconds
 from .dataset import KD_SOURCES, Split, find_kd, has_different_queries, open_split
@@ -236,8 +236,7 @@ def _align_model(model: Adapter | None, config: ExplainConfig, split: Split) -> 
     """Return the model, opened unless it is already, with its labels in the dataset's order."""
     if model is None:
         return load_model(config, split.label_names, split.label_task)
-    check_label_task(model, split.label_task)
-    align_labels(model, split.label_names, config.labels)
+    align_labels(model, split.label_names, config.labels, split.label_task)
     return model
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -57,10 +56,6 @@ class _Unit:
     view: View | None
 
 
-def _is_as_long(first: _Unit, unit: _Unit) -> bool:
-    return unit.size == first.size
-
-
 class Runner:
     """Sends erased inputs of a chunk of instances through a model.
 
@@ -101,30 +96,65 @@ class Runner:
         runner.erase = erase
         return runner
 
-    def run(self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str = "") -> NDArray[np.float64]:
+    def run(
+        self, encoded: Sequence[Encoded], erased: Sequence[Erased] | None = None, filler: str = ""
+    ) -> NDArray[np.float64]:
         """Return probabilities of each erased input, shape (len(erased), classes), in the dataset's label order.
 
         Those of an input of several windows are the mean of its windows'.
 
         Args:
             encoded: the instances as the model sees them.
-            erased: the erased inputs.
+            erased: the erased inputs; None: each instance whole.
             filler: the token in place of a document of which nothing is left; "" for none.
         """
+        erased = list(map(full, range(len(encoded)))) if erased is None else erased
         if self.erase == INFILL:
             return self._run_infilled(encoded, erased)
         if filler:
             encoded, erased = self._insert_fillers(encoded, erased, filler)
-        return self._run_cut(encoded, erased)
+        numbers_by_key: dict[tuple[int, bool, bytes], int] = {}
+        different: list[Erased] = []
+        numbers: list[int] = []
+        for one in erased:
+            place = (one.instance, one.keep, encoded[one.instance].alike(one.positions))
+            number = numbers_by_key.setdefault(place, len(different))
+            if number == len(different):
+                different.append(one)
+            numbers.append(number)
+        keys: list[tuple[bytes, ...]] = [()] * len(different)
+        units: dict[bytes, _Unit] = {}
+        size_so_far = 0
+        for number, view in self._make_views(encoded, different):
+            keys[number] = view.keys
+            size_so_far += sum(view.sizes)
+            kept = view if size_so_far <= MAX_KEPT_TOKENS else None
+            for place_of_unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
+                if key not in self.results and key not in units:
+                    rank = self.model.sort_key(view, place_of_unit)
+                    units[key] = _Unit(key, different[number], place_of_unit, size, rank, kept)
+        self.counts.inputs += len(erased)
+        self._run_units(encoded, sorted(units.values(), key=lambda unit: unit.sort_key))
+        values = [
+            self.results[parts[0]] if len(parts) == 1 else np.mean([self.results[key] for key in parts], axis=0)
+            for parts in keys
+        ]
+        if not values:
+            return np.zeros((0, len(self.model.label_names)))
+        outputs = np.stack(values)[numbers]
+        if self.model.label_task != MULTI_LABEL:
+            return outputs
+        return self.model.select([encoded[one.instance].instance for one in erased], outputs)
 
-    def states(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
+    def states(self, encoded: Sequence[Encoded], erased: Sequence[Erased] | None = None) -> NDArray[np.float64]:
         """Return the pooled state of each erased input, float64 (len(erased), width), the mean over its windows.
 
         Raises:
             DataError: a model that has none; out of memory with a single input.
         """
+        erased = list(map(full, range(len(encoded)))) if erased is None else erased
         if self.erase == INFILL:
-            encoded, erased = self._make_infilled(encoded, erased)
+            return self.with_operator("remove").states(*self._make_infilled(encoded, erased))
         views = dict(self._make_views(encoded, erased))
         units = [(views[number], unit) for number in range(len(erased)) for unit in range(len(views[number].keys))]
         rows: dict[int, NDArray[np.float64]] = {}
@@ -141,6 +171,7 @@ class Runner:
     def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
         """Return probabilities of infilled inputs, which are instances of their own, some at a time."""
         rows, start, inputs = [np.zeros((0, len(self.model.label_names)))], 0, self.counts.inputs
+        runner = self.with_operator("remove")  # of infilled texts nothing is left to erase
         while start < len(erased):
             some, size = [erased[start]], encoded[erased[start].instance].instance.bounds[-1]
             for one in erased[start + 1 :]:
@@ -148,7 +179,7 @@ class Runner:
                 if size > MAX_KEPT_TOKENS:
                     break
                 some.append(one)
-            rows.append(self._run_cut(*self._make_infilled(encoded, some)))
+            rows.append(runner.run(*self._make_infilled(encoded, some)))
             start += len(some)
         self.counts.inputs = inputs + len(erased)
         return np.concatenate(rows)
@@ -180,39 +211,6 @@ class Runner:
             whole += map(self.model.encode, instances)
         return whole, inputs
 
-    def _run_cut(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Return probabilities of erased inputs that are cut from their encodings."""
-        numbers_by_key: dict[tuple[int, bool, bytes], int] = {}
-        different: list[Erased] = []
-        numbers: list[int] = []
-        for one in erased:
-            place = (one.instance, one.keep, encoded[one.instance].alike(one.positions))
-            number = numbers_by_key.setdefault(place, len(different))
-            if number == len(different):
-                different.append(one)
-            numbers.append(number)
-        keys: list[tuple[bytes, ...]] = [()] * len(different)
-        units: dict[bytes, _Unit] = {}
-        size_so_far = 0
-        for number, view in self._make_views(encoded, different):
-            keys[number] = view.keys
-            size_so_far += sum(view.sizes)
-            kept = view if size_so_far <= MAX_KEPT_TOKENS else None
-            for place_of_unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
-                if key not in self.results and key not in units:
-                    rank = self.model.sort_key(view, place_of_unit)
-                    units[key] = _Unit(key, different[number], place_of_unit, size, rank, kept)
-        self.counts.inputs += len(erased)
-        self._run(encoded, sorted(units.values(), key=lambda unit: unit.sort_key))
-        values = [
-            self.results[parts[0]] if len(parts) == 1 else np.mean([self.results[key] for key in parts], axis=0)
-            for parts in keys
-        ]
-        if not values:
-            return np.zeros((0, len(self.model.label_names)))
-        owners = [encoded[one.instance].instance for one in erased]
-        return self.model.select(owners, np.stack(values)[numbers])
-
     def _insert_fillers(
         self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str
     ) -> tuple[list[Encoded], list[Erased]]:
@@ -229,14 +227,13 @@ class Runner:
 
     def _make_views(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> Iterator[tuple[int, View]]:
         """Yield numbers and views of erased inputs, those of one instance together."""
-        erase = "remove" if self.erase == INFILL else self.erase  # nothing is left to erase of infilled texts
         of: dict[int, list[int]] = {}
         for number, one in enumerate(erased):
             of.setdefault(one.instance, []).append(number)
         for instance, members in of.items():
-            yield from zip(members, encoded[instance].views([erased[n] for n in members], erase), strict=True)
+            yield from zip(members, encoded[instance].views([erased[n] for n in members], self.erase), strict=True)
 
-    def _run(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
+    def _run_units(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
         """Run units, which are sorted by the model's key."""
         place = 0
         before: tuple[Any, list[bytes], list[str]] | None = None
@@ -246,9 +243,15 @@ class Runner:
             most = self.model.rows_for(longest, self.batch_size)
             batch = list(units[place : place + max(1, int(most * self._share + 1e-9))])
             if not self.model.pads:
-                batch = list(takewhile(partial(_is_as_long, batch[0]), batch))
+                longer = (number for number, unit in enumerate(batch) if unit.size != batch[0].size)
+                batch = batch[: next(longer, None)]
             ids = [encoded[unit.erased.instance].instance.id for unit in batch]
-            fits, outputs = self._start(self._prepare_batch(encoded, batch), ids)
+            # views that were not kept are made again, each once
+            again = {id(unit.erased): unit.erased for unit in batch if unit.view is None}
+            erased = list(again.values())
+            views = {id(erased[number]): view for number, view in self._make_views(encoded, erased)}
+            inputs = [(unit.view or views[id(unit.erased)], unit.number) for unit in batch]
+            fits, outputs = self._start(inputs, ids)
             if not fits:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
                 self._share = len(batch) // 2 / most
@@ -264,13 +267,6 @@ class Runner:
             place += len(batch)
         if before is not None:
             self._keep(self.model.finish(before[0]), *before[1:])
-
-    def _prepare_batch(self, encoded: Sequence[Encoded], batch: Sequence[_Unit]) -> list[tuple[View, int]]:
-        """Return a batch as the model takes it; views that were not kept are made again, each once."""
-        again = {id(unit.erased): unit.erased for unit in batch if unit.view is None}
-        places = list(again)
-        views = {places[number]: view for number, view in self._make_views(encoded, list(again.values()))}
-        return [(unit.view or views[id(unit.erased)], unit.number) for unit in batch]
 
     def _start(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> tuple[bool, Any]:
         """Return True if the batch fits into memory, and the value that the model finishes later."""
@@ -301,7 +297,8 @@ class Runner:
     def _keep(self, outputs: Any, keys: Sequence[bytes], ids: Sequence[str]) -> None:
         """Keep a batch's checked probabilities, in the dataset's order."""
         model = self.model
-        values = check_outputs(outputs, ids, model.n_outputs, model.description, model.label_task)
+        size = 2 * len(model.label_columns) if model.label_task == MULTI_LABEL else len(model.label_names)
+        values = check_outputs(outputs, ids, size, model.description, model.label_task)
         self.counts.passes += len(keys)
         if self._on_passes is not None:
             self._on_passes(len(keys))

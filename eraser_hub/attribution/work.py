@@ -20,7 +20,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 from eraser_hub.schema.label_tasks import LabelTask
 
-from .adapter import Adapter, align_labels, check_label_task
+from .adapter import Adapter, align_labels
 from .config import ExplainConfig, Prompting
 from .dataset import TRAINING, Split, open_split
 from .engine import explain_chunk
@@ -104,7 +104,7 @@ def load_model(config: ExplainConfig, label_names: Sequence[str], task: LabelTas
         task: what the dataset's labels are.
 
     Raises:
-        DataError: as :func:`open_model`, :func:`check_label_task` and :func:`align_labels` do.
+        DataError: as :func:`open_model` and :func:`align_labels` do.
     """
     if config.threads:
         limit_threads(config.threads)
@@ -113,8 +113,7 @@ def load_model(config: ExplainConfig, label_names: Sequence[str], task: LabelTas
     model = open_model(config.model, uses_query=config.query, prompting=add_examples(config), **options)
     if config.threads:
         limit_threads(config.threads)  # once more: opening the model has loaded libraries with threads of their own
-    check_label_task(model, task)
-    align_labels(model, label_names, config.labels)
+    align_labels(model, label_names, config.labels, task)
     return model
 
 

@@ -10,9 +10,8 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import Adapter, align_labels, check_label_task
+from eraser_hub.attribution.adapter import Adapter, align_labels
 from eraser_hub.attribution.dataset import Split
-from eraser_hub.attribution.erasure import full
 from eraser_hub.attribution.instances import Instance, split_into_chunks
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.schema.label_tasks import MULTI_LABEL, PRESENT, REGRESSION
@@ -85,8 +84,7 @@ def evaluate_on(
         seed: Seed of that draw.
         say: Receives the progress and the time left, every ten seconds.
     """
-    check_label_task(model, split.label_task)
-    align_labels(model, split.label_names)
+    align_labels(model, split.label_names, task=split.label_task)
     options = {"rationale_only": rationale_only, "uses_query": model.uses_query or split.label_task == MULTI_LABEL}
     instances, gold = read_examples(split, limit=limit, seed=seed, **options)
     if split.label_task == REGRESSION:
@@ -123,7 +121,7 @@ class TextProbabilities:
             self._runner.forget()
             self._kept = self._runner.counts.inputs
         encoded = [self.model.encode(one) for one in instances]
-        return self._runner.run(encoded, [full(number) for number in range(len(encoded))])
+        return self._runner.run(encoded)
 
 
 def predict_labels(model: Adapter, instances: Iterable[Instance]) -> Iterator[list[str]]:

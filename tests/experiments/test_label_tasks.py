@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 import eraser_hub
-from eraser_hub.attribution.adapter import align_labels, check_label_task
+from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.method import METHODS, supports
@@ -197,8 +197,7 @@ def test_a_classifier_that_reads_the_label_as_the_query_fits_too(hub: Path) -> N
             return np.stack([p, 1 - p], axis=1)
 
     adapter, split = open_model(Reader(), uses_query=True), open_split(hub, "moods", "test")
-    check_label_task(adapter, split.label_task)
-    align_labels(adapter, split.label_names)
+    align_labels(adapter, split.label_names, task=split.label_task)
     found = list(explain_instances(adapter, list(split.instances()), ExplainSettings(kd=0.1)))
     assert [row["classification"] for row in found] == [one.label for one in split.instances()]
 

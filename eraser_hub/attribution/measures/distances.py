@@ -94,7 +94,7 @@ def fit_to_texts(model: Adapter, sample: Split, batch_size: int) -> Gaussian | N
     with model.uncounted():
         for _, chunk in split_into_chunks(sample.instances(), CHUNK):
             encoded = [model.encode(model.seen(one)) for one in chunk]
-            rows.append(runner.states(encoded, [full(number) for number in range(len(chunk))]))
+            rows.append(runner.states(encoded))
     return fit_gaussian(np.concatenate(rows))
 
 
