@@ -188,9 +188,7 @@ def ask(arguments: AskArguments) -> AskReport:
         failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
             raise DataError(_describe_failures(failures, len(partial.places), out), rule="server")
-        report = _write_predictions(out, partial, plan, client, header, writer, arguments.price)
-        partial.close(remove=True)
-        return report
+        return _write_predictions(out, partial, plan, client, header, writer, arguments.price)
 
 
 def _open_client(endpoint: str, settings: AskSettings, cache: Cache, arguments: AskArguments) -> AnswerClient:

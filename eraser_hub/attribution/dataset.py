@@ -119,31 +119,28 @@ class Split:
         for _ in read_rows(files):
             pass
 
-    def compute_data_digest(self) -> str:
-        """Return the digest of the split's data, see `metrics.data_digest`; "" for rows that have none.
+    def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
+        """Return the data's part of a run's record, with the digests of `metrics.data_digest` and of `fingerprint`.
 
         Raises:
-            DataError: a data file that cannot be read.
+            DataError: a data file that cannot be read; as of `fingerprint`.
         """
         try:
-            return open_built(self.name or "").data_digest(self.config, str(self.rows.split))
+            data_digest = open_built(self.name or "").data_digest(self.config, str(self.rows.split))
         except (DataError, AttributeError):  # no built dataset, or rows that are in memory
             kind = "human_rationales" if self.kind == "tokens" else self.kind
-        try:
-            return digest_rows(kind, self._read_rows(), self.label_names)
-        except DataError:
-            raise
-        except (KeyError, TypeError, ValueError):
-            return ""
-
-    def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
-        """Return the data's part of a run's record; see `fingerprint`."""
+            try:
+                data_digest = digest_rows(kind, self._read_rows(), self.label_names)
+            except DataError:
+                raise
+            except (KeyError, TypeError, ValueError):
+                data_digest = ""
         return {
             "dataset": Path(self.name or "").name,
             "config": self.config,
             "split": str(self.rows.split),
             "limit": limit,
-            "data_digest": self.compute_data_digest(),
+            "data_digest": data_digest,
             "digest": self.fingerprint(limit, labels=labels, rationales=rationales),
         }
 

@@ -61,10 +61,7 @@ class Instance:
     @property
     def bounds(self) -> list[int]:
         """Offsets of the documents in :attr:`tokens`, the end included: document d is ``bounds[d]:bounds[d + 1]``."""
-        ends = [0]
-        for document in self.documents:
-            ends.append(ends[-1] + len(document))
-        return ends
+        return list(accumulate(map(len, self.documents), initial=0))
 
     @property
     def has_rationale(self) -> bool:
@@ -149,30 +146,6 @@ def _read_words(value: object, instance: str, field: str) -> tuple[str, ...]:
     return tuple(_check_type(word, STRING, instance, field, "tokens that are strings") for word in listed)
 
 
-def _read_query(value: object, instance: str, field: str) -> tuple[str, ...]:
-    """Return the tokens of a query; () if there is none."""
-    return () if value is None else tuple(split_tokens(_check_type(value, STRING, instance, field)))
-
-
-def _read_documents(row: Mapping[str, Any], instance: str) -> tuple[tuple[str, ...], list[list[list[str]]]]:
-    """Return names of a row's documents, and the tokens of each of their sentences."""
-    names: list[str] = []
-    documents: list[list[list[str]]] = []
-    for number, document in enumerate(_check_type(row["documents"], LIST, instance, "documents")):
-        field = f"documents[{number}]"
-        if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
-            message = f"expected docid and text, found {show(document)}"
-            raise DataError(message, rule="type", instance=instance, field=field)
-        name, text = document["docid"], document.get("text")
-        text = _check_type(text, STRING, instance, f"{field}.text")
-        if name in names:
-            message = f"expected each document once, found {show(name)} again"
-            raise DataError(message, rule="document-twice", instance=instance, field=field)
-        names.append(name)
-        documents.append(split_sentences(text))
-    return tuple(names), documents
-
-
 def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
     """Return the union of groups of evidences as flags."""
     sizes = dict(zip(names, map(len, documents), strict=True))
@@ -217,7 +190,19 @@ def read_eraser_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
             label.
     """
     identity = str(_check_type(row.get("annotation_id"), IDENTITY, None, "annotation_id"))
-    names, texts = _read_documents(row, identity)
+    names: list[str] = []
+    texts: list[list[list[str]]] = []
+    for number, document in enumerate(_check_type(row["documents"], LIST, identity, "documents")):
+        field = f"documents[{number}]"
+        if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
+            message = f"expected docid and text, found {show(document)}"
+            raise DataError(message, rule="type", instance=identity, field=field)
+        name, text = document["docid"], document.get("text")
+        texts.append(split_sentences(_check_type(text, STRING, identity, f"{field}.text")))
+        if name in names:
+            message = f"expected each document once, found {show(name)} again"
+            raise DataError(message, rule="document-twice", instance=identity, field=field)
+        names.append(name)
     documents = tuple(tuple(chain.from_iterable(text)) for text in texts)
     sentences = tuple(tuple(map(len, text)) for text in texts)
     evidences = row.get("evidences")
@@ -225,8 +210,9 @@ def read_eraser_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
     label = get_label_name(row.get("classification"), label_names, instance=identity)
     docids = {evidence["docid"] for group in evidences or () for evidence in group}
     evidence_documents = tuple(number for number, name in enumerate(names) if name in docids)
-    query = _read_query(row.get("query"), identity, "query")
-    return Instance(identity, query, names, documents, label, rationale, evidence_documents, sentences=sentences)
+    query = row.get("query")
+    query = () if query is None else tuple(split_tokens(_check_type(query, STRING, identity, "query")))
+    return Instance(identity, query, tuple(names), documents, label, rationale, evidence_documents, sentences=sentences)
 
 
 def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
@@ -254,9 +240,9 @@ def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = (
             flag_members(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs
         )
     label = get_label_name(row.get("label"), label_names, instance=identity)
-    return Instance(
-        identity, _read_query(row.get("question"), identity, "question"), names, sequences, label, rationale
-    )
+    query = row.get("question")
+    query = () if query is None else tuple(split_tokens(_check_type(query, STRING, identity, "question")))
+    return Instance(identity, query, names, sequences, label, rationale)
 
 
 def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:

@@ -149,8 +149,20 @@ def open_model(
 
 
 def make_opening(model: Any) -> Opening:
-    """Return a model with its facts, for the openers."""
-    facts = read_training_facts(Path(model)) if isinstance(model, (str, Path)) else {}
+    """Return a model for the openers, with the facts that ``train`` wrote beside it; other models have none.
+
+    Raises:
+        DataError: a fact of another type.
+    """
+    if not isinstance(model, (str, Path)):
+        return Opening(model, {})
+    folder = Path(model)
+    path = folder / "model.json" if folder.is_dir() else folder.with_name("model.json")
+    facts = read_json_object(path) if path.is_file() else {}
+    for name, (is_sound, words) in _FACTS.items():
+        if facts.get(name) is not None and not is_sound(facts[name]):
+            found = f"expected {words}, found {describe_value(facts[name])}"
+            raise DataError(found, rule="type", file=path, field=name)
     return Opening(model, facts)
 
 
@@ -165,17 +177,6 @@ def find_opener(opening: Opening) -> type[Opener]:
         if opener.opens(opening):
             return opener
     raise DataError(f"expected a model, found {show(opening.model)}", rule="model")
-
-
-def read_training_facts(model: Path) -> dict[str, Any]:
-    """Read the facts that ``train`` wrote beside a model; {} for other models."""
-    path = model / "model.json" if model.is_dir() else model.with_name("model.json")
-    facts = read_json_object(path) if path.is_file() else {}
-    for name, (is_sound, words) in _FACTS.items():
-        if facts.get(name) is not None and not is_sound(facts[name]):
-            found = f"expected {words}, found {describe_value(facts[name])}"
-            raise DataError(found, rule="type", file=path, field=name)
-    return facts
 
 
 def find_trainings(model: str) -> list[tuple[int, str]]:

@@ -129,7 +129,7 @@ class PartialResult:
             self._file = self._resources.enter_context(open(self.path, "a+b"))  # noqa: SIM115
             self._read(header, resume)
         except BaseException:
-            self._quietly_close()
+            self._close()
             raise
 
     def _read(self, header: dict[str, Any], resume: bool) -> None:
@@ -192,28 +192,26 @@ class PartialResult:
 
     @contextmanager
     def keep(self) -> Iterator[None]:
-        """Close the file at the end; finished chunks are kept, which the error of a full disk says.
+        """Delete the file when the block ends; after an error finished chunks are kept, which that of a full disk says.
 
         Raises:
             DataError: an OSError of the block, if there are finished chunks.
         """
+        complete = False
         try:
             yield
+            complete = True
         except OSError as error:
             if not self.places:
                 raise
             words = f"{error.strerror or error}; finished chunks are kept: `resume` goes on"
             raise DataError(words, rule="file-unreadable", file=error.filename or self.path) from error
         finally:
-            self.close(remove=not self.places)  # a run that failed in its first chunk leaves nothing to go on with
+            if complete or not self.places:  # a run that failed in its first chunk leaves nothing to go on with
+                self.path.unlink(missing_ok=True)
+            self._close()
 
-    def close(self, remove: bool = False) -> None:
-        """Close the file; with ``remove``, delete it, since the result is complete."""
-        if remove and not self._file.closed:
-            self.path.unlink(missing_ok=True)
-        self._quietly_close()
-
-    def _quietly_close(self) -> None:
+    def _close(self) -> None:
         """Close the file even if the buffer holds a line that could not be written: that error was raised already."""
         with suppress(OSError):
             self._resources.close()

@@ -26,7 +26,7 @@ from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
-from .adapter import Adapter, Notes, align_labels
+from .adapter import Adapter, Notes
 from .config import Engine, ExplainArguments, ExplainConfig, Prompting
 from .costs import PROBE_TEXTS, count_inputs, describe_cost, measure_seconds
 from .dataset import KD_SOURCES, Split, find_kd, has_different_queries, open_split
@@ -44,7 +44,7 @@ from .measures.aopc_bounds import NO_SPAN
 from .measures.distances import draw_training_texts
 from .measures.tokens_to_flip import NEVER_FLIPPED
 from .method import METHODS
-from .open import find_opener, find_trainings, make_opening, read_training_facts
+from .open import find_opener, find_trainings, make_opening
 from .outputs import (
     FORMATS,
     PartialResult,
@@ -197,14 +197,19 @@ def explain(
     Raises:
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
-    results = find_result_paths(settings, out, writer := make_writer(config, force))
-    _check_engine(config, settings, engine)
+    results, writer = find_result_paths(config, settings, out, force)
+    if engine not in get_args(Engine):
+        message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
+        raise DataError(message, argument="engine", rule="option-value")
+    if bool(config.infill) != bool(settings.infill):
+        message = "expected of the job and of the settings, found of one alone"
+        raise DataError(message, argument="infill", rule="option-conflict")
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
     config, settings = resolve_query(config, split), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
-        model = _align_model(model, config, split)
+        model = load_model(config, split.label_names, split.label_task, model)
     plan = resolve_run(config, settings, split, results)
     for operator, path in results.items() if not force else ():
         refuse_other(path, plan.header(operator), get_partial_path(out))
@@ -228,45 +233,23 @@ def explain(
             done = {name: number + result.facts[name] for name, number in done.items()}
             on_progress(result.facts["instances"], 0)
         report = _write_results(plan, partial, spell, writer)
-        partial.close(remove=True)
         return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
 
 
-def _align_model(model: Adapter | None, config: ExplainConfig, split: Split) -> Adapter:
-    """Return the model, opened unless it is already, with its labels in the dataset's order."""
-    if model is None:
-        return load_model(config, split.label_names, split.label_task)
-    align_labels(model, split.label_names, config.labels, split.label_task)
-    return model
-
-
-def _check_engine(config: ExplainConfig, settings: ExplainSettings, engine: str) -> None:
-    """Refuse an unknown engine, and a masked language model of which the settings know nothing."""
-    if engine not in get_args(Engine):
-        message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
-        raise DataError(message, argument="engine", rule="option-value")
-    if bool(config.infill) != bool(settings.infill):
-        message = "expected of the job and of the settings, found of one alone"
-        raise DataError(message, argument="infill", rule="option-conflict")
-
-
-def make_writer(config: ExplainConfig, force: bool) -> OutputWriter:
-    """Return the writer of a run, which knows its inputs."""
-    data = (config.dataset, config.scores, config.rationales, config.aopc_bounds_from)
-    return OutputWriter(find_inputs(*data, config.model, config.infill), force)
-
-
-def find_result_paths(settings: ExplainSettings, out: Path, writer: OutputWriter) -> dict[str, Path]:
-    """Return the files of a run's results by operator; ``out`` for a single one.
+def find_result_paths(
+    config: ExplainConfig, settings: ExplainSettings, out: Path, force: bool
+) -> tuple[dict[str, Path], OutputWriter]:
+    """Return the files of a run's results by operator, ``out`` for a single one, and their writer.
 
     Raises:
         DataError: one that no result may take.
     """
-    several = settings.also_erase
+    data = (config.dataset, config.scores, config.rationales, config.aopc_bounds_from)
+    writer, several = OutputWriter(find_inputs(*data, config.model, config.infill), force), settings.also_erase
     results = {operator: make_operator_path(out, operator) if several else out for operator in settings.operators}
     for path in (out, *results.values()):
         check_format(path, get_partial_path(out), writer)
-    return results
+    return results, writer
 
 
 def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
@@ -339,14 +322,26 @@ def resolve_run(
     if external is not None:
         partly = config.limit is not None or split.places is not None
         words.append(external.check(islice(split.instances(), config.limit), partly))
-    if settings.paper and read_training_facts(Path(config.model)).get("paper") != settings.paper:
+    if settings.paper and make_opening(config.model).facts.get("paper") != settings.paper:
         words.append(f"the model was not trained with `paper` {settings.paper}: taken as it is")
     if settings.kd_source and settings.method != RationaleSource.SPANS:
         words.append(f"kd {settings.kd:g}: {KD_SOURCES[settings.kd_source]}")
     if settings.bins not in ((), AOPC_THRESHOLDS):
         words.append("to score these bins, set aopc_thresholds to " + " ".join(f"{rate:g}" for rate in settings.bins))
     settings = settings.for_kind(split.kind)
-    inputs = _record_inputs(config, settings, split, human=isinstance(external, GoldRationales))
+    human = isinstance(external, GoldRationales)
+    inputs: dict[str, Any] = {
+        "data": split.header(config.limit, labels=settings.target == "gold", rationales=human),
+        "model": {
+            "model": Path(config.model).name,
+            "digest": compute_model_digest(config.model),
+            **{name: getattr(config, name) for name in ("task", "query", "window", "labels", "precision")},
+            **({"infill": compute_model_digest(config.infill)} if config.infill else {}),
+            **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
+        },
+    }
+    if settings.distribution_texts:
+        inputs["distribution"] = draw_training_texts(config, settings).header()
     plan = ResolvedRun(config, settings, split, results, inputs, external, tuple(filter(None, words)))
     if config.aopc_bounds_from is None:
         return plan
@@ -355,26 +350,6 @@ def resolve_run(
         message = f"expected one way of erasing that draws nothing, found {found}"
         raise DataError(message, argument="aopc_bounds_from", rule="option-conflict")
     return replace(plan, bounds=KnownBounds(config.aopc_bounds_from, plan.header()))
-
-
-def _record_inputs(config: ExplainConfig, settings: ExplainSettings, split: Split, human: bool) -> dict[str, Any]:
-    """Return the records of the data, the model and the training texts that decide the results."""
-    texts = draw_training_texts(config, settings) if settings.distribution_texts else None
-    return {
-        "data": split.header(config.limit, labels=settings.target == "gold", rationales=human),
-        "model": {
-            "model": Path(config.model).name,
-            "digest": compute_model_digest(config.model),
-            "task": config.task,
-            "query": config.query,
-            "window": config.window,
-            "labels": config.labels,
-            "precision": config.precision,
-            **({"infill": compute_model_digest(config.infill)} if config.infill else {}),
-            **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
-        },
-        **({"distribution": texts.header()} if texts is not None else {}),
-    }
 
 
 def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
@@ -485,14 +460,14 @@ class ConfiguredRuns:
     """Runs that can begin.
 
     Attributes:
-        job: of all of them.
+        config: of all of them.
         runs: the settings and the file of each.
         total: how many instances they explain together; None if unknown.
     """
 
     config: ExplainConfig
     runs: list[tuple[ExplainSettings, Path]]
-    total: int | None
+    total: int | None = None
 
 
 def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> ConfiguredRuns:
@@ -533,7 +508,7 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
     dataset = at_revision(arguments.dataset, arguments.revision)
     config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
-    options |= parse_settings(arguments.more)
+    options |= parse_settings(arguments.more) if arguments.more else {}
     paper, runs, size = options.pop("paper", ""), [], None
     for method in methods or (None,):
         settings, size = find_run_settings(config, paper, method=method, **options)
@@ -565,29 +540,6 @@ def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> li
     return plans
 
 
-def explain_trainings(
-    plans: Sequence[ConfiguredRuns], *, resume: bool = False, force: bool = False, **how: Any
-) -> list[RunReport]:
-    """Explain each training, after a look at all places of results; arguments and errors as of :func:`explain_runs`."""
-    for plan in plans:
-        check_outputs(plan.config, plan.runs, resume, force)
-    return [one for plan in plans for one in explain_runs(plan.config, plan.runs, resume=resume, force=force, **how)]
-
-
-def check_outputs(
-    config: ExplainConfig, runs: Sequence[tuple[ExplainSettings, Path]], resume: bool, force: bool
-) -> None:
-    """Check that the files of runs may be written.
-
-    Raises:
-        DataError: as of :func:`explain_runs`.
-    """
-    for settings, out in runs:
-        find_result_paths(settings, out, make_writer(config, force))
-        if not resume:
-            refuse_stopped(out)
-
-
 def seed_runs(settings: ExplainSettings, outs: Sequence[Path]) -> list[tuple[ExplainSettings, Path]]:
     """Return a run for each file, the seed one higher each time."""
     return [(replace(settings, seed=settings.seed + draw), out) for draw, out in enumerate(outs)]
@@ -612,9 +564,8 @@ def find_measures(names: Sequence[str]) -> list[type[Measure]]:
     return measures
 
 
-def explain_runs(
-    config: ExplainConfig,
-    runs: Sequence[tuple[ExplainSettings, Path]],
+def explain_trainings(
+    plans: Sequence[ConfiguredRuns],
     *,
     resume: bool = False,
     force: bool = False,
@@ -622,11 +573,12 @@ def explain_runs(
     model: Adapter | None = None,
     **how: Any,
 ) -> list[RunReport]:
-    """Explain by several settings, into a file each; the model is opened, and bounds of AOPC are searched, once.
+    """Explain by several settings, into a file each, after a look at the places of all results.
+
+    A model is opened, and bounds of AOPC are searched, once for all of its runs.
 
     Args:
-        config: the model and the data.
-        runs: the settings and the file of each.
+        plans: the runs of each model.
         resume: as of :func:`explain`.
         force: as of :func:`explain`.
         engine: as of :func:`explain`.
@@ -636,30 +588,29 @@ def explain_runs(
     Raises:
         DataError: as :func:`explain` does; a stopped run of any of the files exists.
     """
-    check_outputs(config, runs, resume, force)
-    if engine != "local":
-        model = None
-    elif model is None and len(runs) > 1:
-        split = open_split(config.dataset, config.config, config.split)
-        config = resolve_query(config, split)
-        model = load_model(config, split.label_names, split.label_task)
-    first, first_out = runs[0]
-    config = replace(config, sample_seed=first.seed if config.sample_seed is None else config.sample_seed)
-    # words that are filled in differ from run to run
-    alike = first.aopc_bounds and not config.infill and not first.also_erase
+    for plan in plans:
+        for settings, out in plan.runs:
+            find_result_paths(plan.config, settings, out, force)
+            if not resume:
+                refuse_stopped(out)
     reports = []
-    for number, (settings, out) in enumerate(runs):
-        bounds = config.aopc_bounds_from or (first_out if number and alike else None)
-        reports.append(
-            explain(
-                replace(config, aopc_bounds_from=bounds),
-                settings,
-                out,
-                resume=resume,
-                force=force,
-                engine=engine,
-                model=model,
-                **how,
-            )
-        )
+    for plan in plans:
+        config, runs, opened = plan.config, plan.runs, model if engine == "local" else None
+        if opened is None and engine == "local" and len(runs) > 1:
+            split = open_split(config.dataset, config.config, config.split)
+            config = resolve_query(config, split)
+            opened = load_model(config, split.label_names, split.label_task)
+        first, first_out = runs[0]
+        config = replace(config, sample_seed=first.seed if config.sample_seed is None else config.sample_seed)
+        # words that are filled in differ from run to run
+        alike = first.aopc_bounds and not config.infill and not first.also_erase
+        for number, (settings, out) in enumerate(runs):
+            bounds = config.aopc_bounds_from or (first_out if number and alike else None)
+            one = replace(config, aopc_bounds_from=bounds)
+            reports.append(explain(one, settings, out, resume=resume, force=force, engine=engine, model=opened, **how))
     return reports
+
+
+def explain_runs(config: ExplainConfig, runs: Sequence[tuple[ExplainSettings, Path]], **how: Any) -> list[RunReport]:
+    """Explain by several settings of one model, into a file each; arguments as of :func:`explain_trainings`."""
+    return explain_trainings([ConfiguredRuns(config, list(runs))], **how)

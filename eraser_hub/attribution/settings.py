@@ -192,7 +192,14 @@ class ExplainSettings:
         if self.units != "tokens" and self.method == RationaleSource.SPANS and not self.erases_units:
             message = f"`units` {self.units}: expected scores of tokens, found rationales that are selected already"
             raise DataError(message, rule="option-conflict")
-        object.__setattr__(self, "more", dict(self._complete_settings()))
+        own = {name: setting for part in self.parts for name, setting in part.settings.items()}
+        for name in self.more:
+            if name not in own and name not in find_declared_settings():
+                message = f"expected a setting of the method or of a measure, found {show(name)}"
+                raise DataError(message, argument="more", rule="key-unknown")
+        for name, setting in own.items():
+            setting.check(name, self.more.get(name, setting.default))
+        object.__setattr__(self, "more", {name: self.more.get(name, one.default) for name, one in own.items()})
 
     def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
         """Yield the rules across settings or across all values of one: name, True if valid, expected value, value."""
@@ -207,29 +214,17 @@ class ExplainSettings:
         yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
         yield "soft_draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws
         yield "distribution_texts", self.distribution_texts != 1, "0, or at least 2", self.distribution_texts
-        yield "kd", _are_shares(self.kd_of_sequences), "shares from 0 to 1", self.kd_of_sequences
-        different = len(set(self.bins)) == len(self.bins)
-        yield "bins", _are_shares(self.bins) and different, "different shares from 0 to 1", self.bins
-        yield "fidelity_rates", _are_shares(rates), "shares from 0 to 1", rates
+        shares, different = "shares from 0 to 1", "different shares from 0 to 1"
+        for name, words, values in (
+            ("kd", shares, self.kd_of_sequences),
+            ("bins", different, self.bins),
+            ("fidelity_rates", shares, rates),
+        ):
+            yield name, all(0 <= share <= 1 for share in values), words, values
+        yield "bins", len(set(self.bins)) == len(self.bins), different, self.bins
         yield "fidelity_rates", len(set(rates)) == len(rates), "different shares", rates
         has_rates = bool(rates) or not self.fidelity_trials
         yield "fidelity_rates", has_rates, "at least one rate for the trials asked for", rates
-
-    def _complete_settings(self) -> Iterator[tuple[str, Any]]:
-        """Yield the plug-ins' settings, those that were not said by their defaults.
-
-        Raises:
-            DataError: one that neither the method nor a measure has, or another type or range.
-        """
-        own = {name: setting for part in self.parts for name, setting in part.settings.items()}
-        for name in self.more:
-            if name not in own and name not in find_declared_settings():
-                message = f"expected a setting of the method or of a measure, found {show(name)}"
-                raise DataError(message, argument="more", rule="key-unknown")
-        for name, setting in own.items():
-            value = self.more.get(name, setting.default)
-            setting.check(name, value)
-            yield name, value
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -372,7 +367,7 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     Raises:
         UsageError: no such pair, or a name that none of them has.
     """
-    declared, values = find_declared_settings() if pairs else {}, {}
+    declared, values = find_declared_settings(), {}
     own = {name: one for name, one in read_options(ExplainSettings).items() if one.settable and not one.commas}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -482,7 +477,3 @@ def build_settings(paper: str, config: str, embeddings: bool, selects: bool = Fa
     values |= {name: value for name, value in options.items() if value is not None}
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     return ExplainSettings(**{name: value for name, value in values.items() if value not in (None, "")}, more=more)
-
-
-def _are_shares(rates: tuple[float, ...]) -> bool:
-    return all(0 <= rate <= 1 for rate in rates)

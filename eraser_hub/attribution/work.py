@@ -95,24 +95,29 @@ class Worker:
         return ChunkResult(number, list(map(orjson.dumps, predictions)), facts)
 
 
-def load_model(config: ExplainConfig, label_names: Sequence[str], task: LabelTask) -> Adapter:
+def load_model(
+    config: ExplainConfig, label_names: Sequence[str], task: LabelTask, model: Adapter | None = None
+) -> Adapter:
     """Open the model of a run, its labels in the dataset's order; every worker opens it alike.
 
     Args:
         config: the model and the data.
         label_names: the dataset's.
         task: what the dataset's labels are.
+        model: the model, where it is open already.
 
     Raises:
         DataError: as :func:`open_model` and :func:`align_labels` do.
     """
-    if config.threads:
-        limit_threads(config.threads)
-    names = ("task", "trust_pickle", "trust_remote_code", "window", "device", "precision")
-    options = {name: getattr(config, name) for name in names}
-    model = open_model(config.model, uses_query=config.query, prompting=add_examples(config), **options)
-    if config.threads:
-        limit_threads(config.threads)  # once more: opening the model has loaded libraries with threads of their own
+    if model is None:
+        if config.threads:
+            limit_threads(config.threads)
+        names = ("task", "trust_pickle", "trust_remote_code", "window", "device", "precision")
+        options = {name: getattr(config, name) for name in names}
+        prompting = add_examples(config) if config.shots else config.prompting
+        model = open_model(config.model, uses_query=config.query, prompting=prompting, **options)
+        if config.threads:
+            limit_threads(config.threads)  # once more: opening the model has loaded libraries with threads of their own
     align_labels(model, label_names, config.labels, task)
     return model
 
@@ -124,8 +129,6 @@ def add_examples(config: ExplainConfig) -> Prompting:
         DataError: train has too few rows with a label; as of :func:`open_split`.
     """
     prompting = config.prompting
-    if not prompting.shots:
-        return prompting
     by_label: dict[str, list[Instance]] = {}
     for one in islice(open_split(config.dataset, config.config, TRAINING).instances(), LOOKED_AT):
         if one.label is not None:

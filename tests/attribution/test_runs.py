@@ -151,10 +151,8 @@ def test_someone_elses_file_is_not_touched(job, tmp_path):
 
 def test_two_runs_do_not_write_into_one_file(job, tmp_path):
     out = tmp_path / "p.jsonl"
-    first = PartialResult(out, {"settings": {}}, False)
-    with pytest.raises(BusyError):
+    with PartialResult(out, {"settings": {}}, False).keep(), pytest.raises(BusyError):
         explain(job, SETTINGS, out, resume=True)
-    first.close(remove=True)
 
 
 def test_a_file_that_no_run_wrote_is_not_replaced(job, hub, tmp_path):
