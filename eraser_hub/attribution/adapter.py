@@ -323,17 +323,11 @@ class Adapter(ABC):
         """Read an instance once."""
 
     @abstractmethod
-    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Return probabilities of (view, number of its unit), shape (len(units), classes), in the model's own order."""
+    def forward(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Return probabilities of (view, number of its unit), shape (len(units), classes), in the model's own order.
 
-    def start(self, units: Sequence[tuple[View, int]]) -> Any:
-        """Begin :meth:`forward` and give what :meth:`finish` takes; on a GPU the next batch is made ready meanwhile."""
-        return self.forward(units)
-
-    def finish(self, outputs: Any) -> NDArray[np.float64]:
-        """Return the probabilities of a batch from the result of :meth:`start`."""
-        probabilities: NDArray[np.float64] = outputs
-        return probabilities
+        They are an array, or a tensor: while a GPU computes it the next batch is made ready.
+        """
 
     def rows_for(self, size: int, batch_size: int) -> int:
         """Return the number of units in a batch whose longest unit has ``size``."""

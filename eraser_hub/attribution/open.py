@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
@@ -36,10 +36,12 @@ class Opening:
 
     Attributes:
         model: the object, or what names it.
+        path: of the model, or its Hub id; None for an object.
         facts: the ``model.json`` that ``train`` wrote beside it.
     """
 
     model: Any
+    path: Path | None
     facts: Mapping[str, Any]
     task: str = "auto"
     trust_pickle: bool = False
@@ -49,11 +51,6 @@ class Opening:
     device: str | None = None
     precision: str = "auto"
     prompting: Prompting = field(default_factory=Prompting)
-
-    @property
-    def path(self) -> Path | None:
-        """Path of the model, or its Hub id; None for an object."""
-        return Path(self.model) if isinstance(self.model, (str, Path)) else None
 
 
 class Opener(ABC):
@@ -133,10 +130,10 @@ def open_model(
         raise DataError(message, rule="option-value", field="task")
     if isinstance(model, Adapter):
         return model
-    facts = make_opening(model).facts
-    asks = facts.get("uses_query") if uses_query is None else uses_query
-    opening = Opening(model, facts, task, trust_pickle, trust_remote_code, asks, window, device, precision)
-    opening = opening if prompting is None else replace(opening, prompting=prompting)
+    opening = make_opening(model)
+    asks = opening.facts.get("uses_query") if uses_query is None else uses_query
+    options = (task, trust_pickle, trust_remote_code, asks, window, device, precision, prompting or Prompting())
+    opening = Opening(model, opening.path, opening.facts, *options)
     if opening.path is not None and (opening.path / CHECKPOINT_DIR / SAVING).exists():
         message = "expected a model, found one whose training was stopped while it was written: train again"
         raise DataError(message, rule="model", file=opening.path)
@@ -155,7 +152,7 @@ def make_opening(model: Any) -> Opening:
         DataError: a fact of another type.
     """
     if not isinstance(model, (str, Path)):
-        return Opening(model, {})
+        return Opening(model, None, {})
     folder = Path(model)
     path = folder / "model.json" if folder.is_dir() else folder.with_name("model.json")
     facts = read_json_object(path) if path.is_file() else {}
@@ -163,7 +160,7 @@ def make_opening(model: Any) -> Opening:
         if facts.get(name) is not None and not is_sound(facts[name]):
             found = f"expected {words}, found {describe_value(facts[name])}"
             raise DataError(found, rule="type", file=path, field=name)
-    return Opening(model, facts)
+    return Opening(model, folder, facts)
 
 
 def find_opener(opening: Opening) -> type[Opener]:

@@ -8,7 +8,7 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -112,7 +112,8 @@ class ResolvedRun:
             operator: the operator of a single result; "" for all.
         """
         settings = self.settings.for_operator(operator) if operator else self.settings
-        return {"settings": settings.record(), **self.inputs}
+        values = {one.name: getattr(settings, one.name) for one in fields(settings)}
+        return {"settings": {name: value for name, value in values.items() if name != "more" or value}, **self.inputs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +203,8 @@ def explain(
         message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
         raise DataError(message, argument="engine", rule="option-value")
     if bool(config.infill) != bool(settings.infill):
-        message = "expected of the job and of the settings, found of one alone"
-        raise DataError(message, argument="infill", rule="option-conflict")
+        found = "expected of the job and of the settings, found of one alone"
+        raise DataError(found, argument="infill", rule="option-conflict")
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
@@ -232,8 +233,8 @@ def explain(
             partial.append(result.number, result.lines, result.facts)
             done = {name: number + result.facts[name] for name, number in done.items()}
             on_progress(result.facts["instances"], 0)
-        report = _write_results(plan, partial, spell, writer)
-        return replace(report, resumed=resumed, **done, seconds=time.perf_counter() - start)
+        written = _write_results(plan, partial, spell, writer)
+        return replace(written, resumed=resumed, **done, seconds=time.perf_counter() - start)
 
 
 def find_result_paths(

@@ -262,16 +262,16 @@ class Runner:
                 continue
             # a GPU works on this batch while the one before is read and the one after is made ready
             if before is not None:
-                self._keep(self.model.finish(before[0]), *before[1:])
+                self._keep(*before)
             before = outputs, [unit.key for unit in batch], ids
             place += len(batch)
         if before is not None:
-            self._keep(self.model.finish(before[0]), *before[1:])
+            self._keep(*before)
 
     def _start(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> tuple[bool, Any]:
-        """Return True if the batch fits into memory, and the value that the model finishes later."""
+        """Return True if the batch fits into memory, and its probabilities, which a GPU may still compute."""
         try:
-            return True, self.model.start(batch)
+            return True, self.model.forward(batch)
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise

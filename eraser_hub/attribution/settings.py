@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -267,11 +267,6 @@ class ExplainSettings:
             one for one in MEASURES.values() if getattr(self, one.enabled_by, None) or self.more.get(one.enabled_by)
         )
         return sorted(chosen, key=_find_measure_place)
-
-    def record(self) -> dict[str, Any]:
-        """Return the settings as a run's record holds them."""
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        return values if self.more else {name: value for name, value in values.items() if name != "more"}
 
     def signature(self, model: str = "") -> str:
         """Return every setting that decides the numbers, in one line (sacrebleu's manner)."""

@@ -34,6 +34,9 @@ from .plain import CutTokens
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
 MASK, PAD = "�", "␀"
 BLANK_SPLIT = "[^ ]+"
+# of a CountVectorizer whose words are those between blanks
+COUNTED: dict[str, str | None] = {"analyzer": "word", "token_pattern": BLANK_SPLIT}
+COUNTED |= dict.fromkeys(("stop_words", "strip_accents", "preprocessor", "tokenizer"))
 FILE = "model.skops"  # in a model's folder
 SCHEMA = "schema.json"  # of a skops archive
 # what a random forest needs beyond scikit-learn's own types; its arrays are checked after opening
@@ -253,6 +256,8 @@ class PipelineModel(Adapter):
     regression.
     """
 
+    vocabulary: dict[str, int] | None = None
+
     def __init__(
         self,
         pipeline: Any,
@@ -276,20 +281,9 @@ class PipelineModel(Adapter):
         else:
             self.label_names = tuple(map(str, pipeline.classes_))
         vectoriser = self.steps[0]
-        self.vocabulary: dict[str, int] | None = None
-        if (
-            len(self.steps) > 1
-            and type(vectoriser).__name__ == "CountVectorizer"
-            and vectoriser.analyzer == "word"
-            and vectoriser.token_pattern == BLANK_SPLIT
-            and tuple(vectoriser.ngram_range) == (1, 1)
-            and vectoriser.stop_words is None
-            and vectoriser.strip_accents is None
-            and vectoriser.preprocessor is None
-            and vectoriser.tokenizer is None
-            and joiner == " "
-            and subwords is None
-        ):
+        counts = len(self.steps) > 1 and type(vectoriser).__name__ == "CountVectorizer" and joiner == " "
+        counts = counts and subwords is None and tuple(vectoriser.ngram_range) == (1, 1)
+        if counts and all(getattr(vectoriser, name) == value for name, value in COUNTED.items()):
             self.vocabulary = vectoriser.vocabulary_
 
     def encode(self, instance: Instance) -> Encoded:
@@ -316,32 +310,27 @@ class PipelineModel(Adapter):
         # strings and counts are small: what bounds a batch is the number of words in it
         return max(batch_size, min(4096, 1_000_000 // max(size, 1)))
 
-    def matrix(self, bags: Sequence[NDArray[np.int32]]) -> Any:
-        """Count word ids as the vectoriser does, a sparse matrix of shape (len(bags), words)."""
-        from scipy.sparse import csr_matrix
-
-        offsets = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])
-        indices = np.concatenate([*bags, np.zeros(0, np.int32)]).astype(np.int32)
-        vectoriser = self.steps[0]
-        shape = (len(bags), len(vectoriser.vocabulary_))
-        counts = csr_matrix((np.ones(len(indices), dtype=vectoriser.dtype), indices, offsets), shape=shape)
-        counts.sum_duplicates()
-        if vectoriser.binary:
-            counts.data.fill(1)
-        return counts
-
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Return the probabilities of a batch."""
+        """Return the outputs of a batch, see `Adapter.label_task`."""
+        model: Any = self.pipeline
+        inputs: Any
         if self.vocabulary is None:
-            texts = [self.joiner.join([*view.data[1], *view.data[0]]) for view, _ in units]
-            return self._predict(self.pipeline, texts if self.subwords is None else self.subwords(texts))
-        features = self.matrix([view.data for view, _ in units])
-        for step in self.steps[1:-1]:
-            features = step.transform(features)
-        return self._predict(self.steps[-1], features)
+            inputs = [self.joiner.join([*view.data[1], *view.data[0]]) for view, _ in units]
+            inputs = inputs if self.subwords is None else self.subwords(inputs)
+        else:  # word ids are counted as the vectoriser does
+            from scipy.sparse import csr_matrix
 
-    def _predict(self, model: Any, inputs: Any) -> NDArray[np.float64]:
-        """Return the outputs of inputs, see `Adapter.label_task`."""
+            bags, vectoriser = [view.data for view, _ in units], self.steps[0]
+            offsets = np.concatenate([[0], np.cumsum([len(bag) for bag in bags])])
+            indices = np.concatenate([*bags, np.zeros(0, np.int32)]).astype(np.int32)
+            shape = (len(bags), len(self.vocabulary))
+            inputs = csr_matrix((np.ones(len(indices), dtype=vectoriser.dtype), indices, offsets), shape=shape)
+            inputs.sum_duplicates()
+            if vectoriser.binary:
+                inputs.data.fill(1)
+            for step in self.steps[1:-1]:
+                inputs = step.transform(inputs)
+            model = self.steps[-1]
         if self.label_task == REGRESSION:
             return np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1, 1)
         p = np.asarray(model.predict_proba(inputs))

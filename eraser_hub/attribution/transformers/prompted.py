@@ -101,11 +101,11 @@ class PromptedModel(SequenceModel):
         window: Window = view.data[number]
         return window.ids.astype(">i4").tobytes()
 
-    def start(self, units: Sequence[tuple[View, int]]) -> Any:
-        """Begin a forward pass."""
+    def forward(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Return the probabilities of a batch, a tensor on the device."""
         windows: list[Window] = [view.data[number] for view, number in units]
         if not self._reuses_prefixes or not all(window.visible.all() for window in windows):
-            return super().start(units)
+            return super().forward(units)
         network = cast("CausalLabels", self.network)
         with self.torch.inference_mode(), self._cast():
             ids = self.tensors(windows)["input_ids"]

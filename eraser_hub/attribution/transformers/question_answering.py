@@ -69,8 +69,8 @@ class AnswerModel(SequenceModel):
         super().__init__(network, tokenizer, **{**more, "uses_query": True, "query_last": False})
         self.label_names = ()
 
-    def start(self, units: Sequence[tuple[View, int]]) -> Any:
-        """Begin a forward pass."""
+    def forward(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Refuse: answers have no label probabilities."""
         raise make_no_probabilities_error(self.description)
 
     def _first_output(self, windows: Sequence[Window]) -> Any:

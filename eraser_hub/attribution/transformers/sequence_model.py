@@ -179,12 +179,8 @@ class SequenceModel(WindowModel):
     def _cast(self) -> AbstractContextManager[object]:
         return self.torch.autocast(self.device.type, dtype=self.half) if self.half else nullcontext()
 
-    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Return the probabilities of a batch."""
-        return self.finish(self.start(units))
-
-    def start(self, units: Sequence[tuple[View, int]]) -> Any:
-        """Begin a forward pass."""
+    def forward(self, units: Sequence[tuple[View, int]]) -> Any:
+        """Return the probabilities of a batch, a tensor on the device."""
         logits = self.logits(self.tensors([view.data[number] for view, number in units]))
         return self.to_outputs(to_float64(logits))
 
@@ -195,11 +191,6 @@ class SequenceModel(WindowModel):
     def output_column(self, encoded: Pieces, target: int) -> int:
         """Return the number of the output that belongs to a label."""
         return self.column(target)
-
-    def finish(self, outputs: Any) -> NDArray[np.float64]:
-        """Return the probabilities of a batch."""
-        probabilities: NDArray[np.float64] = outputs.cpu().numpy()
-        return probabilities
 
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         """Return the encoder's last states, their mean over the visible places."""

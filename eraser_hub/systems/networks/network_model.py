@@ -56,6 +56,8 @@ class NetworkModel(Adapter):
         self.label_names, self.uses_query = tuple(label_names), uses_query
         self.description = description or type(network).__name__
         self.selects, self.has_embeddings = network.selects, not network.selects
+        gradients = [] if self.selects else ["gradients", "embeddings"]
+        self.provides = frozenset(["probabilities", *gradients, *["attention"] * network.attends])
         self._encoders = [module for module in self.network.modules() if isinstance(module, EncoderEmbedder)]
         half = half_type(precision, self.device) if self._encoders else None
         for embedder in self._encoders:
@@ -67,29 +69,15 @@ class NetworkModel(Adapter):
         """Return the instance as the network reads it."""
         return read_instance(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
 
-    def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Return probabilities of shape (views, labels)."""
-        return self.finish(self.start(units))
-
-    def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
-        """Start the computation of probabilities on the device."""
+    def forward(self, units: Sequence[tuple[View, int]]) -> Tensor:
+        """Return probabilities of shape (views, labels), on the device."""
         with torch.inference_mode():
             logits = self.network(pad_readings([view.data for view, _ in units], self.device))
             return torch.softmax(to_float64(logits), dim=-1)
 
-    def finish(self, outputs: Tensor) -> NDArray[np.float64]:
-        """Return the probabilities that :meth:`start` computed."""
-        return outputs.cpu().numpy()
-
     def rows_for(self, size: int, batch_size: int) -> int:
         """Return how many inputs of that length go through the network together."""
         return max(1, min(batch_size * FULL_LENGTH // max(size, 1), 32 * batch_size))
-
-    @property
-    def provides(self) -> frozenset[str]:  # type: ignore[override]  # the network decides
-        """Names of what the network gives to attribution methods."""
-        gradients = [] if self.selects else ["gradients", "embeddings"]
-        return frozenset(["probabilities", *gradients, *(["attention"] if self.network.attends else [])])
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
@@ -207,15 +195,11 @@ class AnswerNetwork(NetworkModel):
     has_labels = False
     gives_answers = True
 
-    @property
-    def provides(self) -> frozenset[str]:  # type: ignore[override]  # no probabilities of labels
-        """Names of what the network gives to attribution methods; no probabilities of labels."""
-        return frozenset({"gradients", "embeddings", "attention"})
-
     def __init__(self, network: TokenNetwork, label_names: Sequence[str], **more: Any) -> None:
         super().__init__(network, (), **{**more, "uses_query": True})
+        self.provides = frozenset({"gradients", "embeddings", "attention"})  # no probabilities of labels
 
-    def start(self, units: Sequence[tuple[View, int]]) -> Tensor:
+    def forward(self, units: Sequence[tuple[View, int]]) -> Tensor:
         """Refuse: answers have no label probabilities."""
         raise make_no_probabilities_error(self.description)
 
