@@ -30,7 +30,7 @@ from .instances import Instance, split_into_chunks
 from .measure import MEASURES, Fields, Measure
 from .method import METHODS, supports
 from .runner import InfillModel, Runner
-from .settings import TARGETS, THRESHOLDED, ExplainSettings, RationaleSource, find_field_place
+from .settings import FIELDS, TARGETS, THRESHOLDED, ExplainSettings, RationaleSource
 
 ERASED_PAIR = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
@@ -285,7 +285,7 @@ def _make_eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[
             **dict(zip(ERASED_PAIR, (without, only), strict=True)),
             "null_classification_scores": nothing,
         }
-        predictions.append(prediction | {name: more[name] for name in sorted(more, key=find_field_place)})
+        predictions.append(prediction | {name: more[name] for name in dict.fromkeys((*FIELDS, *more)) if name in more})
     return predictions
 
 

@@ -471,8 +471,10 @@ class ConfiguredRuns:
     total: int | None = None
 
 
-def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> ConfiguredRuns:
-    """Build the runs that the arguments ask for.
+def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> list[ConfiguredRuns]:
+    """Build the runs that the arguments ask for: of a model, or of each training that ``train --seeds`` made.
+
+    The trainings explain the same texts, each by a seed of its own, into a file each: ``OUT.seed-1.jsonl``.
 
     Args:
         arguments: of the runs.
@@ -506,8 +508,9 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
             message = f"expected more than 0 beside `measure` {', '.join(arguments.measure)}, found 0"
             raise UsageError(message, rule="option-conflict", argument=measure.enabled_by)
         options[measure.enabled_by] = value or measure.default
-    dataset = at_revision(arguments.dataset, arguments.revision)
-    config = ExplainConfig(dataset, arguments.config, arguments.split, arguments.model, **config_values)
+    dataset, trainings = at_revision(arguments.dataset, arguments.revision), find_trainings(arguments.model)
+    model = trainings[0][1] if trainings else arguments.model
+    config = ExplainConfig(dataset, arguments.config, arguments.split, model, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
     options |= parse_settings(arguments.more) if arguments.more else {}
     paper, runs, size = options.pop("paper", ""), [], None
@@ -519,25 +522,13 @@ def plan_runs(arguments: ExplainArguments, values: Mapping[str, Any]) -> Configu
     if draws > 1:
         runs = seed_runs(runs[0][0], [make_draw_path(out, draw) for draw in range(1, draws + 1)])
     total = min((number for number in (size, config.limit, config.sample) if number is not None), default=None)
-    return ConfiguredRuns(config, runs, None if total is None else total * len(runs))
-
-
-def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> list[ConfiguredRuns]:
-    """Build the runs of each training of a model that ``train --seeds`` trained; of another model, its runs.
-
-    The trainings explain the same texts, each by a seed of its own, into a file each: ``OUT.seed-1.jsonl``. Arguments
-    and errors as of :func:`plan_runs`.
-    """
-    trainings = find_trainings(arguments.model)
+    total = None if total is None else total * len(runs)
     if not trainings:
-        return [plan_runs(arguments, values)]
-    first = plan_runs(replace(arguments, model=trainings[0][1]), values)
+        return [ConfiguredRuns(config, runs, total)]
     plans = []
     for number, (seed, place) in enumerate(trainings):
-        runs = [(replace(own, seed=own.seed + number), make_seed_path(out, seed)) for own, out in first.runs]
-        plans.append(
-            replace(first, config=replace(first.config, model=place, sample_seed=first.runs[0][0].seed), runs=runs)
-        )
+        own = [(replace(one, seed=one.seed + number), make_seed_path(path, seed)) for one, path in runs]
+        plans.append(ConfiguredRuns(replace(config, model=place, sample_seed=runs[0][0].seed), own, total))
     return plans
 
 

@@ -251,13 +251,21 @@ class Runner:
             erased = list(again.values())
             views = {id(erased[number]): view for number, view in self._make_views(encoded, erased)}
             inputs = [(unit.view or views[id(unit.erased)], unit.number) for unit in batch]
-            fits, outputs = self._start(inputs, ids)
-            if not fits:
+            outputs = None  # memory is given back behind the block: in it the error holds the failed pass's tensors
+            try:
+                outputs = self.model.forward(inputs)
+            except (MemoryError, RuntimeError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                if len(batch) == 1:
+                    longest = max(inputs[0][0].sizes)
+                    message = f"out of memory with a single input of length {longest}; a shorter `window` needs less"
+                    raise DataError(message, rule="device", instance=ids[0]) from error
+            if outputs is None:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
-                self._share = len(batch) // 2 / most
-                self.model.notes.add_message(
-                    f"out of memory with {len(batch)} inputs at a time: halved to {len(batch) // 2}"
-                )
+                half = len(batch) // 2
+                self._share = half / most
+                self.model.notes.add_message(f"out of memory with {len(batch)} inputs at a time: halved to {half}")
                 release_memory()
                 continue
             # a GPU works on this batch while the one before is read and the one after is made ready
@@ -267,23 +275,6 @@ class Runner:
             place += len(batch)
         if before is not None:
             self._keep(*before)
-
-    def _start(self, batch: list[tuple[View, int]], ids: Sequence[str]) -> tuple[bool, Any]:
-        """Return True if the batch fits into memory, and its probabilities, which a GPU may still compute."""
-        try:
-            return True, self.model.forward(batch)
-        except (MemoryError, RuntimeError) as error:
-            if not is_out_of_memory(error):
-                raise
-            if len(batch) == 1:
-                raise DataError(
-                    f"out of memory with a single input of length {max(batch[0][0].sizes)}; "
-                    "a shorter `window` needs less",
-                    rule="device",
-                    instance=ids[0],
-                ) from error
-            # memory is given back by the caller: here the error still holds the tensors of the failed pass
-            return False, None
 
     def take(self, outputs: Mapping[bytes, NDArray[np.float64]]) -> None:
         """Keep outputs that the model gave already, by a unit's key (:meth:`Adapter.ahead`), and count its passes.

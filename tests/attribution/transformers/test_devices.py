@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eraser_hub.attribution import runner
 from eraser_hub.attribution.adapter import Notes, align_labels, is_out_of_memory, run_in_halves
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
@@ -253,7 +254,7 @@ def test_a_network_that_does_not_fit(network, tokenizer, monkeypatch):
 
 def test_short_inputs_keep_large_batches_after_long_ones_ran_out(network, tokenizer, monkeypatch):
     adapter = opened(network(), tokenizer)
-    start, sizes = adapter.start, []
+    start, sizes = adapter.forward, []
 
     def limited(units):
         if sum(view.sizes[number] for view, number in units) > 100:
@@ -261,7 +262,7 @@ def test_short_inputs_keep_large_batches_after_long_ones_ran_out(network, tokeni
         sizes.append(len(units))
         return start(units)
 
-    monkeypatch.setattr(adapter, "start", limited)
+    monkeypatch.setattr(adapter, "forward", limited)
     encoded = [adapter.encode(instance("good bad film the " * 7 + f"{'scene ' * n}")) for n in range(3)]
     few = [only(0, [place, place + 1]) for place in range(27)] + [only(0, [place]) for place in range(27)]
     found = Runner(adapter, "remove", 8).run(encoded, [*map(full, range(3)), *few])
@@ -274,14 +275,14 @@ def test_memory_is_given_back_when_the_failed_pass_is_gone(network, tokenizer, m
     import sys
 
     adapter = opened(network(), tokenizer)
-    start, handled = adapter.start, []
+    start, handled = adapter.forward, []
 
     def limited(units):
         if len(units) > 2:
             raise MemoryError
         return start(units)
 
-    monkeypatch.setattr(adapter, "start", limited)
+    monkeypatch.setattr(adapter, "forward", limited)
     monkeypatch.setattr("eraser_hub.attribution.runner.release_memory", lambda: handled.append(sys.exc_info()[0]))
     list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert handled and set(handled) == {None}
@@ -293,9 +294,9 @@ def test_a_batch_is_started_before_the_one_before_it_is_read(network, tokenizer,
     encoded = [adapter.encode(instance("good plays bad film " * 3))]
     asked = [without(0, list(range(place))) for place in range(12)]
     expected = Runner(adapter, "remove", 32).run(encoded, asked)
-    start, finish, order = adapter.start, adapter.finish, []
-    monkeypatch.setattr(adapter, "start", lambda units: order.append("start") or start(units))
-    monkeypatch.setattr(adapter, "finish", lambda value: order.append("finish") or finish(value))
+    start, read, order = adapter.forward, runner.to_array, []
+    monkeypatch.setattr(adapter, "forward", lambda units: order.append("start") or start(units))
+    monkeypatch.setattr(runner, "to_array", lambda value: order.append("read") or read(value))
     monkeypatch.setattr(adapter, "rows_for", lambda size, rows: 4)
     np.testing.assert_allclose(Runner(adapter, "remove", 32).run(encoded, asked), expected, rtol=0, atol=CLOSE)
-    assert order == ["start", "start", "finish", "start", "finish", "finish"]
+    assert order == ["start", "start", "read", "start", "read", "read"]
