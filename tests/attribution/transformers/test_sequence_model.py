@@ -562,14 +562,14 @@ def test_out_of_memory_halves(network, tokenizer, monkeypatch):
     adapter = SequenceModel(network().double(), tokenizer)
     align_labels(adapter, ("NEG", "POS"))
     whole = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
-    start = adapter.start
+    start = adapter.forward
 
     def tight(units):
         if len(units) > 2:
             raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
         return start(units)
 
-    monkeypatch.setattr(adapter, "start", tight)
+    monkeypatch.setattr(adapter, "forward", tight)
     found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
     assert found[0]["classification"] == whole[0]["classification"]
     np.testing.assert_allclose(soft(found[0])[0], soft(whole[0])[0], rtol=0, atol=CLOSE)
