@@ -183,8 +183,7 @@ def ask(arguments: AskArguments) -> AskReport:
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
     if not arguments.force:
         refuse_other(out, header)
-    partial = PartialResult(out, header, arguments.resume)
-    with partial.keep():
+    with PartialResult(out, header, arguments.resume).keep() as partial:
         failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
             raise DataError(_describe_failures(failures, len(partial.places), out), rule="server")

@@ -191,7 +191,7 @@ class PartialResult:
             yield orjson.loads(self._file.readline())
 
     @contextmanager
-    def keep(self) -> Iterator[None]:
+    def keep(self) -> Iterator[PartialResult]:
         """Delete the file when the block ends; after an error finished chunks are kept, which that of a full disk says.
 
         Raises:
@@ -199,7 +199,7 @@ class PartialResult:
         """
         complete = False
         try:
-            yield
+            yield self
             complete = True
         except OSError as error:
             if not self.places:

@@ -217,8 +217,7 @@ def explain(
     if resume and (report := _find_complete_report(plan)) is not None:
         return report
     infiller = load_infiller(config.infill, settings.seed, config) if model is not None else None
-    partial = PartialResult(out, plan.header(), resume)
-    with partial.keep():
+    with PartialResult(out, plan.header(), resume).keep() as partial:
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.is_costly:
             on_cost(spell(_describe_run_cost(plan, partial, model, infiller, max_inputs)))
