@@ -42,8 +42,9 @@ class NoLines(KeyedLines):
 class NoDigest(DataDigest):
     """Digest of nothing."""
 
-    def add(self, rows: object) -> None:
-        """Make nothing."""
+    def __init__(self, kind: str, to_lines: object = None) -> None:
+        super().__init__(kind)
+        self.rows = NoLines()
 
 
 class NoHash:

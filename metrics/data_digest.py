@@ -22,6 +22,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -53,65 +54,66 @@ class DataDigest:
     Args:
         kind: ``eraser``, ``perturbation`` or ``human_rationales``.
         to_lines: encoder with the bytes of `to_json_lines`; another one may be faster.
+
+    Attributes:
+        rows: annotations in the form of the kind's line; the first value of each is the id, a string.
+        documents: documents of rows, each once, in the form of their lines; `add_documents` takes their place.
     """
 
     def __init__(self, kind: str, to_lines: Callable[[Sequence[object]], bytes] = to_json_lines) -> None:
-        self.kind, self._to_lines = kind, to_lines
-        self._rows, self._documents = KeyedLines(to_lines), KeyedLines(to_lines)
+        self.kind, self.rows, self.documents = kind, KeyedLines(to_lines), KeyedLines(to_lines)
         self._known: dict[str, str] = {}
-
-    def add(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Add annotations in the form of the kind's line; the first value of each is the id, a string."""
-        self._rows.add(list(rows))
 
     def add_documents(self, documents: Iterable[tuple[str, str]]) -> None:
         """Add documents of rows: (docid, SHA-256 of the text in hexadecimal digits); repeats count once."""
         self._known.update(documents)
 
-    def set_documents(self, documents: KeyedLines) -> None:
-        """Set the documents of rows, each once, in the form of their lines, in place of `add_documents`."""
-        self._documents = documents
-
     def hexdigest(self, label_names: Sequence[str]) -> str:
         """Return the digest."""
-        digest = hashlib.sha256(self._to_lines([[VERSION, self.kind, list(label_names)]]))
-        documents = KeyedLines(self._to_lines) if self._known else self._documents
-        for start in range(0, len(known := list(self._known.items())), BLOCK):
+        to_lines, known = self.rows.to_lines, list(self._known.items())
+        digest = hashlib.sha256(to_lines([[VERSION, self.kind, list(label_names)]]))
+        documents = KeyedLines(to_lines) if known else self.documents
+        for start in range(0, len(known), BLOCK):
             documents.add(known[start : start + BLOCK])  # few objects: garbage collection walks through them
-        for lines in (self._rows, documents):
+        for lines in (self.rows, documents):
             digest.update(b"\n".join([*lines.sort(), b""]))
         return digest.hexdigest()
 
 
+@dataclass
 class KeyedLines:
     """Lines of JSON, one per value; a value is a list whose first item, a string, is its key.
 
-    Args:
+    Attributes:
         to_lines: as of `DataDigest`.
+        lines: the lines.
+        keys: the key of each.
+        plain: no key has a character that sorts before a quotation mark, or is escaped.
     """
 
-    def __init__(self, to_lines: Callable[[Sequence[object]], bytes] = to_json_lines) -> None:
-        self._to_lines, self.lines, self._keys, self._plain = to_lines, list[bytes](), list[str](), True
+    to_lines: Callable[[Sequence[object]], bytes] = to_json_lines
+    lines: list[bytes] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    plain: bool = True
 
-    def add(self, values: Sequence[Sequence[Any]]) -> None:
+    def add(self, values: Iterable[Sequence[Any]]) -> None:
         """Add values."""
-        self.lines += self._to_lines(values).split(b"\n")[:-1]  # JSON escapes the newlines of strings
+        values = list(values)
+        self.lines += self.to_lines(values).split(b"\n")[:-1]  # JSON escapes the newlines of strings
         keys = [value[0] for value in values]
-        self._keys += keys
-        self._plain = self._plain and not _BEFORE_QUOTE.search("".join(keys))
+        self.keys += keys
+        self.plain = self.plain and not _BEFORE_QUOTE.search("".join(keys))
 
     def select(self, chosen: Sequence[bool]) -> KeyedLines:
         """Return the lines that ``chosen`` marks, a flag per line."""
-        selected = KeyedLines(self._to_lines)
-        selected.lines, selected._keys = list(compress(self.lines, chosen)), list(compress(self._keys, chosen))
-        selected._plain = self._plain
-        return selected
+        lines, keys = compress(self.lines, chosen), compress(self.keys, chosen)
+        return KeyedLines(self.to_lines, list(lines), list(keys), self.plain)
 
     def sort(self) -> list[bytes]:
         """Return the lines in the order of the keys' bytes."""
-        if self._plain:  # a key's end is a quotation mark, which sorts before all characters of the keys
+        if self.plain:  # a key's end is a quotation mark, which sorts before all characters of the keys
             return sorted(self.lines)
-        order = sorted(range(len(self.lines)), key=self._keys.__getitem__)  # code points sort as their UTF-8
+        order = sorted(range(len(self.lines)), key=self.keys.__getitem__)  # code points sort as their UTF-8
         return list(map(self.lines.__getitem__, order))
 
 
@@ -142,7 +144,7 @@ def add_eraser_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label
             for group in row["evidences"]
         ]
         label = get_label(row["classification"], label_names)
-        digest.add([(str(row["annotation_id"]), row["query"], label, docids, groups)])
+        digest.rows.add([(str(row["annotation_id"]), row["query"], label, docids, groups)])
         digest.add_documents(
             (docid, hashlib.sha256(document["text"].encode()).hexdigest())
             for docid, document in zip(docids, row["documents"], strict=True)
@@ -164,7 +166,7 @@ def add_eraser_table(digest: DataDigest, table: pa.Table, label_names: Sequence[
     nested = nest(list(zip(*columns, strict=True)), _get_offsets(members), _get_offsets(groups))
     labels = [get_label(label, label_names) for label in table["classification"].to_pylist()]
     ids, queries = (table[name].to_pylist() for name in ("annotation_id", "query"))
-    digest.add(zip(ids, queries, labels, nest(docids, _get_offsets(documents)), nested, strict=True))
+    digest.rows.add(zip(ids, queries, labels, nest(docids, _get_offsets(documents)), nested, strict=True))
     first = {docid: row for row, docid in reversed(list(enumerate(docids)))}
     column = _decode(texts.field("text"))
     hashes = [hashlib.sha256(column[row].as_buffer()).hexdigest() for row in first.values()]
@@ -177,14 +179,14 @@ def add_pair_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label_n
         answer = row["answer"] if row["answer"] is not None else get_label(row["label"], label_names)
         texts = [row[name] for name in TEXT_COLUMNS if row[name] is not None]
         names = row["id"], row["sample_type"], row["rel_ids"]
-        digest.add([(*names, answer, texts, row["tokens"], row["rationale_ids"])])
+        digest.rows.add([(*names, answer, texts, row["tokens"], row["rationale_ids"])])
 
 
 def add_token_rows(digest: DataDigest, rows: Iterable[Mapping[str, Any]], label_names: Sequence[str]) -> None:
     """Add rows of ``human_rationales`` in plain values; errors as of `add_eraser_rows`."""
     for row in rows:
         label = get_label(row["label"], label_names)
-        digest.add([(str(row["id"]), label, row["tokens"], [bool(mark) for mark in row["rationale_mask"]])])
+        digest.rows.add([(str(row["id"]), label, row["tokens"], [bool(mark) for mark in row["rationale_mask"]])])
 
 
 def _get_offsets(lists: pa.ListArray) -> list[int]:

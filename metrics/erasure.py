@@ -31,23 +31,27 @@ SAME_THRESHOLD = 1e-9
 SAME_BOUNDS = 1e-9
 
 
-def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
-    """Return ``p(full)[label] - p(erased)[label]`` per instance.
+def drop(full: Floats, erased: Floats, label: np.ndarray, absolute: bool = False) -> Floats:
+    """Return ``p(full)[label] - p(erased)[label]`` per instance, and per threshold if there are several.
 
     With the rationale erased this is comprehensiveness (high is good), with all but the rationale erased it is
-    sufficiency (low is good); both in [-1, 1].
+    sufficiency (low is good); both in [-1, 1]. AOPC (area over the perturbation curve) is its mean over instances and
+    thresholds; the means per threshold are the points of the curve.
 
     Args:
         full: probabilities on the full input, float64 (n, labels).
-        erased: probabilities on the erased input, float64 (n, labels).
+        erased: probabilities on the erased input, float64 (n, labels) or (n, thresholds, labels).
         label: the predicted label of each instance, int (n,).
+        absolute: return the absolute change, as of a regression's output.
 
     >>> import numpy as np
     >>> drop(np.array([[.75, .25]]), np.array([[.5, .5]]), np.array([0])).tolist()
     [0.25]
     """
-    rows = np.arange(label.size)
-    return np.asarray(full[rows, label] - erased[rows, label])
+    further = [1] * (erased.ndim - 2)  # axes beside instances and labels
+    left = np.take_along_axis(erased, label.reshape(-1, *further, 1), axis=-1)[..., 0]
+    change: Floats = full[np.arange(label.size), label].reshape(-1, *further) - left
+    return np.abs(change) if absolute else change
 
 
 def entropy(p: Floats) -> Floats:
@@ -68,17 +72,6 @@ def kl_divergence(erased: Floats, full: Floats) -> Floats:
         p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
         terms = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), 0.0)
     return np.asarray(terms.sum(axis=1))
-
-
-def aopc(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
-    """Return the drop at each threshold: float64 (n, thresholds) of ``erased`` (n, thresholds, labels).
-
-    AOPC (area over the perturbation curve) is its mean over instances and thresholds; the means per threshold are
-    the points of the curve.
-    """
-    rows = np.arange(label.size)
-    left: Floats = np.take_along_axis(erased, label[:, None, None], axis=2)[:, :, 0]
-    return np.asarray(full[rows, label][:, None] - left)
 
 
 def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:

@@ -26,7 +26,6 @@ from .checks import LabelChecker, check_thresholds
 from .erasure import (
     Curve,
     add_labels,
-    aopc,
     count_labels,
     drop,
     entropy,
@@ -110,7 +109,7 @@ class Faithfulness:
         if regression and self.classes.gold and "full" in used:
             self._add_errors(chunk, answered, full[:, 0])
         for side, erased in sides.items():
-            builder.add_mean(side, self._change(drop(full, erased, label)))
+            builder.add_mean(side, drop(full, erased, label, regression))
             if not regression:
                 builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
                 builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
@@ -139,10 +138,6 @@ class Faithfulness:
         if "draws" in used:
             self._add_draws(p, rows, chunk.rows[answered], full, label)
 
-    def _change(self, drops: np.ndarray) -> np.ndarray:
-        """Return the change of outputs: of a regression the absolute one."""
-        return np.abs(drops) if self.classes.regression else drops
-
     def _add_labels(self, chunk: MatchedChunk) -> None:
         """Add the counts of accuracy and F1 of a chunk's classes, and of the labels of a multi-label corpus."""
         p, builder = chunk.p, self.builder
@@ -168,35 +163,36 @@ class Faithfulness:
         positions, good = find_threshold_columns(p.threshold, offsets, np.array(self.thresholds))
         good |= p.answered == 0
         check_thresholds(good, self.thresholds, p, self.rules["thresholds"])
-        areas, curves = Areas(), Areas()
+        areas, curves, regression = Areas(), Areas(), self.classes.regression
         for side in ERASED if good.all() else ():
             matrix = getattr(p, f"threshold_{side}")
             if not np.isnan(matrix).all():
                 blocks = (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
                 drops = [
-                    aopc(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in blocks
+                    drop(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at], regression)
+                    for at in blocks
                 ]
-                curves[side] = each = self._change(np.concatenate(drops))
+                curves[side] = each = np.concatenate(drops)
                 key = f"{side}_aopc"
                 columns = {f"{key}.sum{number}": column for number, column in enumerate(each.T)}
                 self.builder.add(Curve(key, each.shape[1]), columns | {f"{key}.count": np.ones(len(each))})
                 areas[side] = each.mean(axis=1)
-        if not self.classes.regression:
+        if not regression:
             self.matcher.plausibility.add_curves(curves)
         return areas
 
     def _add_draws(
         self, p: Predictions, rows: np.ndarray, annotation: np.ndarray, full: np.ndarray, label: np.ndarray
     ) -> None:
-        count = self.classes.draws
+        count, regression = self.classes.draws, self.classes.regression
         for side in ERASED:
             matrix = getattr(p, f"draw_{side}")
             if side in self.matcher.fields.used and not np.isnan(matrix).all():
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
                 place = (np.cumsum(p.answered) - 1)[rows]  # instances without answer have no draws
                 draws = np.nan_to_num(matrix, nan=0.0).reshape(int(p.answered.sum()), count, -1)[place]
-                own = annotation, self._change(drop(full, erased, label)), self._change(aopc(full, draws, label))
-                self.drawn.setdefault(side, []).append(own)
+                observed, drawn = (drop(full, each, label, regression) for each in (erased, draws))
+                self.drawn.setdefault(side, []).append((annotation, observed, drawn))
 
     def left_out(self) -> LeftOut:
         """Return the scores that these predictions do not allow, each with its missing field."""

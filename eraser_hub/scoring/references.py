@@ -181,7 +181,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     digest, docids, used = DataDigest("eraser", to_json_lines), Words(documents.numbers), list[np.ndarray]()
     for part in read_checked(path, names, documents, numbers):
         with pause_garbage_collection():
-            digest.add(_make_digest_rows(part, docids[:], source.labels.sentence_end_inclusive))
+            digest.rows.add(_make_digest_rows(part, docids[:], source.labels.sentence_end_inclusive))
         used.append(part.documents)
         sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)
         if listed:
@@ -207,7 +207,7 @@ def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gol
     referenced = np.zeros(len(documents.numbers), bool)
     referenced[np.concatenate(used)] = True
     flags = referenced[documents.tokens[: len(referenced)] >= 0]
-    digest.set_documents(documents.digests if flags.all() else documents.digests.select(flags.tolist()))
+    digest.documents = documents.digests if flags.all() else documents.digests.select(flags.tolist())
     identity = digest.hexdigest(sorted(codes) if names is None else names)
     gold = Gold(references, documents, path, lines, names, values, (source.labels.note,), digest=identity)
     if not listed:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from eraser_hub.metrics.erasure import (
     Curve,
     add_labels,
-    aopc,
     classification_report,
     count_labels,
     drop,
@@ -39,7 +38,7 @@ def test_nothing_erased_changes_nothing() -> None:
     full, label = np.array([[0.2, 0.8], [0.5, 0.5]]), np.array([1, 0])
     assert drop(full, full, label).tolist() == [0.0, 0.0]
     assert kl_divergence(full, full) == pytest.approx([0.0, 0.0])
-    assert aopc(full, full[:, None, :].repeat(3, axis=1), label).tolist() == [[0.0] * 3] * 2
+    assert drop(full, full[:, None, :].repeat(3, axis=1), label).tolist() == [[0.0] * 3] * 2
 
 
 def test_kl_is_infinite_where_the_original_is_zero() -> None:
