@@ -12,16 +12,15 @@ import numpy as np
 
 from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
-from .agreement_scores import SENTENCES_BY_SPANS, SOFT, Iou, add_prf, format_iou_suffix, group_coverage
+from .agreement_scores import SENTENCES_BY_SPANS, SOFT, add_iou, add_prf, format_iou_suffix
 from .checks import check_documents, check_own_documents, check_scores
-from .flat import References
 from .issues import InputError
 from .joining import MatchedChunk
 from .matching import LeftOut, Matcher
 from .rankings import AUPRC_POLICIES, baseline_seeds, expect_rankings, rank_rationales
-from .score_levels import ScoreLevels, make_iou_columns
-from .spans import Spans, count_group_tokens, count_spans, count_tokens
-from .statistics_builder import StatisticsBuilder
+from .score_levels import ScoreLevels
+from .spans import Spans, count_covered_tokens, count_spans, count_tokens, cover_groups, expand_ranges
+from .statistics_builder import StatisticsBuilder, divide
 
 # what is done with rows without gold: they are scored, or left out
 UNMARKED = ("score", "skip")
@@ -62,23 +61,26 @@ class Agreement:
         builder: the columns; complete after `finish`.
         marked: True for each annotation with a gold token; bool (annotations,).
         levels: chance and ceiling of the scores.
+        shares: sum of the gold shares of annotations with gold, and their number.
     """
 
     def __init__(self, matcher: Matcher, settings: AgreementSettings, totals: bool = False) -> None:
-        if matcher.r is None:
+        r = matcher.r
+        if r is None:
             raise InputError("expected references, found none", "empty")
         self.matcher, self.settings, self.rules = matcher, settings, matcher.rules
-        self.marked = find_marked(matcher.r)
+        self.marked = np.zeros(len(r.ids), dtype=bool)
+        self.marked[r.group_instance[r.group[r.end > r.start]]] = True
         self.builder = StatisticsBuilder(self.marked.size, self.marked.astype(np.int8) if totals else None, 2)
         self.levels = ScoreLevels(self.marked, settings.iou_thresholds, settings.main_iou)
-        self.has_gold_sentences = bool((matcher.r.start_sentence >= 0).any())
+        self.shares = np.zeros(2)
+        self.has_gold_sentences = bool((r.start_sentence >= 0).any())
         # annotations with evidence without sentence offsets, and the number of left out documents of one sentence
-        r = matcher.r
         self.lacks_sentences, self.n_single = np.zeros(len(r.ids), dtype=bool), 0
         self.lacks_sentences[r.group_instance[r.group[(r.start_sentence < 0) | (r.end_sentence < 0)]]] = True
         # instances without a rationale that came before any instance had one: annotations, lines, answered
         self.waiting: list[tuple[np.ndarray, Sequence[int], np.ndarray]] = []
-        check_own_documents(matcher.r, self.rules["own documents"])
+        check_own_documents(r, self.rules["own documents"])
 
     @property
     def sentences_by_spans(self) -> bool:
@@ -108,7 +110,11 @@ class Agreement:
             return
         self.builder.rows = chunk.rows
         if used & {"hard", *SOFT_FIELDS} and (self.settings.levels or not self.marked.all()):
-            self.levels.add_density(chunk)
+            pairs, key = np.unique(chunk.evidence, return_inverse=True)
+            gold = count_covered_tokens(Spans(key, chunk.r.start, chunk.r.end), pairs.size)
+            per_annotation = np.bincount(pairs // chunk.width, weights=gold, minlength=chunk.rows.size)
+            share = divide(per_annotation, np.maximum(chunk.count_evidence_tokens(), 0))[per_annotation > 0]
+            self.shares += share.sum(), share.size
         if "hard" in used:
             self._add_spans(chunk)
         if used & SOFT_FIELDS.keys():
@@ -121,8 +127,11 @@ class Agreement:
 
     def _add_spans(self, chunk: MatchedChunk) -> None:
         p, r = chunk.p, chunk.r
-        both, evidence, span = chunk.number_pairs()
-        owner, doc = np.divmod(both, chunk.width)
+        # each (annotation, document) pair of either side has a number
+        pairs, number = np.unique(np.concatenate([chunk.evidence, chunk.rationale]), return_inverse=True)
+        owner, doc = np.divmod(pairs, chunk.width)
+        rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
+        evidence, span = number[: r.doc.size], number[r.doc.size :][rationale]
         truth, predicted = Spans(evidence, r.start, r.end), Spans(span, p.start, p.end)
         counts = count_spans(truth, predicted, owner.size, self.settings.iou_thresholds)
         add_prf(self.builder, "exact", counts.exact, owner)
@@ -130,19 +139,16 @@ class Agreement:
         n_truth, n_predicted, _ = counts.exact
         for threshold, hits, matched in counts.iou:
             end = format_iou_suffix(threshold, self.settings.main_iou)
-            columns = make_iou_columns(n_truth, n_predicted, hits, matched)
-            self.builder.add(Iou(end), columns, owner, f"iou{end}")
+            add_iou(self.builder, end, (n_truth, n_predicted, hits, matched), owner)
         if self.settings.levels:
             self.levels.add_spans(chunk, owner, doc, truth, predicted, counts)
-        groups = count_group_tokens(r.group, truth, predicted, r.group_instance.size)
-        whole, best = group_coverage(r.group_instance, *groups, chunk.rows.size)
+        whole, best = cover_groups(r.group, r.group_instance, truth, predicted, chunk.rows.size)
         self.builder.add_mean("any_group_coverage", whole)
         self.builder.add_mean("best_group_recall", best)
         if self.sentences_by_spans and (counted := self._find_scored_sentences(chunk, owner, doc)).any():
             # sentences of the evidence with sentence offsets, and those that a predicted span touches
             known = np.flatnonzero((r.start_sentence >= 0) & (r.end_sentence >= r.start_sentence))
             gold = Spans(evidence[known], r.start_sentence[known], r.end_sentence[known])
-            rationale = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
             annotation = chunk.rows[chunk.owner[rationale]]
             touched = chunk.documents.sentence_spans(annotation, chunk.doc[rationale], p.start, p.end)
             sentences = np.stack(count_tokens(gold, Spans(span, *touched), owner.size))
@@ -162,7 +168,11 @@ class Agreement:
 
     def _add_rankings(self, chunk: MatchedChunk) -> None:
         p, r, settings, owner = chunk.p, chunk.r, self.settings, chunk.owner
-        where, evidence = chunk.match_evidence()
+        # the evidences in the document of each rationale
+        order = np.argsort(chunk.evidence, kind="stable")
+        bound = (np.searchsorted(chunk.evidence[order], chunk.rationale, side=side) for side in ("left", "right"))
+        where, at = expand_ranges(*bound)
+        evidence = order[at]
         bounds = {"soft": (r.start, r.end), "sentence": (r.start_sentence, r.end_sentence)}
         # a rationale is seeded by its annotation and its document
         places = zip(p.instance.tolist(), p.doc.tolist(), strict=True) if settings.shuffles else ()
@@ -194,30 +204,28 @@ class Agreement:
                     self.builder.add_mean(f"{soft.prefix}{key}{end}", values, owner[chosen])
 
     @property
-    def scored(self) -> np.ndarray:
-        """True for each annotation that has an instance; bool (annotations,)."""
-        rows = self.matcher.scored
-        if rows is None:
-            return np.ones(self.marked.size, dtype=bool)
-        return np.isin(np.arange(self.marked.size), rows)
-
-    @property
     def counts(self) -> tuple[int, int]:
         """Number of annotations with a gold token, and of those without, among those that have an instance."""
-        scored = self.scored
-        return int((scored & self.marked).sum()), int((scored & ~self.marked).sum())
+        marked = self.marked if self.matcher.scored is None else self.marked[self.matcher.scored]
+        return int(marked.sum()), int((~marked).sum())
 
     @property
     def rows(self) -> np.ndarray | None:
         """The annotations to take the scores of; None: all."""
-        if self.settings.unmarked == "skip" and self.counts[1]:
-            return np.flatnonzero(self.scored & self.marked)
-        return self.matcher.scored
+        rows = self.matcher.scored
+        if self.settings.unmarked == "score" or self.marked.all():
+            return rows
+        return np.flatnonzero(self.marked) if rows is None else rows[self.marked[rows]]
 
     def describe_gold(self) -> dict[str, object]:
-        """Return ``marked_rows`` and ``unmarked_rows`` (annotations with and without a gold token) and ``density``."""
+        """Return ``marked_rows`` and ``unmarked_rows`` (annotations with and without a gold token) and ``density``.
+
+        The density is the mean over annotations with gold of gold tokens / tokens of the documents with evidence; NaN
+        without gold.
+        """
         marked, unmarked = self.counts
-        return {"marked_rows": marked, "unmarked_rows": unmarked, "density": self.levels.density}
+        density = float(divide(*self.shares, empty=np.nan))
+        return {"marked_rows": marked, "unmarked_rows": unmarked, "density": density}
 
     def compute_levels(self) -> dict[str, dict[str, float]]:
         """Return ``chance`` and ``ceiling`` of the scores, see `score_levels`."""
@@ -289,24 +297,6 @@ class Agreement:
         without_offsets = f"sentence scores leave out {lacking:,} annotations whose evidence has no sentence offsets"
         single = f"sentence p, r and f1 leave out {self.n_single:,} documents of one sentence"
         return lines + [without_offsets] * (lacking > 0) + [single] * (self.n_single > 0)
-
-
-def check_unmarked(value: object) -> str:
-    """Return the name of what is done with annotations without gold.
-
-    Raises:
-        ValueError: it is none of `UNMARKED`.
-    """
-    if value not in UNMARKED:
-        raise InputError(f"expected one of {', '.join(UNMARKED)}, found {value!r}", "option-value", "unmarked")
-    return str(value)
-
-
-def find_marked(r: References) -> np.ndarray:
-    """Return True for each annotation with at least one gold token: bool (annotations,)."""
-    marked = np.zeros(len(r.ids), dtype=bool)
-    marked[r.group_instance[r.group[r.end > r.start]]] = True
-    return marked
 
 
 def fill_zeros(chunk: MatchedChunk, used: Set[str]) -> MatchedChunk:

@@ -6,6 +6,7 @@ values beside the number of keys, so that sums over any set of annotations give 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,15 +20,10 @@ SOFT = Rankings._fields
 Counts = tuple[np.ndarray, np.ndarray, np.ndarray]  # truth, predicted, both
 
 
-def compute_f1(p: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the harmonic mean of precision and recall; 0 where either is 0."""
-    return np.where((p == 0) | (r == 0), 0.0, divide(2 * p * r, p + r))
-
-
 def precision_recall_f1(n_truth: np.ndarray, n_predicted: np.ndarray, hits: np.ndarray) -> Counts:
     """Return elementwise precision, recall and F1 of counts of any shape; each 0 where its denominator is 0."""
     p, r = divide(hits, n_predicted), divide(hits, n_truth)
-    return p, r, compute_f1(p, r)
+    return p, r, divide(2 * p * r, p + r)
 
 
 def format_iou_suffix(threshold: float, main: float) -> str:
@@ -79,7 +75,7 @@ class Iou:
             p, r, f1 = precision_recall_f1(*(column(f"{name}.{part}") for part in ("truth", "predicted", hits)))
             scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1}
         p, r = (divide(column(f"{name}.sum_{part}"), column(f"{name}.keys_{part}")) for part in ("p", "r"))
-        return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": compute_f1(p, r)}
+        return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": divide(2 * p * r, p + r)}
 
 
 def add_prf(
@@ -102,21 +98,13 @@ def add_prf(
     builder.add(PrecisionRecall(name, source or name), columns, owner, source or name)
 
 
-def group_coverage(
-    group_annotation: np.ndarray, tokens: np.ndarray, covered: np.ndarray, n: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return per annotation 1 if the prediction covers any evidence group (else 0), and the best group's token recall.
-
-    Groups without tokens do not count; an annotation without a group that has tokens gives NaN for both.
-    """
-    real = tokens > 0
-    whole, best = np.full(n, np.nan), np.full(n, np.nan)
-    recall = divide(covered, tokens)[real]
-    owner = group_annotation[real]
-    whole[owner], best[owner] = 0.0, 0.0
-    np.maximum.at(best, owner, recall)
-    whole[owner[recall >= 1.0]] = 1.0
-    return whole, best
+def add_iou(builder: StatisticsBuilder, end: str, counts: Sequence[np.ndarray], owner: np.ndarray) -> None:
+    """Add IOU at one threshold; counts per key: truth, predicted, hits and one-to-one matches. See `add_prf`."""
+    n_truth, n_predicted, hits, matched = counts
+    columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
+    columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
+    columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
+    builder.add(Iou(end), columns, owner, f"iou{end}")
 
 
 def describe_scores() -> ScoreInfo:

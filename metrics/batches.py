@@ -134,12 +134,6 @@ class Batches:
         """Return the batch of the bytes of `Batch.to_bytes`."""
         return Batch(json.loads(data))
 
-    def _prepare(
-        self, predictions: Sequence[Any], references: Sequence[Any]
-    ) -> tuple[Sequence[Any], Sequence[Any], list[str]]:
-        """Return the batches with plain rows converted, which takes both sides, and notes."""
-        return predictions, references, []
-
     def _measure_batches(
         self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]
     ) -> tuple[Measured, AnnotationColumns]:
@@ -167,17 +161,16 @@ class Batches:
         self, predictions: Sequence[Batch], references: Sequence[Batch], settings: dict[str, Any]
     ) -> dict[str, Any]:
         """Return the scores of all batches; warn of scores that are left out."""
-        predictions, references, plain_notes = self._prepare(predictions, references)
         options = {key: settings.pop(key) for key in self.OPTIONS if key in settings}
         cluster_by = settings.pop("cluster_by", AUTO)
         by = options.get("by")
         measured, columns = self._measure_batches(predictions, references, by, settings)
         statistics = measured.statistics
         names = options.get("label_names") or settings.get("label_names")
-        data = find_digest([batch.source for batch in references], names)
+        data = find_digest([batch.source for batch in references], names) if names is not None else ""
         identity = {"data": shorten_digest(data)} if data else {}
         values = None if by is None else columns(by)
-        notes = [*plain_notes, *measured.notes, *(describe_breakdown(by, statistics) if by else ())]
+        notes = [*measured.notes, *(describe_breakdown(by, statistics) if by else ())]
         intervals = any(options.get(key) is not None for key in ("confidence_level", "n_resamples"))
         # scores alone need no clusters, which take time
         if intervals or options.get("per_instance") or cluster_by != AUTO:
@@ -216,8 +209,7 @@ class Batches:
             ValueError: wrong input; names the instance and the field.
         """
         sides = (("prediction", predictions), ("reference", references))
-        added = ([] if data is None else [self._keep(data, side)] for side, data in sides)
-        kept, others, _ = self._prepare(*added)
+        kept, others = ([] if data is None else [self._keep(data, side)] for side, data in sides)
         self._check_settings(settings)
         measured, columns = self._measure_batches(kept, others, None, settings)
         return add_clusters(measured.statistics, columns, cluster_by)

@@ -43,25 +43,30 @@ def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | 
         issues: the issues to extend.
     """
     rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
-    report = partial(issues.add_where, "reference", rows=rows)
-
-    def path(field: str) -> Callable[[int], str]:
-        return partial(_find_evidence_path, r, field)
-
     unknown = tokens < 0
-    report(unknown, path("docid"), lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown")
     reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
-    expected = "expected 0 <= start_token <= end_token"
-    report(reversed_, path("start_token"), lambda e: f"{expected}, found [{r.start[e]}, {r.end[e]})", "span-order")
-    past, limit = ~unknown & ~reversed_ & (r.end > tokens), "(the document's tokens)"
-    report(past, path("end_token"), lambda e: f"expected at most {tokens[e]} {limit}, found {r.end[e]}", "span-bounds")
+    past = ~unknown & ~reversed_ & (r.end > tokens)
+    order, most = "expected 0 <= start_token <= end_token, found", "(the document's tokens), found"
+    rules: list[tuple[np.ndarray, str, Callable[[int], str], str]] = [
+        (unknown, "docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown"),
+        (reversed_, "start_token", lambda e: f"{order} [{r.start[e]}, {r.end[e]})", "span-order"),
+        (past, "end_token", lambda e: f"expected at most {tokens[e]} {most} {r.end[e]}", "span-bounds"),
+    ]
     if sentences is not None:
         first, last = r.start_sentence, r.end_sentence
         known = ~unknown & (first >= 0) & (last >= 0)
-        order, field = "expected start_sentence <= end_sentence", path("start_sentence")
-        report(known & (last < first), field, lambda e: f"{order}, found [{first[e]}, {last[e]})", "span-order")
-        past, limit, field = known & (last > sentences), "(the document's sentences)", path("end_sentence")
-        report(past, field, lambda e: f"expected at most {sentences[e]} {limit}, found {last[e]}", "span-bounds")
+        orders, limit = "expected start_sentence <= end_sentence, found", "(the document's sentences), found"
+        rules += [
+            (known & (last < first), "start_sentence", lambda e: f"{orders} [{first[e]}, {last[e]})", "span-order"),
+            (
+                known & (last > sentences),
+                "end_sentence",
+                lambda e: f"expected at most {sentences[e]} {limit} {last[e]}",
+                "span-bounds",
+            ),
+        ]
+    for bad, field, message, rule in rules:
+        issues.add_where("reference", bad, partial(_find_evidence_path, r, field), message, rule, rows)
 
 
 def _find_evidence_path(r: References, field: str, evidence: int) -> str:
@@ -72,7 +77,9 @@ def _find_evidence_path(r: References, field: str, evidence: int) -> str:
 
 
 def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) -> None:
-    """Check rationales: each in a known document, no document twice in an instance, and spans by `check_spans`.
+    """Check rationales: each in a known document, no document twice in an instance, and sound spans.
+
+    A span has 0 <= start < end, lies within the document, and is disjoint from (or equal to) the others there.
 
     Args:
         chunk: the matched predictions.
@@ -88,24 +95,7 @@ def check_rationales(chunk: MatchedChunk, tokens: np.ndarray, issues: Issues) ->
     repeated = np.sort(order[1:][packed[order][1:] == packed[order][:-1]])
     once = "expected each document once"
     report(repeated, message=lambda at: f"{once}, found {p.docids[int(p.doc[at])]!r} again", rule="document-twice")
-    check_spans(p, packed, tokens, issues)
 
-
-def _find_path(p: Predictions, field: str, rationale: int) -> str:
-    """Return the path of a rationale's field, with the rationale's index in its instance."""
-    first = np.searchsorted(p.instance, p.instance[rationale])
-    return f"rationales[{rationale - first}].{field}"
-
-
-def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: Issues) -> None:
-    """Check predicted spans: 0 <= start < end, within the document, and disjoint (or equal) in each document.
-
-    Args:
-        p: the predictions.
-        packed: the instance and the document of each rationale as one number.
-        tokens: the tokens of each rationale's document; -1 if it is unknown.
-        issues: the issues to extend.
-    """
     span = np.repeat(np.arange(p.hard.size), np.maximum(p.hard, 0))
     limit = tokens[span]
     add = partial(issues.add_where, "prediction", rows=p.instance[span])
@@ -116,16 +106,11 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: 
     def path(field: str, at: int) -> str:
         return _find_path(p, f"{HARD_FIELD}[{at - np.searchsorted(span, span[at])}].{field}", int(span[at]))
 
-    start_field, end_field = partial(path, "start_token"), partial(path, "end_token")
+    start_field, most = partial(path, "start_token"), "(the document's tokens), found"
     unsound, expected = (p.start < 0) | (p.end <= p.start), "expected 0 <= start_token < end_token, found"
     add(unsound, start_field, lambda s: f"{expected} {shown(s)}", "span-order")
     past = ~unsound & (limit >= 0) & (p.end > limit)
-    add(
-        past,
-        end_field,
-        lambda s: f"expected at most {limit[s]} (the document's tokens), found {p.end[s]}",
-        "span-bounds",
-    )
+    add(past, partial(path, "end_token"), lambda s: f"expected at most {limit[s]} {most} {p.end[s]}", "span-bounds")
     sound = np.flatnonzero(~unsound & ~past)
     order = sound[np.lexsort((p.end[sound], p.start[sound], packed[span[sound]]))]
     key, start, end = packed[span[order]], p.start[order], p.end[order]
@@ -136,6 +121,12 @@ def check_spans(p: Predictions, packed: np.ndarray, tokens: np.ndarray, issues: 
     before = dict(zip(order[overlap + 1].tolist(), order[overlap].tolist(), strict=True))
     disjoint = "expected spans that do not overlap, found"
     add(order[overlap + 1], start_field, lambda s: f"{disjoint} {shown(before[s])} and {shown(s)}", "span-overlap")
+
+
+def _find_path(p: Predictions, field: str, rationale: int) -> str:
+    """Return the path of a rationale's field, with the rationale's index in its instance."""
+    first = np.searchsorted(p.instance, p.instance[rationale])
+    return f"rationales[{rationale - first}].{field}"
 
 
 def check_scores(p: Predictions, name: str, lengths: np.ndarray, issues: Issues) -> None:

@@ -209,10 +209,10 @@ def digest_rows(kind: str, rows: Iterable[Mapping[str, Any]], label_names: Seque
     return digest.hexdigest(label_names)
 
 
-def find_digest(batches: Iterable[Any], label_names: Sequence[str] | None) -> str:
-    """Return the digest of references, in lists of rows or tables; "" if they lack a column or label names."""
+def find_digest(batches: Iterable[Any], label_names: Sequence[str]) -> str:
+    """Return the digest of references, in lists of rows or tables; "" if they lack a column."""
     rows = [row for batch in batches for row in (batch if isinstance(batch, list) else batch.to_pylist())]
-    if not rows or label_names is None:
+    if not rows:
         return ""
     kinds = {"evidences": "eraser", "sample_type": "perturbation", "rationale_mask": "human_rationales"}
     kind = next((kind for column, kind in kinds.items() if column in rows[0]), "eraser")

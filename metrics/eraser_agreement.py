@@ -9,15 +9,15 @@ import evaluate
 from eraser_hub.schema.instance import INSTANCE
 from eraser_hub.schema.rows import ANNOTATION
 
-from .agreement import Agreement, AgreementSettings, check_unmarked
+from .agreement import UNMARKED, Agreement, AgreementSettings
 from .agreement_scores import describe_scores
 from .batches import Measured
 from .checks import LabelChecker, name_labels
 from .flat import Predictions, References
 from .instances import InstanceBatches
-from .issues import InputError, IssuesByRule
+from .issues import InputError, IssuesByRule, check_choice
 from .matching import DOCUMENTS, FIELDS, LENGTHS, Matcher, describe_left_out
-from .rankings import check_policy
+from .rankings import AUPRC_POLICIES
 from .sources import ERASER
 from .statistics_builder import make_info
 
@@ -120,7 +120,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         for value in thresholds:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
                 raise InputError(f"expected a number in (0, 1], found {value!r}", "option-value", "iou_threshold")
-        check_policy(auprc_policy)
+        check_choice(auprc_policy, AUPRC_POLICIES, "auprc_policy")
         if not isinstance(random_baseline, int) or random_baseline < 0:
             message = f"expected True, False or a number of shuffles, found {random_baseline!r}"
             raise InputError(message, "option-value", "random_baseline")
@@ -129,7 +129,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         matcher = Matcher(r, rules, only_predicted=only_predicted)
         if label_names is not None:
             name_labels(r, label_names, rules["label names"])
-        check_unmarked(unmarked)
+        check_choice(unmarked, UNMARKED, "unmarked")
         settings = AgreementSettings(
             thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold, unmarked, levels
         )

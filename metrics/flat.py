@@ -28,6 +28,7 @@ from eraser_hub.schema.instance import (
 )
 
 from .columns import FlatColumns
+from .spans import expand_ranges
 
 Item = TypeVar("Item")
 
@@ -158,8 +159,10 @@ class References(FlatRecord):
 
     def take(self, rows: np.ndarray) -> References:
         """Return some annotations with their evidences, numbered by their places in ``rows``, without documents."""
-        group_instance, groups = _pick_ranges(self.group_instance, rows)
-        group, evidences = _pick_ranges(self.group, groups)
+        ends = np.stack([rows, rows + 1]).astype(self.group_instance.dtype)
+        group_instance, groups = expand_ranges(*np.searchsorted(self.group_instance, ends))
+        ends = np.stack([groups, groups + 1]).astype(self.group.dtype)
+        group, evidences = expand_ranges(*np.searchsorted(self.group, ends))
         columns = {name: getattr(self, name)[evidences] for name in EVIDENCE_COLUMNS}
         nothing = np.zeros(0, dtype=np.int64)
         return References(
@@ -177,14 +180,6 @@ class References(FlatRecord):
 
 EVIDENCE_COLUMNS = ("doc", "start", "end", "start_sentence", "end_sentence")
 DOCUMENT_COLUMNS = ("document_instance", "document", "tokens", "sentences", "first_sentence", "sentence_tokens")
-
-
-def _pick_ranges(owner: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (place in ``wanted``, item) for each item of the wanted owners; ``owner`` is ascending, one per item."""
-    first, end = np.searchsorted(owner, np.stack([wanted, wanted + 1]).astype(owner.dtype))
-    size = end - first
-    place = np.repeat(np.arange(wanted.size), size)
-    return place, np.arange(place.size) + np.repeat(first - (np.cumsum(size) - size), size)
 
 
 Record = TypeVar("Record", bound=FlatRecord)

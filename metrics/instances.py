@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -60,10 +59,6 @@ class FlatBatch(Batch):
         return pack(self.record, [cells, self.label_names, self.unknown])
 
 
-class PlainBatch(Batch):
-    """One side of a batch, in plain rows, which are converted when both sides are known."""
-
-
 class InstanceBatches(Batches):
     """Mixin before ``evaluate.Metric`` for modules that score ERASER instances.
 
@@ -78,11 +73,12 @@ class InstanceBatches(Batches):
     REFERENCES_NEEDED: ClassVar[bool] = True
     REFERENCE_COLUMNS: ClassVar[Sequence[str]] = ()
 
-    def _keep(self, data: Any, side: str) -> FlatBatch | PlainBatch:
+    def _keep(self, data: Any, side: str) -> Batch:
+        """Keep one side of a batch, flat; plain rows are converted when both sides are known."""
         if hasattr(data, "__next__"):  # an iterator, which can be read once
             data = list(data)
         plain = find_plain_rows(data)
-        return self._flatten(data, side) if plain is None else PlainBatch(plain)
+        return self._flatten(data, side) if plain is None else Batch(plain)
 
     def _flatten(self, data: Any, side: str) -> FlatBatch:
         table, names = None, None
@@ -110,64 +106,60 @@ class InstanceBatches(Batches):
         issues.raise_if_any({side: record.ids})
         return FlatBatch(source, record, names, unknown)
 
-    def _from_bytes(self, data: bytes, side: str) -> FlatBatch | PlainBatch:
+    def _from_bytes(self, data: bytes, side: str) -> Batch:
         if data.startswith(b"["):
-            return PlainBatch(json.loads(data))
+            return super()._from_bytes(data, side)
         kind: type[FlatRecord] = Predictions if side == "prediction" else References
         record, (source, names, unknown) = unpack(kind, data)
         return FlatBatch(source, record, names, UnknownFields(unknown))
 
-    def _prepare(
-        self, predictions: Sequence[FlatBatch | PlainBatch], references: Sequence[FlatBatch | PlainBatch]
-    ) -> tuple[Sequence[FlatBatch], Sequence[FlatBatch], list[str]]:
-        plain = any(isinstance(batch, PlainBatch) for batch in (*predictions, *references))
-        if not plain:
-            return predictions, references, []  # type: ignore[return-value]
-        sides: tuple[list[FlatBatch], list[FlatBatch]] = ([], [])
+    def _convert_plain(
+        self, predictions: Sequence[Batch], references: Sequence[Batch]
+    ) -> tuple[list[FlatBatch], list[FlatBatch], list[str]]:
+        """Return the batches with plain rows converted, and notes."""
+        ours, theirs = list[FlatBatch](), list[FlatBatch]()
         texts: dict[str, PlainText] = {}
         notes: list[str] = []
         for batch in references:
-            if isinstance(batch, PlainBatch):
+            if isinstance(batch, FlatBatch):
+                texts |= _read_texts(batch)
+            else:
                 rows, own, further = make_annotations(batch.source, len(texts))
                 texts |= own
                 notes += further
-                sides[1].append(self._flatten(rows, "reference"))
-            else:
-                texts |= _read_texts(batch)
-                sides[1].append(batch)
-        first = 0
+                batch = self._flatten(rows, "reference")
+            theirs.append(batch)
         for batch in predictions:
-            if isinstance(batch, PlainBatch):
-                rows, further = make_instances(batch.source, texts, list(texts) if references else None, first)
+            if not isinstance(batch, FlatBatch):
+                places = list(texts) if references else None
+                rows, further = make_instances(batch.source, texts, places, sum(map(len, ours)))
                 notes += further
-                sides[0].append(self._flatten(rows, "prediction"))
-            else:
-                sides[0].append(batch)
-            first += len(batch)
-        return (*sides, notes)
+                batch = self._flatten(rows, "prediction")
+            ours.append(batch)
+        return ours, theirs, notes
 
-    def _measure_batches(  # type: ignore[override]
-        self,
-        predictions: Sequence[FlatBatch],
-        references: Sequence[FlatBatch],
-        by: str | None,
-        settings: dict[str, Any],
+    def _measure_batches(
+        self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]
     ) -> tuple[Measured, AnnotationColumns]:
-        p, r = (concatenate([batch.record for batch in side]) if side else None for side in (predictions, references))
+        ours, theirs = ([one for one in side if isinstance(one, FlatBatch)] for side in (predictions, references))
+        notes: list[str] = []
+        if len(ours) + len(theirs) < len(predictions) + len(references):
+            ours, theirs, notes = self._convert_plain(predictions, references)
+        p, r = (concatenate([batch.record for batch in side]) if side else None for side in (ours, theirs))
         if p is None:
             raise InputError("expected at least one instance, found none", "empty", "predictions")
         if self.REFERENCES_NEEDED if r is None else not r.ids:
             raise InputError("expected at least one row, found none", "empty", "references")
         if settings.get("label_names") is None:
-            known = [batch.label_names for batch in references if batch.label_names is not None]
+            known = [batch.label_names for batch in theirs if batch.label_names is not None]
             if any(names != known[0] for names in known):
                 message = f"expected the same label names throughout, found {known[0]} and others"
                 raise InputError(message, "constant", "references")
             settings["label_names"] = known[0] if known else None
         measured = self._measure(p, r, **settings)
-        unknown = UnknownFields(sum((batch.unknown for batch in predictions), UnknownFields()))
-        notes = [note for note in (unknown.describe(), *measured.notes) if note]
-        columns = InstanceColumns(measured.statistics.ids, predictions, references, p, r)
+        unknown = UnknownFields(sum((batch.unknown for batch in ours), UnknownFields()))
+        notes += [*([unknown.describe()] if unknown else []), *measured.notes]
+        columns = InstanceColumns(measured.statistics.ids, ours, theirs, p, r)
         return measured._replace(notes=notes), columns
 
 

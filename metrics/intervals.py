@@ -151,13 +151,13 @@ def intervals(
     seed: int = 0,
     ci_method: str = AUTO,
     ranges: Ranges | None = None,
-) -> dict[str, np.ndarray] | None:
-    """Compute intervals over clusters; None if neither a level nor a number of resamples is given.
+) -> dict[str, np.ndarray]:
+    """Compute intervals over clusters.
 
     Args:
         statistics: the statistics of the scores.
-        confidence_level: in (0, 1).
-        n_resamples: resamples of a bootstrap.
+        confidence_level: in (0, 1); None: the default.
+        n_resamples: resamples of a bootstrap; None: the default.
         seed: likewise.
         ci_method: "student" (see `student_intervals`), "bca" or "percentile" (see `bootstrap_intervals`), or "auto",
             see `choose_method`.
@@ -167,8 +167,6 @@ def intervals(
         The bounds, see `compute_bounds`. Shares of annotations (`find_exact_shares`) have exact ones if each cluster
         has one annotation. Otherwise those that are 0 or 1 have the bounds of their clusters, see `_bound_constant`.
     """
-    if confidence_level is None and n_resamples is None:
-        return None
     level = DEFAULT_LEVEL if confidence_level is None else confidence_level
     resamples = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
     check_settings(level, resamples, ci_method)

@@ -5,7 +5,7 @@ Each issue names the rule that it breaks: an id of the package's records/rules.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,12 @@ def cut(value: object, limit: int = 60) -> str:
     except Exception:  # lists nested past any bound, or an object that cannot say what it is
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def check_choice(value: object, known: Collection[str], argument: str) -> None:
+    """Raise an `InputError` if the value of an argument is none of the known words."""
+    if value not in known:
+        raise InputError(f"expected one of {', '.join(known)}, found {value!r}", "option-value", argument)
 
 
 class Issue(NamedTuple):

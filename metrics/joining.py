@@ -50,29 +50,6 @@ class MatchedChunk:
         unknown = (self.owner < 0) | (self.doc < 0)
         self.rationale = np.where(unknown, -1, self.owner * self.width + self.doc)
 
-    def number_pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Number the pairs of both sides, in ascending order.
-
-        Returns:
-            the pairs; the number of each evidence's pair; the number of each predicted span's pair, -1 if unknown.
-        """
-        known = self.rationale >= 0
-        both, number = np.unique(np.concatenate([self.evidence, self.rationale[known]]), return_inverse=True)
-        places = np.full(known.size, -1, dtype=np.int64)
-        places[known] = number[self.evidence.size :]
-        span = places[np.repeat(np.arange(places.size), np.maximum(self.p.hard, 0))]
-        return both, number[: self.evidence.size], span
-
-    def match_evidence(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return (rationale, evidence) for every evidence in the document of a rationale of its annotation."""
-        order = np.argsort(self.evidence, kind="stable")
-        packed, wanted = self.evidence[order], self.rationale
-        low = np.searchsorted(packed, wanted, side="left")
-        size = np.where(wanted < 0, 0, np.searchsorted(packed, wanted, side="right") - low)
-        where = np.repeat(np.arange(wanted.size), size)
-        at = np.arange(where.size) - np.repeat(np.cumsum(size) - size - low, size)
-        return where, order[at]
-
     def count_evidence_tokens(self) -> np.ndarray:
         """Count the tokens of each annotation's evidence documents, each document once: int64 (annotations,)."""
         owner, doc = np.divmod(np.unique(self.evidence), self.width)

@@ -39,7 +39,15 @@ class Plausibility:
     """
 
     def __init__(self, r: References | None) -> None:
-        self.r, self.own = r, np.zeros(0, dtype=np.int64)  # pairs annotation * width + document, in ascending order
+        self.r = r
+        if r is not None:  # the documents of each annotation: those that it lists, and those of its evidence
+            self.width = max(len(r.docids), 1)
+            listed = r.document_instance >= 0
+            owner = np.append(r.document_instance[listed], r.group_instance[r.group]).astype(np.int64)
+            doc = np.append(r.document[listed], r.doc)
+            self.own = np.unique(owner * self.width + doc)  # pairs
+            self.has_own, self.is_owned = np.zeros(len(r.ids), dtype=bool), np.zeros(self.width, dtype=bool)
+            self.has_own[owner] = self.is_owned[doc] = True
         self.naming, self.n = 0, 0  # instances that name documents; instances with probabilities
         self.foreign, self.other = list[str](), list[str]()  # ids of those that name others' documents; of other labels
         # instances whose label is the most probable one of the erased input
@@ -50,8 +58,6 @@ class Plausibility:
         """Count the instances that name documents of other annotations alone."""
         if self.r is None or not chunk.doc.size:
             return
-        if not self.own.size:
-            self._find_own_documents(self.r)
         annotation, doc = np.append(chunk.rows, -1)[chunk.owner], chunk.doc
         judged = (annotation >= 0) & (doc >= 0) & (doc < self.width)
         judged[judged] = self.has_own[annotation[judged]] & self.is_owned[doc[judged]]
@@ -63,16 +69,6 @@ class Plausibility:
         )
         self.naming += int((named > 0).sum())
         self.foreign += [chunk.p.ids[row] for row in np.flatnonzero((named > 0) & (named == others)).tolist()]
-
-    def _find_own_documents(self, r: References) -> None:
-        """Find each annotation's documents: those that it lists, and those of its evidence."""
-        self.width = max(len(r.docids), 1)
-        listed = r.document_instance >= 0
-        owner = np.append(r.document_instance[listed], r.group_instance[r.group]).astype(np.int64)
-        doc = np.append(r.document[listed], r.doc)
-        self.own = np.unique(owner * self.width + doc)
-        self.has_own, self.is_owned = np.zeros(len(r.ids), dtype=bool), np.zeros(self.width, dtype=bool)
-        self.has_own[owner] = self.is_owned[doc] = True
 
     def add_probabilities(
         self, p: Predictions, rows: np.ndarray, label: np.ndarray, full: np.ndarray, erased: Mapping[str, np.ndarray]

@@ -22,7 +22,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from .issues import InputError
 from .statistics_builder import divide
 from .tokens import masks
 
@@ -44,17 +43,6 @@ class Rankings(NamedTuple):
     auprc: np.ndarray
     average_precision: np.ndarray
     roc_auc_score: np.ndarray
-
-
-def check_policy(name: str) -> float:
-    """Return the value of a named AUPRC policy.
-
-    Raises:
-        ValueError: the name is not one of `AUPRC_POLICIES`.
-    """
-    if name not in AUPRC_POLICIES:
-        raise InputError(f"expected one of {', '.join(AUPRC_POLICIES)}, found {name!r}", "option-value", "auprc_policy")
-    return AUPRC_POLICIES[name]
 
 
 def _sort_segments(values: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -19,7 +19,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from .issues import InputError
+from .issues import InputError, check_choice
 from .statistics_builder import Finalize
 
 DEFAULT_LEVEL = 0.95
@@ -75,8 +75,7 @@ def check_settings(
     if isinstance(n_resamples, bool) or n_resamples != int(n_resamples) or not 1 <= n_resamples <= MOST_RESAMPLES:
         message = f"expected an integer from 1 to {MOST_RESAMPLES:,}, found {n_resamples!r}"
         raise InputError(message, "option-value", "n_resamples")
-    if ci_method not in CI_METHODS:
-        raise InputError(f"expected one of {', '.join(CI_METHODS)}, found {ci_method!r}", "option-value", "ci_method")
+    check_choice(ci_method, CI_METHODS, "ci_method")
 
 
 def bootstrap_weights(n: int, n_resamples: int, seed: int = 0, chunk_bytes: int | None = None) -> Iterator[np.ndarray]:

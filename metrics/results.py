@@ -167,14 +167,15 @@ def report(
     """
     settings = dict(settings) if "n" in settings else {"n": len(statistics.ids), **settings}
     ranges = None if settings.get("task") == REGRESSION else ranges
-    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, ranges)
-    if bounds is not None:
+    bounds: Mapping[str, np.ndarray] = {}
+    if confidence_level is not None or n_resamples is not None:
+        bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, ranges)
         settings |= describe_intervals(statistics, confidence_level, n_resamples, seed, ci_method)
         settings |= {"cluster": statistics.clustering, "clusters": statistics.n_clusters}
     result: dict[str, object] = {}
     for key, value in statistics.scores().items():
         result[key] = value.tolist()
-        if bounds is not None and key in bounds:
+        if key in bounds:
             result[f"{key}_ci"] = bounds[key].tolist()
     result |= {key: to_python(value) for key, value in (extra or {}).items()}
     if per_instance:

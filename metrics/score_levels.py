@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .agreement_scores import Iou, add_prf, format_iou_suffix
+from .agreement_scores import add_iou, add_prf, format_iou_suffix
 from .joining import MatchedChunk
-from .spans import SpanCounts, Spans, count_covered_tokens, count_spans, unique_spans
+from .spans import SpanCounts, Spans, count_covered_tokens, count_spans, expand_ranges, unique_spans
 from .statistics_builder import StatisticsBuilder, divide
 from .tokens import masks
 
@@ -83,7 +83,6 @@ class ScoreLevels:
 
     Attributes:
         form: what is known of the form of the rationales.
-        shares: sum of the gold shares of annotations with gold, and their number.
     """
 
     def __init__(self, marked: np.ndarray, thresholds: Sequence[float], main_iou: float) -> None:
@@ -92,19 +91,10 @@ class ScoreLevels:
         self.chance, self.rankings = (StatisticsBuilder(marked.size, groups, 2) for _ in range(2))
         self.best = {form: StatisticsBuilder(marked.size, groups, 2) for form in (SENTENCES, TOP_K)}
         self.form = PredictedForm()
-        self.shares = np.zeros(2)
 
     def _set_rows(self, rows: np.ndarray) -> None:
         for builder in (self.chance, self.rankings, *self.best.values()):
             builder.rows = rows
-
-    def add_density(self, chunk: MatchedChunk) -> None:
-        """Add the share of gold tokens in the evidence documents of each annotation of a chunk."""
-        pairs, key = np.unique(chunk.evidence, return_inverse=True)
-        gold = count_covered_tokens(Spans(key, chunk.r.start, chunk.r.end), pairs.size)
-        per_annotation = np.bincount(pairs // chunk.width, weights=gold, minlength=chunk.rows.size)
-        share = divide(per_annotation, np.maximum(chunk.count_evidence_tokens(), 0))[per_annotation > 0]
-        self.shares += share.sum(), share.size
 
     def add_spans(
         self,
@@ -131,27 +121,15 @@ class ScoreLevels:
         add_prf(top, "token", (n_gold, n_predicted, np.minimum(n_gold, n_predicted)), owner)
         reached = count_reachable_spans(distinct, n_gold, n_predicted, 1.0)
         add_prf(top, "exact", (n_truth, np.maximum(reached, n_predicted > 0), reached), owner)
+        matched = np.full(size.shape, np.nan)  # one-to-one matches have no level
         for threshold in self.thresholds:
-            self._add_iou(
-                self.chance, threshold, n_truth, n_spans, expect_span_hits(distinct, placed, size, threshold), owner
-            )
+            end = format_iou_suffix(threshold, self.main)
+            hits = expect_span_hits(distinct, placed, size, threshold)
+            add_iou(self.chance, end, (n_truth, n_spans, hits, matched), owner)
             reached = count_reachable_spans(distinct, n_gold, n_predicted, threshold)
-            self._add_iou(top, threshold, n_truth, np.maximum(reached, n_predicted > 0), reached, owner)
+            add_iou(top, end, (n_truth, np.maximum(reached, n_predicted > 0), reached, matched), owner)
         if self.form.whole_sentences:
             self._add_sentence_form(chunk, owner, doc, truth, predicted, n_gold)
-
-    def _add_iou(
-        self,
-        builder: StatisticsBuilder,
-        threshold: float,
-        truth: np.ndarray,
-        predicted: np.ndarray,
-        hits: np.ndarray,
-        owner: np.ndarray,
-    ) -> None:
-        end = format_iou_suffix(threshold, self.main)
-        columns = make_iou_columns(truth, predicted, hits, np.full(hits.shape, np.nan))
-        builder.add(Iou(end), columns, owner, f"iou{end}")
 
     def _add_sentence_form(
         self,
@@ -185,7 +163,8 @@ class ScoreLevels:
         add_prf(builder, "token", counts.token, owner)
         n_truth, n_best, _ = counts.exact
         for threshold, hits, _ in counts.iou:
-            self._add_iou(builder, threshold, n_truth, n_best, hits, owner)
+            end = format_iou_suffix(threshold, self.main)
+            add_iou(builder, end, (n_truth, n_best, hits, np.full(hits.shape, np.nan)), owner)
 
     def add_sentences(
         self, chunk: MatchedChunk, owner: np.ndarray, doc: np.ndarray, counts: np.ndarray, by_spans: bool = False
@@ -214,12 +193,6 @@ class ScoreLevels:
         self.chance.add_mean(key, expected, owner)
         self.rankings.add_mean(key, best, owner)
 
-    @property
-    def density(self) -> float:
-        """Mean over annotations with gold: gold tokens / tokens of the documents with evidence; NaN without gold."""
-        total, number = self.shares.tolist()
-        return float(divide(total, number, empty=np.nan))
-
     def compute(self, keys: Sequence[str], marked_only: bool) -> dict[str, Levels]:
         """Return ``chance`` and ``ceiling`` of those of the scores whose levels are known.
 
@@ -245,15 +218,6 @@ def _finalize(builder: StatisticsBuilder, marked_only: bool) -> Levels:
     return {key: float(score) for key, score in scores.items() if not np.isnan(score)}
 
 
-def make_iou_columns(
-    truth: np.ndarray, predicted: np.ndarray, hits: np.ndarray, matched: np.ndarray
-) -> dict[str, np.ndarray]:
-    """Return the columns of `Iou`: counts per key, and each key's p and r."""
-    columns = {"truth": truth, "predicted": predicted, "hits": hits, "matched": matched}
-    columns |= {"sum_p": divide(hits, predicted), "keys_p": predicted > 0}
-    return columns | {"sum_r": divide(hits, truth), "keys_r": truth > 0}
-
-
 def expect_span_hits(truth: Spans, predicted: Spans, size: np.ndarray, threshold: float) -> np.ndarray:
     """Return the expected hits per key if each predicted span stands at a random place of its document.
 
@@ -272,10 +236,7 @@ def expect_span_hits(truth: Spans, predicted: Spans, size: np.ndarray, threshold
     base = int(size.max(initial=0)) + 2
     kinds, count = np.unique(predicted.key * base + predicted.end - predicted.start, return_counts=True)
     key, length = np.divmod(kinds, base)
-    low = np.searchsorted(truth.key, key, side="left")
-    n = np.searchsorted(truth.key, key, side="right") - low
-    kind = np.repeat(np.arange(kinds.size), n)
-    other = np.arange(kind.size) - np.repeat(np.cumsum(n) - n - low, n)
+    kind, other = expand_ranges(*(np.searchsorted(truth.key, key, side=side) for side in ("left", "right")))
     real = (truth.end > truth.start)[other] & (length > 0)[kind]
     kind, other = kind[real], other[real]
     own, start, end = length[kind], truth.start[other], truth.end[other]
@@ -336,8 +297,7 @@ def choose_sentences(
         The chosen sentences as spans.
     """
     size = np.where(number > 0, n_sentences, 0)
-    key = np.repeat(np.arange(size.size), size)
-    rank = np.arange(key.size) - np.repeat(np.cumsum(size) - size, size)
+    key, rank = expand_ranges(np.zeros_like(size), size)
     at = first[key] + rank
     start, end = (reached[at + more] - reached[first[key]] for more in (0, 1))
     tokens = np.where(size > 0, reached[first + size] - reached[first], 0)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .issues import InputError
+from .statistics_builder import divide
 
 # candidate pairs that are compared at a time: bounds the memory, not the result
 PAIRS_AT_ONCE = 1 << 17
@@ -27,6 +28,13 @@ class Spans(NamedTuple):
     key: np.ndarray
     start: np.ndarray
     end: np.ndarray
+
+
+def expand_ranges(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (range, number) for each number of the ranges [low, high), one range after another: int (m,) each."""
+    size = np.maximum(high - low, 0)
+    owner = np.repeat(np.arange(size.size), size)
+    return owner, np.arange(owner.size) - np.repeat(np.cumsum(size) - size - low, size)
 
 
 def _compute_base(*several: Spans) -> int:
@@ -95,16 +103,14 @@ def find_overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, 
     reached = np.maximum.accumulate(truth.key * base + truth.end)
     low = np.searchsorted(reached, predicted.key * base + predicted.start, side="right")
     high = np.searchsorted(truth.key * base + truth.start, predicted.key * base + predicted.end, side="left")
-    sizes = np.maximum(high, low) - low
-    total = np.cumsum(sizes)
+    total = np.cumsum(np.maximum(high - low, 0))
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     begin = 0
-    while begin < sizes.size:
+    while begin < total.size:
         before = total[begin - 1] if begin else 0
         stop = max(int(np.searchsorted(total, before + PAIRS_AT_ONCE, side="right")), begin + 1)
-        size = sizes[begin:stop]
-        p = np.repeat(np.arange(begin, stop), size)
-        t = np.arange(p.size) - np.repeat(np.cumsum(size) - size, size) + np.repeat(low[begin:stop], size)
+        p, t = expand_ranges(low[begin:stop], high[begin:stop])
+        p += begin
         shared = np.minimum(predicted.end[p], truth.end[t]) - np.maximum(predicted.start[p], truth.start[t])
         keep = shared > 0
         p, t, shared = p[keep], t[keep], shared[keep]
@@ -203,47 +209,47 @@ def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequenc
     return SpanCounts((n_truth, n_predicted, n_truth + n_predicted - n_either), token, counts)
 
 
-def count_group_tokens(
-    groups: np.ndarray, truth: Spans, predicted: Spans, n_groups: int
+def cover_groups(
+    groups: np.ndarray, owner: np.ndarray, truth: Spans, predicted: Spans, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Count the tokens of each evidence group, and those that the prediction covers.
+    """Return per annotation 1 if the prediction covers any evidence group (else 0), and the best group's token recall.
 
-    Groups are alternatives, each jointly sufficient, so a prediction that covers ANY one of them suffices.
+    Groups are alternatives, each jointly sufficient, so a prediction that covers ANY one of them suffices. Groups
+    without tokens do not count; an annotation without a group that has tokens gives NaN for both.
 
     Args:
-        groups: the group of each truth span, numbered over all annotations: int (n,).
-        truth: the truth spans.
+        groups: the group of each truth span, numbered over all annotations: int (spans,).
+        owner: the annotation of each group: int (groups,).
+        truth: the truth spans. A token that two documents of a group share by number counts once for each.
         predicted: the predicted spans, with the same keys.
-        n_groups: the number of groups.
-
-    Returns:
-        tokens and covered tokens per group: int64 (n_groups,) each. A token that two documents of a group
-        share by number counts once for each.
+        n: the number of annotations.
     """
-    if not truth.key.size:
-        return np.zeros(n_groups, dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
     # a place is one document within one group: predicted spans are copied to every place of their key
-    n_keys = int(max(truth.key.max(), predicted.key.max() if predicted.key.size else 0)) + 1
+    n_keys = int(max(truth.key.max(initial=0), predicted.key.max(initial=0))) + 1
     packed, place = np.unique(groups.astype(np.int64) * n_keys + truth.key, return_inverse=True)
     place_group, place_key = packed // n_keys, packed % n_keys
     order = np.argsort(predicted.key, kind="stable")
-    low = np.searchsorted(predicted.key[order], place_key, side="left")
-    size = np.searchsorted(predicted.key[order], place_key, side="right") - low
+    low, high = (np.searchsorted(predicted.key[order], place_key, side=side) for side in ("left", "right"))
     by_place = np.argsort(place, kind="stable")
     bounds = np.searchsorted(place[by_place], np.arange(place_key.size + 1))
-    copies = np.cumsum(size)
+    copies = np.cumsum(high - low)
     n_truth, hits = np.zeros((2, place_key.size), dtype=np.int64)
     begin = 0
     while begin < place_key.size:
         # some places at a time: the copies of one round stay few
-        before = int(copies[begin] - size[begin])
+        before = int(copies[begin] - high[begin] + low[begin])
         stop = max(begin + 1, int(np.searchsorted(copies, before + COPIES_AT_ONCE, side="right")))
-        some = size[begin:stop]
-        copy = order[np.arange(some.sum()) - np.repeat(np.cumsum(some) - some - low[begin:stop], some)]
-        there = Spans(np.repeat(np.arange(stop - begin), some), predicted.start[copy], predicted.end[copy])
+        copy_place, at = expand_ranges(low[begin:stop], high[begin:stop])
+        there = Spans(copy_place, predicted.start[order[at]], predicted.end[order[at]])
         some_truth = by_place[bounds[begin] : bounds[stop]]
         gold = Spans(place[some_truth] - begin, truth.start[some_truth], truth.end[some_truth])
         n_truth[begin:stop], _, hits[begin:stop] = count_tokens(gold, there, stop - begin)
         begin = stop
-    total = np.bincount(place_group, weights=n_truth, minlength=n_groups)
-    return total.astype(np.int64), np.bincount(place_group, weights=hits, minlength=n_groups).astype(np.int64)
+    tokens, covered = (np.bincount(place_group, weights=each, minlength=owner.size) for each in (n_truth, hits))
+    real = tokens > 0
+    recall, owner = divide(covered, tokens)[real], owner[real]
+    whole, best = np.full(n, np.nan), np.full(n, np.nan)
+    whole[owner], best[owner] = 0.0, 0.0
+    np.maximum.at(best, owner, recall)
+    whole[owner[recall >= 1.0]] = 1.0
+    return whole, best

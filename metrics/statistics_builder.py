@@ -15,8 +15,6 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .issues import InputError
-
 Finalize = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 Column = Callable[[str], np.ndarray]
 
@@ -54,21 +52,6 @@ class Statistics:
     columns: Sequence[str] | None = None
     clusters: np.ndarray | None = None
     clustering: str = "none"
-
-    def __post_init__(self) -> None:
-        if self.values.ndim != 2 or len(self.values) != len(self.ids):
-            raise InputError(
-                f"expected one row of statistics per id, found {self.values.shape} for {len(self.ids)} ids", "length"
-            )
-        if self.columns is not None and len(self.columns) != self.values.shape[1]:
-            raise InputError(f"expected {self.values.shape[1]} names of columns, found {len(self.columns)}", "length")
-        for key, column in self.per_instance.items():
-            if len(column) != len(self.ids):
-                raise InputError(
-                    f"expected {len(self.ids)} values, found {len(column)}", "length", f"per_instance[{key!r}]"
-                )
-        if self.clusters is not None and len(self.clusters) != len(self.ids):
-            raise InputError(f"expected {len(self.ids)} numbers, found {len(self.clusters)}", "length", "clusters")
 
     @property
     def n_clusters(self) -> int:
@@ -170,10 +153,11 @@ class StatisticsBuilder:
             source: the prefix of the names, before a dot.
         """
         size = self.n if self.rows is None else self.rows.size
+        n_rows = self.n if self.groups is None else self.n_groups
         for name, values in columns.items():
             name = f"{source}.{name}" if source else name
             if name not in self.columns:
-                self.columns[name] = np.zeros(self.n_rows)
+                self.columns[name] = np.zeros(n_rows)
             column = self.columns[name]
             if self.groups is not None:
                 self._add_to_groups(column, np.asarray(values), owner)
@@ -183,11 +167,6 @@ class StatisticsBuilder:
             column[slice(None) if self.rows is None else self.rows] += values
         if score is not None and score not in self.scores:
             self.scores.append(score)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows: of groups, if there are any, else of annotations."""
-        return self.n if self.groups is None else self.n_groups
 
     def _add_to_groups(self, column: np.ndarray, values: np.ndarray, owner: np.ndarray | None) -> None:
         assert self.groups is not None
@@ -220,7 +199,8 @@ class StatisticsBuilder:
 
     def values(self) -> np.ndarray:
         """Return the columns side by side: float64 (rows, columns)."""
-        return np.stack([*self.columns.values()], axis=1) if self.columns else np.zeros((self.n_rows, 0))
+        n_rows = self.n if self.groups is None else self.n_groups
+        return np.column_stack([np.zeros((n_rows, 0)), *self.columns.values()])
 
     def statistics(self, ids: Sequence[str], per_instance: bool = True) -> Statistics:
         """Return the collected columns as `Statistics` of these annotations.

@@ -87,7 +87,7 @@ def compute_annotator_agreement(path: Path) -> tuple[dict[str, Cell], dict[str, 
         note += f" The majority holds the annotator: marks at random would have a kappa of {random:.3f}."
     statistics = Statistics([str(at) for at in range(len(texts))], columns.values, columns.finalize)
     statistics = add_clusters(statistics, RowColumns([[text.row] for text in texts]))
-    bounds = intervals(statistics, DEFAULT_LEVEL, ranges=make_info(SCORES)[1]) or {}
+    bounds = intervals(statistics, DEFAULT_LEVEL, ranges=make_info(SCORES)[1])
     between = {
         key: Cell(float(score), None, 3, float(bounds[key][0]), float(bounds[key][1]))
         for key, score in scores.items()

@@ -726,7 +726,7 @@ def _quote_scores(runs: Sequence[Scores], inference: Inference) -> dict[str, Any
     known = {key: value for key, value in means.items() if not math.isnan(value)}
     if len(blocks) > 1:
         return known
-    bounds = intervals(blocks[0], inference.confidence_level, None, inference.seed, ranges=RANGES[QUOTES]) or {}
+    bounds = intervals(blocks[0], inference.confidence_level, None, inference.seed, ranges=RANGES[QUOTES])
     return {name: value for key in known for name, value in ((key, known[key]), (f"{key}_ci", bounds[key].tolist()))}
 
 

@@ -139,7 +139,9 @@ def compute_share_interval(
     ci_method: str = AUTO_METHOD,
     lowest: float = 0.0,
 ) -> tuple[float, float] | None:
-    """Return the interval of a mean over clusters of values from ``lowest`` to 1, or None as `intervals` has it."""
+    """Return the interval of a mean over clusters of values from ``lowest`` to 1; None without level and resamples."""
+    if confidence_level is None and n_resamples is None:
+        return None
     builder = StatisticsBuilder(len(hits))
     key = "accuracy" if hits.dtype == np.bool_ else "share"  # a share of right and wrong has exact bounds
     builder.add_mean(key, hits.astype(np.float64))
@@ -147,7 +149,7 @@ def compute_share_interval(
         builder.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents"
     )
     bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, {key: (lowest, 1.0)})
-    return (float(bounds[key][0]), float(bounds[key][1])) if bounds else None
+    return float(bounds[key][0]), float(bounds[key][1])
 
 
 def find_document_clusters(docids: Sequence[Sequence[str | int]]) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ from eraser_hub.metrics.clusters import AUTO, NONE, add_clusters
 from eraser_hub.metrics.erasure import SCORE_INFO, classification_report
 from eraser_hub.metrics.faithfulness import Faithfulness
 from eraser_hub.metrics.intervals import cautions
-from eraser_hub.metrics.issues import Issues, IssuesByRule
+from eraser_hub.metrics.issues import Issues, IssuesByRule, check_choice
 from eraser_hub.metrics.matching import (
     DOCUMENTS,
     FIELDS,
@@ -34,7 +34,7 @@ from eraser_hub.metrics.matching import (
     describe_left_out,
 )
 from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
-from eraser_hub.metrics.rankings import check_policy
+from eraser_hub.metrics.rankings import AUPRC_POLICIES
 from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.metrics.results import average_groups, describe_breakdown, report
@@ -80,7 +80,7 @@ def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None
         ValueError: settings out of range.
     """
     settings = settings or ScoreSettings()
-    check_policy(settings.auprc_policy)
+    check_choice(settings.auprc_policy, AUPRC_POLICIES, "auprc_policy")
     if source.kind == "perturbation":
         return score_records(source, predictions, settings)
     if settings.paper not in (None, "eraser"):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from eraser_hub.metrics.agreement import AgreementSettings, check_unmarked
+from eraser_hub.metrics.agreement import UNMARKED, AgreementSettings
 from eraser_hub.metrics.clusters import AUTO
-from eraser_hub.metrics.rankings import check_policy
+from eraser_hub.metrics.issues import check_choice
+from eraser_hub.metrics.rankings import AUPRC_POLICIES
 from eraser_hub.metrics.resampling import AUTO as AUTO_METHOD
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
 from eraser_hub.metrics.sources import PAPERS, check_paper
@@ -121,9 +122,9 @@ class ScoreSettings:
                 if not (0 <= value <= 1 if low else 0 < value <= 1):
                     expected = "[0, 1]" if low else "(0, 1]"
                     raise DataError(f"{name}: expected a number in {expected}, found {value}", rule="option-value")
-        check_policy(self.auprc_policy)
+        check_choice(self.auprc_policy, AUPRC_POLICIES, "auprc_policy")
         if self.unmarked is not None:
-            check_unmarked(self.unmarked)
+            check_choice(self.unmarked, UNMARKED, "unmarked")
         check_paper(self.paper, *PAPERS)
         if self.random_baseline < 0:
             words = f"random_baseline: expected a number of shuffles, found {self.random_baseline}"

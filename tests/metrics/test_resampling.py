@@ -131,9 +131,8 @@ def test_infinite_statistics_stay_infinite_and_never_become_nan():
     assert np.isnan(ratio(resampling.weighted_sums(np.ones((1, 30)), values))["ratio"]).all()
 
 
-def test_no_interval_unless_asked_for():
+def test_intervals_have_the_level_asked_for():
     statistics = of(sample())
-    assert intervals(statistics) is None
     assert np.allclose(
         intervals(statistics, n_resamples=50, ci_method="bca")["ratio"],
         bootstrap_intervals(sample(), ratio, 0.95, 50)["ratio"],

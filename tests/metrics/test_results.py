@@ -87,13 +87,6 @@ def test_order_does_not_matter(values, data):
     assert (part.per_instance["mean"] == whole.per_instance["mean"][order[:2]]).all()
 
 
-def test_columns_must_fit():
-    with refused("length", "(2, 2)", "1 ids"):
-        Statistics(["a"], np.zeros((2, 2)), finalize)
-    with refused("length", "1 values", "found 2", field="per_instance['mean']"):
-        Statistics(["a"], np.zeros((1, 2)), finalize, {"mean": np.zeros(2)})
-
-
 def test_signature_keeps_its_form_whatever_the_values():
     line = signature("m", {"a": None, "b": True, "c": [0.1, 0.5], "d": "x|y\nz", "e": 1e-5}, version="2")
     assert line == "m|a:none|b:yes|c:0.1,0.5|d:x/y z|e:1e-05|version:2"

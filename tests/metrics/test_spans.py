@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.agreement_scores import compute_f1, precision_recall_f1
+from eraser_hub.metrics.agreement_scores import precision_recall_f1
 from eraser_hub.metrics.spans import (
     Spans,
-    count_group_tokens,
     count_spans,
+    cover_groups,
     find_overlapping_pairs,
     match_pairs,
     unique_spans,
@@ -69,7 +69,7 @@ def test_golden_cases(golden: Path) -> None:
             assert {"p": p, "r": r, "f1": f} == pytest.approx(scores["micro"], abs=1e-9)
             p = divide(divide(hits, n_predicted).sum(), (n_predicted > 0).sum())
             r = divide(divide(hits, n_truth).sum(), (n_truth > 0).sum())
-            assert {"p": p, "r": r, "f1": compute_f1(p, r)} == pytest.approx(scores["macro"], abs=1e-9)
+            assert {"p": p, "r": r, "f1": divide(2 * p * r, p + r)} == pytest.approx(scores["macro"], abs=1e-9)
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)
@@ -127,8 +127,10 @@ def test_long_truth_span_before_short_ones_is_found() -> None:
 
 def test_any_group_of_several_documents() -> None:
     truth = flat([(0, 0, 2), (1, 4, 6), (0, 0, 4)])
-    sizes, covered = count_group_tokens(np.array([0, 0, 1]), truth, flat([(0, 0, 2), (1, 4, 6)]), 3)
-    assert sizes.tolist() == [4, 4, 0] and covered.tolist() == [4, 2, 0]
+    whole, best = cover_groups(np.array([0, 0, 1]), np.array([0, 1, 2]), truth, flat([(0, 0, 2), (1, 4, 6)]), 3)
+    assert str(whole.tolist()) == "[1.0, 0.0, nan]" and str(best.tolist()) == "[1.0, 0.5, nan]"
+    whole, best = cover_groups(np.array([0, 0, 1]), np.array([0, 0, 1]), truth, flat([(0, 0, 2)]), 2)
+    assert whole.tolist()[0] == 0 and best.tolist()[0] == 0.5
 
 
 def test_offsets_too_far_for_the_arrays_are_refused() -> None:
@@ -142,11 +144,13 @@ def test_group_coverage_is_that_of_sets(truth: list, predicted: list, at_once: i
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("eraser_hub.metrics.spans.COPIES_AT_ONCE", at_once)
         groups = np.array([g for g, _ in truth], dtype=int)
-        tokens, covered = count_group_tokens(groups, flat([s for _, s in truth]), flat(predicted), 5)
+        whole, best = cover_groups(groups, np.arange(5), flat([s for _, s in truth]), flat(predicted), 5)
     places = {(key, token) for key, start, end in predicted for token in range(start, end)}
     for group in range(5):
         own = {(key, token) for g, (key, start, end) in truth if g == group for token in range(start, end)}
-        assert (tokens[group], covered[group]) == (len(own), len(own & places))
+        recall = len(own & places) / len(own) if own else np.nan
+        assert best[group] == pytest.approx(recall, abs=1e-12, nan_ok=True)
+        assert whole[group] == pytest.approx(float(own <= places) if own else np.nan, nan_ok=True)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
