@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import evaluate
 import numpy as np
@@ -13,18 +12,14 @@ from eraser_hub.schema.rows import PERTURBATION_RECORD, PERTURBATION_ROW
 from .batches import Batches, Measured
 from .cells import Row, as_list, as_number
 from .issues import InputError, Issues
-from .rank_consistency import SCORES, average_precisions
+from .rank_consistency import SCORES, average_precision
 from .results import describe_scored
 from .rows import CellReader, RowColumns, check_partners, find_optional_fields, index_by_id
 from .sources import FINE_GRAINED, WANG2022, check_paper
-from .statistics_builder import Statistics, divide, make_info
+from .statistics_builder import Statistics, StatisticsBuilder, make_info
 
 TOP, FULL = "rationale_tokens", "ranked_tokens"
 Ranked = dict[str, list[list[str]]]  # id -> per sequence the tokens, most important first
-
-
-def _finalize(keys: Sequence[str], sums: np.ndarray) -> dict[str, np.ndarray]:
-    return {key: divide(sums[..., at], sums[..., -1], np.nan) for at, key in enumerate(keys)}
 
 
 def _read_sequences(reader: CellReader, field: str) -> list[list[str]]:
@@ -198,8 +193,10 @@ def _count_missed(
 def _make_statistics(
     pairs: Sequence[tuple[str, str]], ranked: Mapping[str, Ranked], missed: Mapping[str, int], issues: Issues
 ) -> Statistics:
-    """Return sums per original record: the scores of its pairs, and the number of pairs, with those ``missed``."""
-    columns = []
+    """Return means per original record of the scores of its pairs; those ``missed`` count 0."""
+    places = {name: at for at, name in enumerate(dict.fromkeys([*(name for name, _ in pairs), *missed]))}
+    owner = np.array([places[name] for name, _ in pairs], dtype=np.int64)
+    builder, keys = StatisticsBuilder(len(places)), iter(SCORES)
     for field, tokens in ranked.items():
         width = len(next(iter(tokens.values())))
         for name in dict.fromkeys(name for pair in pairs for name in pair):
@@ -207,15 +204,9 @@ def _make_statistics(
                 message = f"expected {width} sequences as in the first record, found {len(tokens[name])}"
                 issues.add_by_id("prediction", name, field, message, "length")
         issues.raise_if_any()
-        flat = [(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
-        both = average_precisions([first for first, _ in flat], [second for _, second in flat])
-        columns += [score.reshape(-1, width).mean(axis=1) for score in (both if field == TOP else both[:1])]
-    places = {name: at for at, name in enumerate(dict.fromkeys([*(name for name, _ in pairs), *missed]))}
-    values = np.zeros((len(places), len(columns) + 1))
-    if pairs:
-        np.add.at(values, [places[name] for name, _ in pairs], np.column_stack([*columns, np.ones(len(pairs))]))
-    for name, count in missed.items():
-        values[places[name], -1] += count
-    keys = list(SCORES)[: len(columns)]
-    per_instance = {key: values[:, at] / values[:, -1] for at, key in enumerate(keys)}
-    return Statistics(list(places), values, partial(_finalize, keys), per_instance)
+        each = [average_precision(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
+        both = np.array(each, dtype=float).reshape(-1, width, 2).mean(axis=1).T
+        for key, score in zip(keys, both if field == TOP else both[:1], strict=False):
+            builder.add_mean(key, score, owner)
+            builder.add(None, {"count": np.array([missed.get(name, 0) for name in places])}, source=key)
+    return builder.statistics(list(places))

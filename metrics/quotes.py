@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from eraser_hub.schema.instance import ANSWERED, CONSISTENCY_FIELD, DISTRACTORS_FIELD, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD, QUOTES_FIELD
 
 from .cells import Row, as_list, as_number
 from .citations import SCORES as CITATION_SCORES
 from .citations import EvidenceGroups
 from .issues import Issues
 from .rows import CellReader
-from .statistics_builder import ScoreInfo, Statistics, divide
+from .statistics_builder import Column, ScoreInfo, Statistics, StatisticsBuilder, divide
 
 # change of the question -> (the score, True if the label has to change)
 CONSISTENCY_KINDS = {
@@ -28,7 +31,6 @@ CONSISTENCY_KINDS = {
 }
 LEAK_ADJUSTED = "simulatability_leak_adjusted"
 _NEUTRAL = ("random", "simulated_random", "simulated_input")
-_GROUPS = ("leaking", "other")
 SCORES: ScoreInfo = {
     **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
     **dict.fromkeys(("normalised", "fuzzy", "ambiguous"), (None, 0.0, 1.0)),
@@ -59,19 +61,17 @@ class Quotes:
         self.statuses: list[str] = []
         self.spans: list[tuple[str, int, int]] = []
         self.consistency = dict[str, bool]()
-        outcome, quotes, consistency = row.get(OUTCOME_FIELD), row.get(QUOTES_FIELD), row.get(CONSISTENCY_FIELD) or ()
-        reader.expect(outcome is None or isinstance(outcome, str), OUTCOME_FIELD, "a string", outcome)
+        self.answered = reader.read_answered()
         self.distractors = as_list(row.get(DISTRACTORS_FIELD) or ())
         sound = self.distractors is not None and all(isinstance(one, str) for one in self.distractors)
         reader.expect(sound, DISTRACTORS_FIELD, "a list of documents' ids", row.get(DISTRACTORS_FIELD))
-        self.answered = outcome is None or outcome == ANSWERED
-        if reader.expect(as_list(quotes) is not None, QUOTES_FIELD, "a list of quotes", quotes):
-            if as_list(quotes) and not self.answered:
-                reader.add(QUOTES_FIELD, "expected none, because the outcome is no answer", "constant")
-            for at, quote in enumerate(as_list(quotes) or ()):
-                self._add_quote(quote if isinstance(quote, Mapping) else {}, f"{QUOTES_FIELD}[{at}]")
-        reader.expect(as_list(consistency) is not None, CONSISTENCY_FIELD, "a list of answers", consistency)
-        for at, one in enumerate(as_list(consistency) or ()):
+        quotes = reader.read_list(row.get(QUOTES_FIELD), QUOTES_FIELD, "a list of quotes")
+        if quotes and not self.answered:
+            reader.add(QUOTES_FIELD, "expected none, because the outcome is no answer", "constant")
+        for at, quote in enumerate(quotes):
+            self._add_quote(quote if isinstance(quote, Mapping) else {}, f"{QUOTES_FIELD}[{at}]")
+        consistency = reader.read_list(row.get(CONSISTENCY_FIELD) or (), CONSISTENCY_FIELD, "a list of answers")
+        for at, one in enumerate(consistency):
             self._add_consistency(
                 one if isinstance(one, Mapping) else {}, f"{CONSISTENCY_FIELD}[{at}]", row.get("classification")
             )
@@ -101,19 +101,6 @@ class Quotes:
         if self.reader.expect(isinstance(label, str), "classification", LABEL_BESIDE, label, "label-missing"):
             self.consistency[str(kind)] = (one.get("classification") == label) != CONSISTENCY_KINDS[str(kind)][1]
 
-    def count_gain(self) -> dict[str, float]:
-        """Return the gain of a simulator that sees the quotes beside the input, by whether the quotes leak the label.
-
-        Hase et al. (2020): quotes leak a label that a simulator tells from them alone. The leak-adjusted simulatability
-        is the mean over both groups of [1(label | input, quotes) - 1(label | input)].
-        """
-        counts = dict.fromkeys((f"{part}_{group}" for part in ("gain", "count") for group in _GROUPS), 0.0)
-        if not {"simulated", "simulated_input", "simulated_both"} <= self.consistency.keys():
-            return counts
-        group = _GROUPS[0] if self.consistency["simulated"] else _GROUPS[1]
-        gain = float(self.consistency["simulated_both"]) - self.consistency["simulated_input"]
-        return counts | {f"gain_{group}": gain, f"count_{group}": 1.0}
-
     def count_covered(self, sizes: Mapping[str, int]) -> int:
         """Count the tokens that the quotes cover, in documents of these sizes; distractors are none of them."""
         tokens = set[tuple[str, int]]()
@@ -129,35 +116,55 @@ class Quotes:
                 tokens.update((docid, at) for at in range(start, end))
         return len(tokens)
 
+    def count(self, sizes: Mapping[str, int], reference: Row | None) -> dict[str, tuple[float, float]]:
+        """Return key -> the instance's sum and count; scores are the ratios of these over all instances.
 
-# the counts per instance
-COLUMNS = (
-    *STATUSES,
-    *["quotes", "placed", "quoted_tokens", "any_invented", "answered", "instances", "covered", "tokens"],
-    *(f"{part}_{kind}" for part in ("asked", "counted") for kind in CONSISTENCY_KINDS),
-    *(f"{part}_{group}" for part in ("gain", "count") for group in _GROUPS),
-    *("with_evidence", *CITATION_SCORES),
-)
+        Args:
+            sizes: the number of tokens of each document; {}: no coverage.
+            reference: the annotation with documents and evidences, which quotes may cite; None: no such scores.
+        """
+        statuses = {status: self.statuses.count(status) for status in STATUSES}
+        n, placed, invented = len(self.statuses) - statuses["empty"], len(self.spans), statuses["not_found"]
+        length = sum(end - start for _, start, end in self.spans)
+        covered = self.count_covered(sizes) if sizes else 0
+        citations = {} if reference is None else EvidenceGroups(reference).count(self.spans)
+        gain = [(0.0, 0.0), (0.0, 0.0)]  # of `LeakAdjusted.parts`
+        if {"simulated", "simulated_input", "simulated_both"} <= self.consistency.keys():
+            more = float(self.consistency["simulated_both"]) - self.consistency["simulated_input"]
+            gain[not self.consistency["simulated"]] = (more, 1.0)
+        return {
+            "in_text": (placed, n),
+            **{key: (statuses[key], n) for key in ("exact", "normalised", "fuzzy", "ambiguous")},
+            "invented": (invented, n),
+            "instances_with_invented": (invented > 0, self.answered),
+            "quotes_per_instance": (n, self.answered),
+            "quote_length": (length, placed),
+            "coverage": (covered, sum(sizes.values())),
+            "answered": (self.answered, 1),
+            **{
+                key: (self.consistency.get(kind, False), kind in self.consistency)
+                for kind, (key, _) in CONSISTENCY_KINDS.items()
+            },
+            **dict(zip(LeakAdjusted.parts, gain, strict=True)),
+            **{key: (citations.get(key, 0.0), bool(citations)) for key in CITATION_SCORES},
+        }
 
 
-def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the scores from sums of `COLUMNS`."""
-    column = dict(zip(COLUMNS, np.moveaxis(sums, -1, 0), strict=True))
-    parts = {
-        "in_text": ("placed", "quotes"),
-        **{key: (key, "quotes") for key in ("exact", "normalised", "fuzzy", "ambiguous")},
-        "invented": ("not_found", "quotes"),
-        "instances_with_invented": ("any_invented", "answered"),
-        "quotes_per_instance": ("quotes", "answered"),
-        "quote_length": ("quoted_tokens", "placed"),
-        "coverage": ("covered", "tokens"),
-        "answered": ("answered", "instances"),
-        **{key: (f"counted_{kind}", f"asked_{kind}") for kind, (key, _) in CONSISTENCY_KINDS.items()},
-    }
-    scores = {key: divide(column[part], column[whole], np.nan) for key, (part, whole) in parts.items()}
-    gains = [divide(column[f"gain_{group}"], column[f"count_{group}"], np.nan) for group in _GROUPS]
-    scores[LEAK_ADJUSTED] = (gains[0] + gains[1]) / 2
-    return scores | {key: divide(column[key], column["with_evidence"], np.nan) for key in CITATION_SCORES}
+@dataclass(frozen=True)
+class LeakAdjusted:
+    """Leak-adjusted simulatability of Hase et al. (2020).
+
+    Quotes leak a label that a simulator tells from them alone. The score is the mean over both groups of the gain
+    [1(label | input, quotes) - 1(label | input)].
+    """
+
+    PLACE: ClassVar[int] = 2
+    parts: ClassVar[tuple[str, str]] = (f"{LEAK_ADJUSTED}.leaking", f"{LEAK_ADJUSTED}.other")
+
+    def finalize(self, column: Column) -> dict[str, np.ndarray]:
+        """Return the score of the sums."""
+        leaking, other = (divide(column(f"{part}.sum"), column(f"{part}.count"), np.nan) for part in self.parts)
+        return {LEAK_ADJUSTED: (leaking + other) / 2}
 
 
 def quote_statistics(
@@ -174,28 +181,14 @@ def quote_statistics(
         issues: the issues to extend.
         references: id -> annotation with documents and evidences, which quotes may cite; others have no such scores.
     """
-    values = np.zeros((len(rows), len(COLUMNS)))
-    for at, (name, row) in enumerate(rows.items()):
-        quotes, own = Quotes(row, name, issues), sizes.get(name, {})
-        counts: dict[str, float] = {status: quotes.statuses.count(status) for status in STATUSES}
-        counts |= {
-            "quotes": len(quotes.statuses) - counts["empty"],
-            "placed": len(quotes.spans),
-            "quoted_tokens": sum(end - start for _, start, end in quotes.spans),
-            "any_invented": counts["not_found"] > 0,
-            "answered": quotes.answered,
-            "instances": 1,
-            "covered": quotes.count_covered(own) if own else 0,
-            "tokens": sum(own.values()),
-            **{f"asked_{kind}": kind in quotes.consistency for kind in CONSISTENCY_KINDS},
-            **{f"counted_{kind}": quotes.consistency.get(kind, False) for kind in CONSISTENCY_KINDS},
-            **quotes.count_gain(),
-            **dict.fromkeys(("with_evidence", *CITATION_SCORES), 0.0),
-        }
-        if references is not None and name in references:
-            citations = EvidenceGroups(references[name]).count(quotes.spans)
-            counts |= citations | {"with_evidence": float(bool(citations))}
-        values[at] = [counts[column] for column in COLUMNS]
-    totals = dict(zip(COLUMNS, values.sum(axis=0).astype(int).tolist(), strict=True))
-    statistics = Statistics(list(rows), values, _finalize, _finalize(values), COLUMNS)
-    return statistics, {"quotes": totals["quotes"], "empty": totals["empty"]}
+    each, statuses = list[dict[str, tuple[float, float]]](), Counter[str]()
+    for name, row in rows.items():
+        quotes = Quotes(row, name, issues)
+        each.append(quotes.count(sizes.get(name, {}), (references or {}).get(name)))
+        statuses.update(quotes.statuses)
+    builder = StatisticsBuilder(len(rows))
+    for key in each[0] if each else ():
+        score = LeakAdjusted() if key in LeakAdjusted.parts else None
+        builder.add_pairs(key, [pairs[key] for pairs in each], score)
+    empty = statuses["empty"]
+    return builder.statistics(list(rows)), {"quotes": statuses.total() - empty, "empty": empty}

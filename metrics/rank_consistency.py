@@ -53,12 +53,3 @@ def average_precision(original: Sequence[str], perturbed: Sequence[str]) -> tupl
     hits = np.cumsum(np.bincount(np.minimum(enters, n + 1), minlength=n + 2)[1 : n + 1])
     prefix_hits = np.cumsum(ranks <= prefixes)
     return float((hits / prefixes).mean()), float((prefix_hits / prefixes).mean())
-
-
-def average_precisions(
-    originals: Sequence[Sequence[str]], perturbed: Sequence[Sequence[str]]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Compute ``average_precision`` of many pairs: two float64 arrays (pairs,)."""
-    pairs = [average_precision(first, second) for first, second in zip(originals, perturbed, strict=True)]
-    values = np.array(pairs, dtype=float).reshape(-1, 2)
-    return values[:, 0], values[:, 1]

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from eraser_hub.schema.instance import ANSWERED, CONTRIBUTIONS_FIELD, OUTCOME_FIELD, STEPS_FIELD, TESTS_FIELD
+from eraser_hub.schema.instance import CONTRIBUTIONS_FIELD, STEPS_FIELD, TESTS_FIELD
 
 from .cells import Row, as_list, as_number
 from .issues import Issues
 from .rows import CellReader
-from .statistics_builder import ScoreInfo, Statistics, divide
+from .statistics_builder import ScoreInfo, Statistics, StatisticsBuilder
 
 EARLY_ANSWERING, INSERTION = "early_answering", "insertion"
 # test of the reasoning -> whether a label that changes speaks for it; None: neither, or a control
@@ -98,27 +98,33 @@ class Reasoning:
         row: the instance.
         name: its id.
         issues: the issues to extend.
+
+    Attributes:
+        pairs: key of `SCORES` -> the instance's sum and count, whose ratio over all instances is the score.
     """
 
     def __init__(self, row: Row, name: str, issues: Issues) -> None:
         self.reader, self.label = CellReader(row, name, issues), row.get("classification")
         self.early = dict[int, object]()
-        self.counts = dict.fromkeys(COLUMNS, 0.0)
-        outcome, steps, tests = row.get(OUTCOME_FIELD), row.get(STEPS_FIELD), row.get(TESTS_FIELD) or ()
-        self.reader.expect(outcome is None or isinstance(outcome, str), OUTCOME_FIELD, "a string", outcome)
-        answered = outcome is None or outcome == ANSWERED
+        self.pairs = dict.fromkeys(SCORES, (0.0, 0.0))
+        steps = row.get(STEPS_FIELD)
+        answered = self.reader.read_answered()
         listed = as_list(steps) or []
         sound = as_list(steps) is not None and all(isinstance(step, str) for step in listed)
         if self.reader.expect(sound, STEPS_FIELD, "a list of strings", steps) and listed and not answered:
             self.reader.add(STEPS_FIELD, "expected none, because the outcome is no answer", "constant")
-        self.counts |= {"answered": answered, "steps": len(listed), "reasoned": bool(listed)}
-        self.reader.expect(as_list(tests) is not None, TESTS_FIELD, "a list of answers", tests)
+        self._count("steps_per_instance", len(listed), answered)
+        self._count("reasoned", bool(listed), answered)
         seen = set[str]()
-        for at, one in enumerate(as_list(tests) or ()):
+        for at, one in enumerate(self.reader.read_list(row.get(TESTS_FIELD) or (), TESTS_FIELD, "a list of answers")):
             self._add(one if isinstance(one, Mapping) else {}, f"{TESTS_FIELD}[{at}]", seen)
         self._add_contributions(row.get(CONTRIBUTIONS_FIELD))
         if self.early:
             self._add_early_answers(len(listed))
+
+    def _count(self, key: str, part: float, whole: float = 1) -> None:
+        total, count = self.pairs[key]
+        self.pairs[key] = total + part, count + whole
 
     def _add(self, one: Row, where: str, seen: set[str]) -> None:
         """Count the answer to a test."""
@@ -138,15 +144,13 @@ class Reasoning:
             return
         seen |= {test} - {INSERTION}
         flipped = label != self.label
-        self.counts[f"asked_{test}"] += 1
-        self.counts[f"flipped_{test}"] += flipped
+        self._count(f"flip_{test}", flipped)
         if test not in MENTION_TESTS or label is None:
             return
         if expect(isinstance(mentioned, bool), f"{where}.mentioned", "true or false", mentioned):
             key = test if flipped else MENTION_CONTROL if test == INSERTION else ""
             if key:
-                self.counts[f"judged_{key}"] += 1
-                self.counts[f"mentioned_{key}"] += bool(mentioned)
+                self._count(f"mention_{key}", bool(mentioned))
 
     def _add_contributions(self, rows: object) -> None:
         """Add the agreement of contributions; where it is not defined there is none."""
@@ -161,7 +165,8 @@ class Reasoning:
         answer, steps = zip(*((first or 0.0, second or 0.0) for first, second in pairs), strict=True)
         agreement, chance = compute_cc_shap(answer, steps)
         if not np.isnan(agreement):
-            self.counts |= {"compared": 1, "agreement": agreement, "chance": chance}
+            self._count("cc_shap", agreement)
+            self._count("cc_shap_control", chance)
 
     def _add_early_answers(self, steps: int) -> None:
         """Add the curve of the answers after 0, 1, .. steps; without an answer after all steps there is none."""
@@ -172,33 +177,9 @@ class Reasoning:
         elif steps and self.early[steps] is not None:
             labels = [self.early[kept] for kept in range(steps + 1)]
             area, settled = compute_early_answering(labels)
-            self.counts |= {"curves": 1, "area": area, "settled": settled, "without": labels[0] != labels[-1]}
-
-
-_JUDGED = (*MENTION_TESTS, MENTION_CONTROL)
-# the counts per instance
-COLUMNS = (
-    *("answered", "steps", "reasoned", "curves", "area", "settled", "without", "compared", "agreement", "chance"),
-    *(f"{part}_{test}" for part in ("asked", "flipped") for test in FLIP_TESTS),
-    *(f"{part}_{test}" for part in ("judged", "mentioned") for test in _JUDGED),
-)
-
-
-def _finalize(sums: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the scores from sums of `COLUMNS`."""
-    column = dict(zip(COLUMNS, np.moveaxis(sums, -1, 0), strict=True))
-    parts = {
-        "early_answering_aoc": ("area", "curves"),
-        "settled_at": ("settled", "curves"),
-        "flip_without_steps": ("without", "curves"),
-        **{f"flip_{test}": (f"flipped_{test}", f"asked_{test}") for test in FLIP_TESTS},
-        **{f"mention_{test}": (f"mentioned_{test}", f"judged_{test}") for test in _JUDGED},
-        "cc_shap": ("agreement", "compared"),
-        "cc_shap_control": ("chance", "compared"),
-        "steps_per_instance": ("steps", "answered"),
-        "reasoned": ("reasoned", "answered"),
-    }
-    return {key: divide(column[part], column[whole], np.nan) for key, (part, whole) in parts.items()}
+            self._count("early_answering_aoc", area)
+            self._count("settled_at", settled)
+            self._count("flip_without_steps", labels[0] != labels[-1])
 
 
 def reasoning_statistics(rows: Mapping[str, Row], issues: Issues) -> Statistics:
@@ -208,6 +189,8 @@ def reasoning_statistics(rows: Mapping[str, Row], issues: Issues) -> Statistics:
         rows: id -> instance.
         issues: the issues to extend.
     """
-    counts = [Reasoning(row, name, issues).counts for name, row in rows.items()]
-    values = np.array([[one[column] for column in COLUMNS] for one in counts], dtype=float).reshape(-1, len(COLUMNS))
-    return Statistics(list(rows), values, _finalize, _finalize(values), COLUMNS)
+    each = [Reasoning(row, name, issues).pairs for name, row in rows.items()]
+    builder = StatisticsBuilder(len(rows))
+    for key in SCORES:
+        builder.add_pairs(key, [pairs[key] for pairs in each])
+    return builder.statistics(list(rows))

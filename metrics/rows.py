@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eraser_hub.schema.instance import ANSWERED, OUTCOME_FIELD
 from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row, as_list, as_scalar
@@ -209,6 +210,18 @@ class CellReader:
         if not sound:
             self.add(field, f"expected {expected}, found {cut(value)}", rule)
         return sound
+
+    def read_list(self, value: object, field: str, expected: str) -> list[Any]:
+        """Return the items of a list; [], and an issue of the field, for another value."""
+        items = as_list(value)
+        self.expect(items is not None, field, expected, value)
+        return items or []
+
+    def read_answered(self) -> bool:
+        """Return True unless the row's outcome says that a model gave no answer."""
+        outcome = self.row.get(OUTCOME_FIELD)
+        self.expect(outcome is None or isinstance(outcome, str), OUTCOME_FIELD, "a string", outcome)
+        return outcome is None or outcome == ANSWERED
 
 
 def find_optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, issues: Issues) -> set[str]:

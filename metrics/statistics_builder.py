@@ -183,6 +183,11 @@ class StatisticsBuilder:
         real = ~np.isnan(values)
         self.add(Mean(key), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
+    def add_pairs(self, key: str, pairs: Sequence[tuple[float, float]], score: Score | None = None) -> None:
+        """Add a mean, or another score, of one (sum, count) per annotation."""
+        total, count = np.array(pairs, dtype=float).reshape(-1, 2).T
+        self.add(score or Mean(key), {"sum": total, "count": count}, source=key)
+
     def remove_mean(self, key: str) -> None:
         """Remove a mean that `add_mean` added, if it is there."""
         self.scores = [score for score in self.scores if score != Mean(key)]
