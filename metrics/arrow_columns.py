@@ -6,7 +6,7 @@ read one by one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -23,26 +23,6 @@ from .unknown_fields import UnknownFields, describe_misspelling, find_similar
 
 TEXT_AT_ONCE = 1 << 22  # bytes of texts that are counted at a time
 EMPTY = np.zeros(0, dtype=np.int64)
-Get = Callable[[str], "pa.Array | None"]
-
-
-def arrow_columns(table: pa.Table, record: Record, paths: Collection[str], texts: Collection[str] = ()) -> FlatColumns:
-    """Return a table's rows as flat arrays; arguments as of `columns.ObjectColumns`.
-
-    Raises:
-        UnsuitedError: a column has a type or a null that the arrays do not support.
-    """
-    reader = _Reader(frozenset(paths), frozenset(texts))
-    columns = reader.columns
-    columns.n = table.num_rows
-
-    def get(name: str) -> pa.Array | None:
-        return _to_single_array(table.column(name)) if name in table.column_names else None
-
-    reader.read(record, get, table.num_rows, "")
-    columns.labels = list(reader.labels)
-    columns.tables = {path: _make_matrix_builder(*table) for path, table in reader.tables.items()}
-    return columns
 
 
 def find_unknown_columns(fields: Iterable[pa.Field], known: Record, path: str = "") -> Iterator[tuple[str, str | None]]:
@@ -66,7 +46,8 @@ def flatten_table(table: pa.Table, side: Side, issues: Issues, needed: Sequence[
     try:
         if not set(needed) <= {name for name in table.column_names if not table[name].null_count}:
             raise UnsuitedError
-        columns = arrow_columns(table, side.record, side.paths, side.texts)
+        reader = _Reader(side)
+        reader.read(side.record, table, table.num_rows, "")
     except UnsuitedError:
         return flatten_rows(table.to_pylist(), side, issues, needed)
     unknown = UnknownFields()
@@ -75,20 +56,31 @@ def flatten_table(table: pa.Table, side: Side, issues: Issues, needed: Sequence[
             unknown[path] = table.num_rows
         else:
             issues.add(side.name, 0, cut(path)[1:-1], describe_misspelling(near), "key-unknown")
-    return side.flat(columns), unknown
+    return side.flat(reader.columns), unknown
 
 
 class _Reader:
-    def __init__(self, paths: frozenset[str], texts: frozenset[str]) -> None:
-        self.paths, self.texts, self.columns = paths, texts, FlatColumns()
-        self.labels: dict[str, None] = {}
-        self.tables: dict[str, tuple[int, list[tuple[str, np.ndarray]]]] = {}
+    """Reader of a table's columns.
 
-    def read(self, record: Record, get: Get, n: int, before: str) -> None:
-        """Read n records, whose fields ``get`` gives by name."""
+    Args:
+        side: the side of the rows.
+
+    Attributes:
+        columns: the arrays, as of `columns.ObjectColumns`.
+    """
+
+    def __init__(self, side: Side) -> None:
+        self.paths, self.texts, self.columns = frozenset(side.paths), side.texts, FlatColumns()
+
+    def read(self, record: Record, source: pa.Table | pa.StructArray | None, n: int, before: str) -> None:
+        """Read n records.
+
+        Raises:
+            UnsuitedError: a column has a type or a null that the arrays do not support.
+        """
         for name, field in record.items():
             if f"{before}{name}" in self.paths:
-                array = get(name)
+                array = None if source is None else _get_field(source, name)
                 array = None if array is None or t.is_null(array.type) else array
                 if field.required and n and (array is None or array.null_count):
                     raise UnsuitedError
@@ -105,17 +97,12 @@ class _Reader:
             return self._read_values(field, array, n, path)
         if field.depth and array is not None and array.null_count:
             raise UnsuitedError
-
-        def get(name: str) -> pa.Array | None:
-            return None if array is None else _get_field(array, name)
-
-        return self.read(field.record, get, n, f"{path}.")
+        return self.read(field.record, array, n, f"{path}.")
 
     def _read_values(self, field: Field, array: pa.Array | None, n: int, path: str) -> None:
         columns = self.columns
         if field.kind == "probabilities":
-            self.tables[path] = n, _read_probabilities(array)
-            self.labels |= dict.fromkeys(label for label, _ in self.tables[path][1])
+            columns.tables[path] = ([], np.zeros((n, 0))) if array is None else _read_probabilities(array)
         elif field.kind == "number":
             columns.values[path] = np.full(n, np.nan) if array is None else _to_numbers(array, nulls=not field.depth)
         elif field.kind == "whole":
@@ -126,14 +113,6 @@ class _Reader:
             columns.ids = [] if array is None else _to_strings(array).to_pylist()
         else:
             columns.words[path], columns.values[path] = _encode(array, n, field.kind)
-
-
-def _to_single_array(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
-    array = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-    if hasattr(array, "chunks"):  # a ChunkedArray of several chunks stays chunked where they would not fit one
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
-    return array
 
 
 def _to_numpy(column: pa.Array) -> np.ndarray:
@@ -152,15 +131,20 @@ def _get_lengths(array: pa.Array) -> np.ndarray:
     return _to_numpy(pc.fill_null(lengths, -1)).astype(np.int64)
 
 
-def _get_field(structs: pa.StructArray, name: str) -> pa.Array | None:
-    """Return a field of a struct array, null where the struct is; None where there is no such field."""
-    if not t.is_struct(structs.type):
+def _get_field(source: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
+    """Return a column, or a field of a struct array, null where the struct is; None where there is no such field."""
+    if isinstance(source, pa.Table):
+        array = source.column(name).combine_chunks() if name in source.column_names else None
+        if isinstance(array, pa.ChunkedArray):  # several chunks that would not fit one
+            array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+        return array
+    if not t.is_struct(source.type):
         raise UnsuitedError
-    if structs.type.get_field_index(name) < 0:
-        if any(field.name == name for field in structs.type):
+    if source.type.get_field_index(name) < 0:
+        if any(field.name == name for field in source.type):
             raise InputError(f"expected each field once, found {name!r} twice", "key-twice")
         return None
-    return pc.struct_field(structs, name)  # pyright: ignore[reportAttributeAccessIssue]
+    return pc.struct_field(source, name)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _to_integers(array: pa.Array) -> np.ndarray:
@@ -205,32 +189,17 @@ def _encode(array: pa.Array | None, n: int, kind: str) -> tuple[list[str], np.nd
     return words, places
 
 
-def _read_probabilities(array: pa.Array | None) -> list[tuple[str, np.ndarray]]:
-    """Return the columns of a struct of label: probability; a NaN that it holds is infinite."""
-    if array is None:
-        return []
+def _read_probabilities(array: pa.Array) -> tuple[list[str], np.ndarray]:
+    """Return the labels of a struct of label: probability, and its values; a NaN that it holds is infinite."""
     if not t.is_struct(array.type):
         raise UnsuitedError
-    columns = []
-    for field in array.type:
+    matrix = np.full((len(array), array.type.num_fields), np.nan)
+    for at, field in enumerate(array.type):
         column = _get_field(array, field.name)
-        if column is None or t.is_null(column.type):
-            columns.append((field.name, np.full(len(array), np.nan)))
-            continue
-        values = _to_numbers(column, nulls=True)
-        values[np.isnan(values) & ~_to_numpy(column.is_null())] = np.inf
-        columns.append((field.name, values))
-    return columns
-
-
-def _make_matrix_builder(n: int, columns: list[tuple[str, np.ndarray]]) -> Callable[[dict[str, int]], np.ndarray]:
-    def matrix(labels: dict[str, int]) -> np.ndarray:
-        out = np.full((n, len(labels)), np.nan)
-        for label, values in columns:
-            out[:, labels[label]] = values
-        return out
-
-    return matrix
+        if column is not None and not t.is_null(column.type):
+            matrix[:, at] = _to_numbers(column, nulls=True)
+            matrix[np.isnan(matrix[:, at]) & ~_to_numpy(column.is_null()), at] = np.inf
+    return [field.name for field in array.type], matrix
 
 
 def count_texts(texts: pa.Array) -> TextSizes:

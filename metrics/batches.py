@@ -1,7 +1,7 @@
 """Base of all modules, between evaluate's API and the measures: ``add``, ``add_batch``, ``compute``, info.
 
 With one process batches stay in memory; with several (``num_process``) they travel as bytes through evaluate's shared
-files. ERASER instances are flattened when they are added; other rows are kept as lists.
+files, as JSON. ERASER instances are flattened when they are added; other rows are kept as lists.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import datasets
@@ -58,16 +58,23 @@ class Measured(NamedTuple):
 
 @dataclass
 class Batch:
-    """One side of a batch: a list of rows."""
+    """One side of a batch.
+
+    Attributes:
+        source: the added rows: a list, or a table.
+        label_names: the names of a Dataset's ClassLabel, where the rows hold numbers.
+    """
 
     source: Any
+    label_names: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.source)
 
     def to_bytes(self) -> bytes:
         """Return the batch as bytes."""
-        return json.dumps(self.source, default=_to_json_value).encode()
+        rows = self.source if isinstance(self.source, list) else self.source.to_pylist()
+        return json.dumps([rows, self.label_names], default=_to_json_value).encode()
 
 
 def _to_json_value(value: Any) -> Any:
@@ -132,7 +139,8 @@ class Batches:
 
     def _from_bytes(self, data: bytes, side: str) -> Batch:
         """Return the batch of the bytes of `Batch.to_bytes`."""
-        return Batch(json.loads(data))
+        rows, label_names = json.loads(data)
+        return replace(self._keep(rows, side), label_names=label_names)
 
     def _measure_batches(
         self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]

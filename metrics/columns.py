@@ -48,24 +48,20 @@ class FlatColumns:
     """Flat arrays of n records.
 
     Attributes:
-        n: the number of records.
         ids: the id of each record, if the record declares an id at its root.
         sizes: path of a list -> its lengths, int64, -1: absent; of lists in lists also ``PATH[]``.
         values: path -> numbers (float64, NaN: absent), integers (int64) or codes into ``words`` (-1: absent).
         words: path of texts -> the distinct ones.
-        labels: the labels of all probabilities.
         texts: path of documents' texts -> their sizes.
-        tables: path of probabilities -> a function from {label: its column} to a matrix, see `ScoreTable.matrix`.
+        tables: path of probabilities -> labels, and float64 (n, labels); NaN: absent.
     """
 
-    n: int = 0
     ids: list[str] = dataclasses.field(default_factory=list)
     sizes: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     values: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     words: dict[str, list[str]] = dataclasses.field(default_factory=dict)
-    labels: list[str] = dataclasses.field(default_factory=list)
     texts: dict[str, TextSizes] = dataclasses.field(default_factory=dict)
-    tables: dict[str, Callable[[dict[str, int]], np.ndarray]] = dataclasses.field(default_factory=dict)
+    tables: dict[str, tuple[list[str], np.ndarray]] = dataclasses.field(default_factory=dict)
 
 
 class ScoreTable:
@@ -106,20 +102,20 @@ class ScoreTable:
             self.values.extend(kept.values())
             self.layout.append(layouts.setdefault(tuple(kept), len(layouts)) if kept else -1)
 
-    def matrix(self, labels: dict[str, int]) -> np.ndarray:
+    def matrix(self, labels: Sequence[str]) -> np.ndarray:
         """Return float64 (rows, labels): NaN where a row lacks a label; a NaN in a row becomes infinite."""
         layout, values = np.asarray(self.layout), np.asarray(self.values)
         self.layout, self.values = array("i"), array("d")
         values[np.isnan(values)] = np.inf
         names = {number: name for name, number in self.layouts.items()}
-        if layout.size and layout[0] >= 0 and (layout == layout[0]).all() and [*names[int(layout[0])]] == [*labels]:
+        if layout.size and layout[0] >= 0 and (layout == layout[0]).all() and names[int(layout[0])] == tuple(labels):
             return values.reshape(layout.size, len(labels))
         out = np.full((layout.size, len(labels)), np.nan)
         sizes = np.array([len(names[k]) for k in range(len(names))] + [0], dtype=np.int64)[layout]
-        first = np.cumsum(sizes) - sizes
+        first, at = np.cumsum(sizes) - sizes, {label: place for place, label in enumerate(labels)}
         for number in np.unique(layout[layout >= 0]).tolist():
             rows = np.flatnonzero(layout == number)
-            places = np.array([labels[label] for label in names[number]], dtype=np.int64)
+            places = np.array([at[label] for label in names[number]], dtype=np.int64)
             out[rows[:, None], places] = values[first[rows][:, None] + np.arange(places.size)]
         return out
 
@@ -299,15 +295,14 @@ class ObjectColumns:
 
     def finish(self) -> FlatColumns:
         """Return the arrays of all added records."""
+        labels = list(dict.fromkeys(chain.from_iterable(self.layouts)))
         return FlatColumns(
-            len(self.ids),
             self.ids,
             {path: np.asarray(sizes) for path, sizes in self.sizes.items()},
             {path: np.asarray(values) for path, values in (self.integers | self.floats).items()},
             {path: list(codes) for path, codes in self.words.items()},
-            list(dict.fromkeys(chain.from_iterable(self.layouts))),
             {path: measure_texts(b"".join(texts), list(map(len, texts))) for path, texts in self.texts.items()},
-            {path: table.matrix for path, table in self.tables.items()},
+            {path: (labels, table.matrix(labels)) for path, table in self.tables.items()},
         )
 
 

@@ -1,16 +1,14 @@
 """Predictions and references as flat arrays with sizes, without a Python object per token or span.
 
 The size of an absent (or null) field is -1. `concatenate` joins batches and merges their vocabularies of docids and
-labels; `pack` converts them to bytes for other processes.
+labels.
 """
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
@@ -223,19 +221,20 @@ PREDICTION_PATHS = frozenset(
 def to_predictions(columns: FlatColumns) -> Predictions:
     """Return the flat predictions of instances' columns (of `PREDICTION_PATHS`)."""
     answers = [*(word == ANSWERED for word in columns.words[OUTCOME_FIELD]), True]
-    names = dict.fromkeys([*columns.words["classification"], *columns.labels])
-    labels = {label: code for code, label in enumerate(names)}
+    names = [columns.words["classification"], *(labels for labels, _ in columns.tables.values())]
+    merged, places = _merge_vocabularies(names)
+    codes = dict(zip(columns.tables, places[1:], strict=True))
     sizes = columns.sizes["rationales"]
     return Predictions(
         ids=columns.ids,
         docids=columns.words["rationales.docid"],
-        labels=list(labels),
-        instance=np.repeat(np.arange(columns.n), np.maximum(sizes, 0)),
+        labels=merged,
+        instance=np.repeat(np.arange(len(columns.ids)), np.maximum(sizes, 0)),
         answered=np.array(answers, dtype=np.int64)[columns.values[OUTCOME_FIELD]],
         numbers=np.column_stack([columns.values[number.field] for number in NUMBER_FIELDS.values()]),
         **{name: columns.sizes[path] for name, path in _SIZES.items()},
         **{name: columns.values[path] for name, path in _VALUES.items()},
-        **{name: columns.tables[path](labels) for name, path in _TABLES.items()},
+        **{name: _widen(columns.tables[path][1], codes[path], len(merged)) for name, path in _TABLES.items()},
     )
 
 
@@ -249,14 +248,14 @@ def to_references(columns: FlatColumns) -> References:
     """Return the flat references of annotations' columns (of `REFERENCE_PATHS`); numbered labels are "\\0NUMBER"."""
     docids, (document, doc) = _merge_vocabularies([columns.words["documents.docid"], columns.words["evidences.docid"]])
     sizes, groups, texts = columns.sizes["evidences"], columns.sizes["evidences[]"], columns.texts["documents.text"]
-    group_instance = np.repeat(np.arange(columns.n, dtype=np.int32), np.maximum(sizes, 0))
+    group_instance = np.repeat(np.arange(len(columns.ids), dtype=np.int32), np.maximum(sizes, 0))
     places = {name.replace("_token", ""): columns.values[path] for name, path in _EVIDENCE.items()}
     return References(
         ids=columns.ids,
         docids=docids,
         labels=columns.words["classification"],
         classification=columns.values["classification"],
-        document_instance=np.repeat(np.arange(columns.n), np.maximum(columns.sizes["documents"], 0)),
+        document_instance=np.repeat(np.arange(len(columns.ids)), np.maximum(columns.sizes["documents"], 0)),
         document=document[columns.values["documents.docid"]],
         tokens=texts.tokens,
         sentences=texts.sentences,
@@ -267,28 +266,6 @@ def to_references(columns: FlatColumns) -> References:
         doc=doc[columns.values["evidences.docid"]],
         **places,
     )
-
-
-def pack(record: FlatRecord, beside: object = None) -> bytes:
-    """Return a record, with a JSON value ``beside`` it, as bytes."""
-    columns = {item.name: getattr(record, item.name) for item in fields(record)} | {"beside": [beside]}
-    # numpy's own strings would lose a NUL at the end
-    arrays = {
-        name: column if isinstance(column, np.ndarray) else np.frombuffer(json.dumps(list(column)).encode(), np.uint8)
-        for name, column in columns.items()
-    }
-    file = io.BytesIO()
-    np.savez(file, **arrays)  # type: ignore[arg-type]
-    return file.getvalue()
-
-
-def unpack(kind: type[Record], data: bytes) -> tuple[Record, Any]:
-    """Return the record and the JSON value of the bytes of `pack`."""
-    with np.load(io.BytesIO(data)) as arrays:
-        columns = dict(arrays)
-    columns |= {name: json.loads(columns[name].tobytes()) for name in ("ids", "docids", "labels", "beside")}
-    (beside,) = columns.pop("beside")
-    return kind(**columns), beside
 
 
 def _merge_vocabularies(vocabularies: Sequence[Sequence[str]]) -> tuple[list[str], list[np.ndarray]]:
@@ -327,13 +304,16 @@ def concatenate(parts: Sequence[Record]) -> Record:
             ]
         elif name in kind.LABELLED:
             words, maps = vocabularies["labels"]
-            columns = [_widen(column, codes[:-1], len(words)) for column, codes in zip(columns, maps, strict=True)]
+            columns = [_widen(column, codes, len(words)) for column, codes in zip(columns, maps, strict=True)]
         values[name] = np.concatenate(columns)
     return kind(**values)  # type: ignore[arg-type]
 
 
-def _widen(matrix: np.ndarray, places: np.ndarray, width: int) -> np.ndarray:
-    """Return the matrix with each column at its place, and NaN elsewhere."""
+def _widen(matrix: np.ndarray, codes: np.ndarray, width: int) -> np.ndarray:
+    """Return the matrix with each column at its code of `_merge_vocabularies`, and NaN elsewhere."""
+    places = codes[:-1]
+    if np.array_equal(places, np.arange(width)):
+        return matrix
     out = np.full((matrix.shape[0], width), np.nan)
     out[:, places] = matrix
     return out

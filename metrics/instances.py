@@ -13,7 +13,7 @@ from eraser_hub.schema.rows import ID_FIELDS
 from .arrow_columns import flatten_table
 from .batches import Batch, Batches, Measured
 from .clusters import NONE, AnnotationColumns, Clusters, find_components, number_values
-from .flat import FlatRecord, Predictions, References, concatenate, pack, unpack
+from .flat import Predictions, References, concatenate
 from .flatten import SIDES, flatten_rows
 from .issues import InputError, Issues
 from .joining import cluster_by_documents
@@ -22,22 +22,17 @@ from .rows import check_columns, to_rows
 from .token_rows import TOKEN_FIELDS, as_eraser_row
 from .unknown_fields import UnknownFields
 
-SCALARS = (str, int, float, bool, type(None))
 
-
-@dataclass
+@dataclass(kw_only=True)
 class FlatBatch(Batch):
     """One side of a batch, flat.
 
     Attributes:
-        source: the added rows: a table or a list.
         record: the rows, flat.
-        label_names: the names of a Dataset's ClassLabel.
         unknown: the unknown fields.
     """
 
     record: Any
-    label_names: list[str] | None = None
     unknown: UnknownFields = field(default_factory=UnknownFields)
 
     def __len__(self) -> int:
@@ -49,14 +44,6 @@ class FlatBatch(Batch):
         if isinstance(source, list):
             return [row[name] for row in source] if source and all(name in row for row in source) else None
         return source.column(name).to_pylist() if name in source.column_names else None
-
-    def to_bytes(self) -> bytes:
-        """Return the batch as bytes: its record, and the single values for breakdowns and clusters."""
-        rows = self.source
-        if not isinstance(rows, list):
-            rows = rows.select([one.name for one in rows.schema if not pa.types.is_nested(one.type)]).to_pylist()
-        cells = [{name: cell for name, cell in row.items() if isinstance(cell, SCALARS)} for row in rows]
-        return pack(self.record, [cells, self.label_names, self.unknown])
 
 
 class InstanceBatches(Batches):
@@ -104,14 +91,7 @@ class InstanceBatches(Batches):
             shaped = [as_eraser_row(row) if human and row.keys() >= TOKEN_FIELDS else row for row in source]
             record, unknown = flatten_rows(shaped, SIDES[side], issues, needed)
         issues.raise_if_any({side: record.ids})
-        return FlatBatch(source, record, names, unknown)
-
-    def _from_bytes(self, data: bytes, side: str) -> Batch:
-        if data.startswith(b"["):
-            return super()._from_bytes(data, side)
-        kind: type[FlatRecord] = Predictions if side == "prediction" else References
-        record, (source, names, unknown) = unpack(kind, data)
-        return FlatBatch(source, record, names, UnknownFields(unknown))
+        return FlatBatch(source, names, record=record, unknown=unknown)
 
     def _convert_plain(
         self, predictions: Sequence[Batch], references: Sequence[Batch]
