@@ -134,7 +134,9 @@ def _get_lengths(array: pa.Array) -> np.ndarray:
 def _get_field(source: pa.Table | pa.StructArray, name: str) -> pa.Array | None:
     """Return a column, or a field of a struct array, null where the struct is; None where there is no such field."""
     if isinstance(source, pa.Table):
-        array = source.column(name).combine_chunks() if name in source.column_names else None
+        if name not in source.column_names:
+            return None
+        array = source.column(name).combine_chunks()
         if isinstance(array, pa.ChunkedArray):  # several chunks that would not fit one
             array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
         return array
