@@ -61,7 +61,7 @@ class Agreement:
         builder: the columns; complete after `finish`.
         marked: True for each annotation with a gold token; bool (annotations,).
         levels: chance and ceiling of the scores.
-        shares: sum of the gold shares of annotations with gold, and their number.
+        density_sums: sum of the gold shares of annotations with gold, and their number.
     """
 
     def __init__(self, matcher: Matcher, settings: AgreementSettings, totals: bool = False) -> None:
@@ -73,7 +73,7 @@ class Agreement:
         self.marked[r.group_instance[r.group[r.end > r.start]]] = True
         self.builder = StatisticsBuilder(self.marked.size, self.marked.astype(np.int8) if totals else None, 2)
         self.levels = ScoreLevels(self.marked, settings.iou_thresholds, settings.main_iou)
-        self.shares = np.zeros(2)
+        self.density_sums = np.zeros(2)
         self.has_gold_sentences = bool((r.start_sentence >= 0).any())
         # annotations with evidence without sentence offsets, and the number of left out documents of one sentence
         self.lacks_sentences, self.n_single = np.zeros(len(r.ids), dtype=bool), 0
@@ -114,7 +114,7 @@ class Agreement:
             gold = count_covered_tokens(Spans(key, chunk.r.start, chunk.r.end), pairs.size)
             per_annotation = np.bincount(pairs // chunk.width, weights=gold, minlength=chunk.rows.size)
             share = divide(per_annotation, np.maximum(chunk.count_evidence_tokens(), 0))[per_annotation > 0]
-            self.shares += share.sum(), share.size
+            self.density_sums += share.sum(), share.size
         if "hard" in used:
             self._add_spans(chunk)
         if used & SOFT_FIELDS.keys():
@@ -224,7 +224,8 @@ class Agreement:
         without gold.
         """
         marked, unmarked = self.counts
-        density = float(divide(*self.shares, empty=np.nan))
+        total, number = self.density_sums
+        density = float(divide(total, number, np.nan))
         return {"marked_rows": marked, "unmarked_rows": unmarked, "density": density}
 
     def compute_levels(self) -> dict[str, dict[str, float]]:
