@@ -176,8 +176,8 @@ def write_large_board(folder: Path) -> Path:
     """Write a board of `BOARD_SYSTEMS` lines on one split, and the papers' lines; its page."""
     dataset, systems = write_systems(Case("movies", 1.0, SCORED_SYSTEMS, 200), folder)
     settings = ScoreSettings(confidence_level=0.95, n_resamples=RESAMPLES)
-    of: dict[str, Any] = {"dataset": dataset, "config": "movies", "split": "validation", "settings": settings}
-    scored, draw = score_submissions(systems, **of, texts=TEXTS), random.Random(0)
+    source = read_split(dataset, "movies", "validation")
+    scored, draw = score_submissions(systems, source, settings, TEXTS), random.Random(0)
 
     def vary(value: float | None) -> float | None:
         return None if value is None else value * draw.uniform(0.5, 1.0)

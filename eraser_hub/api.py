@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from eraser_hub.reports.boards.submit import SubmitResult
     from eraser_hub.reports.report import ReportFiles
     from eraser_hub.scoring.scores import Comparison, Scores
+    from eraser_hub.scoring.settings import ScoreSettings
     from eraser_hub.scoring.uncertainty.planning import Plan
 
 _NAMES = ", ".join(HUB_DATASETS)
@@ -531,9 +532,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
     """
     from eraser_hub.reports.report import make_report
     from eraser_hub.scoring.runs import parse_systems
-    from eraser_hub.scoring.settings import ScoreSettings
 
-    names = ("confidence_level", "seed", "only_predicted", "allow_mismatch", "cluster_by", "minimum_effect", "gold")
     return make_report(
         Path(at_revision(str(arguments.dataset), arguments.revision)),
         config=arguments.config,
@@ -543,7 +542,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
         evaluators=parse_systems(as_list(arguments.evaluator) or []),
         out=arguments.out,
         title=arguments.title,
-        settings=ScoreSettings(n_resamples=arguments.resamples, **{name: getattr(arguments, name) for name in names}),
+        settings=_choose_settings(arguments, n_resamples=arguments.resamples),
         figures=arguments.figures,
         writer=arguments.writer,
     )
@@ -594,31 +593,25 @@ def board(arguments: BoardArguments) -> BoardResult:
     from eraser_hub.reports.board import check_board, collect_board_lines, write_board
     from eraser_hub.reports.board_lines import describe_data, parse_score_argument
     from eraser_hub.reports.boards.verification import score_and_verify
-    from eraser_hub.scoring.settings import ScoreSettings
+    from eraser_hub.scoring.scored_split import read_split
 
     writer = arguments.writer
     if arguments.out is not None:
         check_board(arguments.out, writer)
     lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
     submissions, verify = as_list(arguments.submission) or [], as_list(arguments.verify) or []
+    place = Path(at_revision(str(arguments.dataset), arguments.revision))
+    settings, refused = _choose_settings(arguments, confidence_level=0.95), list[str]()
     if submissions or verify:
-        names = ("only_predicted", "allow_mismatch", "minimum_effect", "gold")
-        settings = ScoreSettings(confidence_level=0.95, **{name: getattr(arguments, name) for name in names})
-        place = Path(at_revision(str(arguments.dataset), arguments.revision))
-        split = arguments.split or "test"
-        of: dict[str, Any] = {"dataset": place, "config": arguments.config, "split": split, "settings": settings}
-        lines = score_and_verify(lines, submissions, verify, **of, texts=arguments.texts)
-    notes = list[str]()
+        source = read_split(place, arguments.config, arguments.split or "test")
+        lines = score_and_verify(lines, submissions, verify, source, settings, arguments.texts)
     if arguments.from_hub:
         from eraser_hub.reports.boards.repository import score_repository
 
-        place = Path(at_revision(str(arguments.dataset), arguments.revision))
-        settings = ScoreSettings(confidence_level=0.95, minimum_effect=arguments.minimum_effect, gold=arguments.gold)
-        of = {"dataset": place, "settings": settings, "texts": arguments.texts}
-        lines += score_repository(arguments.from_hub, **of, say=notes.append)
-    refused = list(notes)
-    notes += [f"{line.system}: {note}" for line in lines for note in line.notes]
-    notes += describe_data(lines)
+        settings = replace(settings, only_predicted=False, allow_mismatch=False)
+        of: dict[str, Any] = {"dataset": place, "settings": settings, "texts": arguments.texts}
+        lines += score_repository(arguments.from_hub, **of, say=refused.append)
+    notes = [*refused, *(f"{line.system}: {note}" for line in lines for note in line.notes), *describe_data(lines)]
     lines = collect_board_lines(lines, published=arguments.published)
     if not lines and refused:
         message = f"nothing to show: all {len(refused)} submissions are refused; the first: {refused[0]}"
@@ -851,9 +844,7 @@ def submit(arguments: SubmitArguments) -> SubmitResult:
     """
     from eraser_hub.reports.boards.submit import submit as run
 
-    say = arguments.say or (lambda words: None)
-    names = ("dataset", "config", "split", "repository", "dry_run")
-    return run(arguments.predictions, arguments.system, **{name: getattr(arguments, name) for name in names}, say=say)
+    return run(arguments)
 
 
 @with_keywords(ServeArguments)
@@ -879,6 +870,14 @@ def serve(arguments: ServeArguments) -> HubServer:
 
 
 # -- which dataset ----------------------------------------------------------------------------------------------------
+
+
+def _choose_settings(arguments: ReportArguments | BoardArguments, **more: Any) -> ScoreSettings:
+    """Return the settings of scores that arguments name, and further ones."""
+    from eraser_hub.scoring.settings import ScoreSettings
+
+    names = ScoreSettings.__dataclass_fields__.keys() & arguments.__dataclass_fields__.keys()
+    return ScoreSettings(**{name: getattr(arguments, name) for name in names}, **more)
 
 
 def _in_hub(dataset: Place) -> str:

@@ -26,7 +26,7 @@ from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import System, parse_systems
 from eraser_hub.scoring.score import score_system
-from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.scores import SPREAD, HumanPerformance, Scores, average_levels
 from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.scoring.tables import BESIDE
@@ -416,28 +416,19 @@ def get_signatures(content: Mapping[str, Any]) -> list[str]:
 
 
 def score_submissions(
-    submissions: Sequence[str | System],
-    *,
-    dataset: Path,
-    config: str | None,
-    split: str,
-    settings: ScoreSettings | None = None,
-    texts: int = 0,
+    submissions: Sequence[str | System], source: ScoredSplit, settings: ScoreSettings, texts: int = 0
 ) -> list[BoardLine]:
-    """Score prediction files against a built dataset, with the same scorer for all: a line of the board each.
+    """Score prediction files against a split, with the same scorer for all: a line of the board each.
 
     Args:
         submissions: systems, or ``SYSTEM=FILE`` (several runs: ``SYSTEM=FILE,FILE,..``) or ``FILE``; never numbers.
-        dataset: the built dataset's folder.
-        config: its config; None: the default.
-        split: its split.
+        source: the split of a built dataset.
         settings: confidence level, resamples, seed, and whether a part of the split may be scored.
         texts: number of texts to show with the rationales.
 
     Raises:
         DataError: predictions that the scorer does not take, with file and instance.
     """
-    settings, source = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     lines, runs, people = list[BoardLine](), dict[str, list[Scores]](), score_people(source, settings)
     chosen = choose_texts(source, texts)
     named = parse_systems([one for one in submissions if isinstance(one, str)], draws=True)

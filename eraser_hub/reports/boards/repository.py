@@ -19,6 +19,7 @@ from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.hub import find_place
 from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.settings import ScoreSettings
 
 from ..board_lines import BoardLine, score_submissions
@@ -123,8 +124,7 @@ def score_repository(
             groups.setdefault((one.config, one.split), []).append(one)
         for (config, split), own in groups.items():
             systems = [System(one.system.name, (one.predictions,)) for one in own]
-            of: dict[str, Any] = {"dataset": dataset, "config": config, "split": split, "settings": settings}
-            scored = score_submissions(systems, **of, texts=texts)
+            scored = score_submissions(systems, read_split(dataset, config, split), settings, texts)
             for line, one in zip(scored, own, strict=True):
                 lines.append(replace(describe(line, one), date=dates.get(one.place, "")))
     return lines

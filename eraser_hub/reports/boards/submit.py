@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,11 +18,13 @@ from eraser_hub.records.lines import read_utf8_file
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.schema.submission import SystemRecord
 from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.settings import ScoreSettings
 
 from ..board import collect_board_lines
 from ..board_lines import BoardLine, score_submissions
-from ..catalogue import metric
+from ..catalogue import AGREEMENT, metric
+from ..options import SubmitArguments
 from .repository import check_repository, describe, score_repository
 from .submissions import CARD, PREDICTIONS, Submission, check_size, normalize_name, parse_place, read_system_yaml
 
@@ -69,45 +71,29 @@ def make_place(config: str, split: str, name: str) -> str:
     return f"{config}.{split}/{slug}"
 
 
-def submit(
-    predictions: Path,
-    system_file: Path,
-    *,
-    dataset: Path,
-    config: str | None,
-    split: str,
-    repository: str,
-    dry_run: bool,
-    say: Callable[[str], None],
-) -> SubmitResult:
+def submit(arguments: SubmitArguments) -> SubmitResult:
     """Check a submission here, and open a pull request with it.
 
     Args:
-        predictions: the file of predictions, .jsonl or .parquet.
-        system_file: the description of the system, ``system.yaml``.
-        dataset: the built dataset's folder.
-        config: its config; None: the default.
-        split: its split.
-        repository: ``ORG/NAME`` of the submissions on the Hub, or a folder of the same form.
-        dry_run: check and show the line alone; nothing is asked of the Hub.
-        say: receives lines of progress.
+        arguments: what is submitted, and where to; the repository may be a folder of the same form.
 
     Raises:
         DataError: what `board` would refuse, or the Hub refuses.
     """
+    predictions, system_file, dataset = arguments.predictions, arguments.system, arguments.dataset
+    repository, say = arguments.repository, arguments.say or (lambda words: None)
     if predictions.suffix not in (".jsonl", ".parquet"):
         raise DataError("expected a file .jsonl or .parquet", rule="file-name", file=predictions)
     if repository:
         check_repository(repository, "repository")
     system, built = read_system_yaml(system_file), open_built(dataset)
     check_size(str(predictions), predictions.stat().st_size if predictions.is_file() else 0)
-    config, split = config or built.default_config, dataset_split(split)
+    config, split = arguments.config or built.default_config, dataset_split(arguments.split)
     place = make_place(config, split, system.name)
     parse_place(place)
     settings = ScoreSettings(confidence_level=0.95)
-    (line,) = score_submissions(
-        [System(system.name, (predictions,))], dataset=dataset, config=config, split=split, settings=settings
-    )
+    source = read_split(dataset, config, split)
+    (line,) = score_submissions([System(system.name, (predictions,))], source, settings)
     digest, withheld = built.data_digest(config, split), line.gold.get("marked_rows") == 0
     claimed = system.data_digest or ""
     # other data may have the gold, and another digest
@@ -118,32 +104,25 @@ def submit(
     submission = Submission(place, config, split, replace(system, data_digest=stated), predictions)
     card = add_digest(system_file, system, stated)
     own, others = describe(line, submission), list[BoardLine]()
-    if repository and (not dry_run or Path(repository).is_dir()):
+    if repository and (not arguments.dry_run or Path(repository).is_dir()):
         others = score_repository(repository, dataset=dataset, settings=settings, say=say)
-    _refuse_copy(own, others, predictions)
-    others = [one for one in others if one.system != own.system or (one.dataset, one.split) != (own.dataset, own.split)]
-    lines, notes = [own, *others], list(line.notes)
-    if withheld:
-        lines = [_drop_agreement(one) if (one.dataset, one.data) == (own.dataset, own.data) else one for one in lines]
-        notes.append(WITHHELD.format(dataset=dataset, split=split))
-        notes += [WITHOUT_GOLD.format(file=system_file)] * (bool(claimed) and digest.startswith(claimed))
-    lines = [one for one in collect_board_lines(lines) if (one.dataset, one.split) == (own.dataset, own.split)]
-    address = "" if dry_run else _open_request(submission, card, repository, say)
-    return SubmitResult(place, lines, notes, address)
-
-
-def _drop_agreement(line: BoardLine) -> BoardLine:
-    """Return a line without scores of agreement, which mean nothing where no row has a gold."""
-    scores = {key: value for key, value in line.scores.items() if metric(key).family != "agreement"}
-    return replace(line, scores=scores)
-
-
-def _refuse_copy(own: BoardLine, others: Sequence[BoardLine], predictions: Path) -> None:
-    """Raise a DataError if another system of the board has the same predictions."""
     for other in others:
         if other.predictions == own.predictions and normalize_name(other.system) != normalize_name(own.system):
             words = f"expected other predictions than those of {show(other.system)}"
             raise DataError(words, rule="id-twice", file=predictions)
+    others = [one for one in others if one.system != own.system or (one.dataset, one.split) != (own.dataset, own.split)]
+    lines, notes = [own, *others], list(line.notes)
+    if withheld:
+        # agreement means nothing where no row has a gold
+        for at, one in enumerate(lines):
+            if (one.dataset, one.data) == (own.dataset, own.data):
+                scores = {key: value for key, value in one.scores.items() if metric(key).family != AGREEMENT}
+                lines[at] = replace(one, scores=scores)
+        notes.append(WITHHELD.format(dataset=dataset, split=split))
+        notes += [WITHOUT_GOLD.format(file=system_file)] * (bool(claimed) and digest.startswith(claimed))
+    lines = [one for one in collect_board_lines(lines) if (one.dataset, one.split) == (own.dataset, own.split)]
+    address = "" if arguments.dry_run else _open_request(submission, card, repository, say)
+    return SubmitResult(place, lines, notes, address)
 
 
 def add_digest(file: Path, system: SystemRecord, digest: str | None) -> str:

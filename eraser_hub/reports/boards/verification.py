@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.settings import ScoreSettings
 
 from ..board_lines import BoardLine, score_submissions
@@ -21,12 +20,9 @@ def score_and_verify(
     lines: Sequence[BoardLine],
     submissions: Sequence[str],
     verify: Sequence[str],
-    *,
-    dataset: Path,
-    config: str | None,
-    split: str,
+    source: ScoredSplit,
     settings: ScoreSettings,
-    texts: int = 0,
+    texts: int,
 ) -> list[BoardLine]:
     """Score predictions, and replace the score files' lines of those that ``verify`` names.
 
@@ -34,9 +30,7 @@ def score_and_verify(
         lines: the lines of score files.
         submissions: ``SYSTEM=FILE``, as of `board_lines.score_submissions`.
         verify: ``SYSTEM=FILE``; the system is one of the score files'. Its lines of other splits stay.
-        dataset: the built dataset's folder.
-        config: its config; None: the default.
-        split: its split.
+        source: as of `board_lines.score_submissions`.
         settings: as of `board_lines.score_submissions`.
         texts: as of `board_lines.score_submissions`.
 
@@ -55,26 +49,23 @@ def score_and_verify(
             f"expected the system of a score file ({', '.join(sorted(known)) or 'none is given'}), found {show(name)}"
         )
         raise DataError(words, rule="option-value", argument="verify")
-    of: dict[str, Any] = {"dataset": dataset, "config": config, "split": split, "settings": settings, "texts": texts}
-    scored = score_submissions([*submissions, *verify], **of)
+    scored = score_submissions([*submissions, *verify], source, settings, texts)
     verified = {line.system: line for line in scored if line.system in names}
-    claims = [line for line in lines if line.system in verified and _has_data(line, verified[line.system])]
+    claims = [
+        line
+        for line in lines
+        if (one := verified.get(line.system)) and line.dataset == one.dataset and line.split in ("", one.split)
+    ]
     for name in sorted(names - {claim.system for claim in claims}):
         places = sorted({f"{line.dataset}, {line.split}" for line in lines if line.system == name})
         here = verified[name]
         words = f"expected a score file of {show(name)} on {here.dataset}, {here.split}, found {'; '.join(places)}"
         raise DataError(words, rule="option-value", argument="verify")
-    return [*(line for line in lines if line not in claims), *(_add_differences(line, claims) for line in scored)]
-
-
-def _has_data(claim: BoardLine, scored: BoardLine) -> bool:
-    """Return True if a score file's line is of the dataset and split of a scored one, or of an unknown split."""
-    return claim.dataset == scored.dataset and claim.split in ("", scored.split)
-
-
-def _add_differences(line: BoardLine, claims: Sequence[BoardLine]) -> BoardLine:
-    notes = [describe_differences(claim, line) for claim in claims if claim.system == line.system]
-    return replace(line, notes=(*line.notes, *notes))
+    found = [line for line in lines if line not in claims]
+    for line in scored:
+        notes = [describe_differences(claim, line) for claim in claims if claim.system == line.system]
+        found.append(replace(line, notes=(*line.notes, *notes)))
+    return found
 
 
 def describe_differences(claim: BoardLine, scored: BoardLine) -> str:
