@@ -600,7 +600,7 @@ def board(arguments: BoardArguments) -> BoardResult:
         check_board(arguments.out, writer)
     lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
     submissions, verify = as_list(arguments.submission) or [], as_list(arguments.verify) or []
-    place = Path(at_revision(str(arguments.dataset), arguments.revision))
+    place = Path() if arguments.dataset is None else Path(at_revision(str(arguments.dataset), arguments.revision))
     settings, refused = _choose_settings(arguments, confidence_level=0.95), list[str]()
     if submissions or verify:
         source = read_split(place, arguments.config, arguments.split or "test")

@@ -24,12 +24,8 @@ def to_embedded_json(value: Any) -> str:
     text = json.dumps(_finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     # a lone surrogate cannot be written as UTF-8
-    return (
-        text.encode("utf-8", "backslashreplace")
-        .decode("utf-8")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-    )
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _finite(value: Any) -> Any:
@@ -76,31 +72,20 @@ class DocumentIndex:
 
     def index(self, names: Mapping[str, str]) -> str:
         """Return the index as JSON; ``names`` are the labels of per-instance scores."""
-        return to_embedded_json(
-            {
-                "systems": self.systems,
-                "labels": self.labels,
-                "ids": self.ids,
-                "gold": self.gold,
-                "predicted": self.predicted,
-                "confidence": self.confidence,
-                "lengths": self.lengths,
-                "disagreement": self.disagreement,
-                "names": dict(names),
-                "chunks": self.chunks,
-            }
-        )
+        columns = ("systems", "labels", "ids", "gold", "predicted", "confidence", "lengths", "disagreement")
+        values = {name: getattr(self, name) for name in columns}
+        return to_embedded_json({**values, "names": dict(names), "chunks": self.chunks})
 
-    @staticmethod
-    def round_values(values: Sequence[Mapping[str, Sequence[float | None]]]) -> list[dict[str, list[float | None]]]:
-        """Return each system's per-instance scores rounded to six digits, without NaN and infinity."""
-        return [
-            {
-                key: [None if v is None or not math.isfinite(v) else round(v, 6) for v in column]
-                for key, column in s.items()
-            }
-            for s in values
-        ]
+
+def round_values(values: Sequence[Mapping[str, Sequence[float | None]]]) -> list[dict[str, list[float | None]]]:
+    """Return each system's per-instance scores rounded to six digits, without NaN and infinity."""
+    return [
+        {
+            key: [None if v is None or not math.isfinite(v) else round(v, 6) for v in column]
+            for key, column in own.items()
+        }
+        for own in values
+    ]
 
 
 def compute_disagreement(marked: Sequence[MarkedInstance]) -> float | None:
@@ -160,7 +145,7 @@ def index_documents(
     chunk, tokens = _Chunk(), 0
     for marked in instances:
         if chunk.rows and most_tokens is not None and tokens > most_tokens:
-            browsed.packed.append(pack(chunk.as_json()))
+            browsed.packed.append(chunk.pack())
             chunk, tokens = _Chunk(), 0
         if not chunk.rows:
             browsed.chunks.append(len(browsed.ids))
@@ -175,7 +160,7 @@ def index_documents(
             sure.append(None if p is None else round(p, 4))
         tokens += chunk.add(marked if systems else marked[:1], with_systems=bool(systems))
     if chunk.rows:
-        browsed.packed.append(pack(chunk.as_json()))
+        browsed.packed.append(chunk.pack())
     return browsed
 
 
@@ -185,8 +170,8 @@ class _Chunk:
         self.rows: list[dict[str, Any]] = []
         self._places: dict[tuple[str, int], int] = {}
 
-    def as_json(self) -> dict[str, Any]:
-        return {"docs": self.docs, "rows": self.rows}
+    def pack(self) -> str:
+        return pack({"docs": self.docs, "rows": self.rows})
 
     def add(self, marked: Sequence[MarkedInstance], *, with_systems: bool) -> int:
         """Add one annotation; the number of tokens that it added to the chunk."""

@@ -17,7 +17,7 @@ from typing import Any
 from eraser_hub.records.outputs import GENERATOR, OutputWriter
 
 from .catalogue import metric
-from .documents import DocumentIndex, pack, render_chunks
+from .documents import DocumentIndex, pack, render_chunks, round_values
 from .explorer.definitions import Definition
 from .explorer.forest import render_panel
 from .explorer.overview import Overview
@@ -143,7 +143,7 @@ def write_report(
         swatches=swatches,
         footer=GENERATOR,
         index=Markup(content.browsed.index(names)),
-        values=Markup(pack(content.browsed.round_values(content.values))),
+        values=Markup(pack(round_values(content.values))),
         chunks_here=_CHUNKS,
     )
     # split from the right: the marker's NUL cannot come from the data, whose control characters are removed by then

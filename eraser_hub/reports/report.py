@@ -23,10 +23,10 @@ from eraser_hub.scoring.settings import ScoreSettings
 from .documents import index_documents
 from .explorer.definitions import define_score
 from .explorer.example import choose_example
-from .explorer.forest import drop_agreement, find_people
+from .explorer.forest import PEOPLE, RANDOM, drop_agreement, find_systems
 from .explorer.matrix import pack_comparison
 from .explorer.notes import merge_notes
-from .explorer.overview import Compared, find_chance_systems, find_models, list_headline, make_overview
+from .explorer.overview import Compared, find_models, list_headline, make_overview
 from .marked_instances import MarkedInstance, mark_for_systems, mark_instance
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
 from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
@@ -198,7 +198,7 @@ def _make_content(
     compared = compared or compare_systems(scored, settings)
     result = compared.result
     values, headline = collect_instance_values(scored, places), list_headline(scored, result)
-    people = [] if pairs else find_people(scored)
+    people = [] if pairs else find_systems(scored, PEOPLE)
     shown = [drop_agreement(one) if one.name in people else one for one in scored]
     sections = [
         make_scores_section(shown, headline),
@@ -282,7 +282,7 @@ def _mark_pairs(
 def compare_systems(scored: Sequence[Scores], settings: ScoreSettings) -> Compared:
     """Return the comparison of all pairs of systems, as `eraser-hub compare` makes it."""
     result = compare_all_pairs(scored, settings) if len(scored) > 1 else None
-    return Compared(result, find_chance_systems(scored), find_models(scored) if result else {})
+    return Compared(result, find_systems(scored, RANDOM), find_models(scored) if result else {})
 
 
 def choose_baseline(compared: Compared) -> str:

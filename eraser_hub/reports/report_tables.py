@@ -52,11 +52,10 @@ class ShownCell:
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """A line of a table; with ``family`` a heading over the lines that follow; ``key``: the score that it is about."""
+    """A line of a table; ``key``: the score that it is about."""
 
-    name: str = ""
-    cells: tuple[ShownCell, ...] = ()
-    family: str = ""
+    name: str
+    cells: tuple[ShownCell, ...]
     key: str = ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eraser_hub.scoring.uncertainty.verdicts import (
@@ -41,22 +41,28 @@ class Test(NamedTuple):
     difference: float
     low: float
     high: float
+    p: float | None = None  # corrected
 
 
-def list_tests(comparison: Mapping[str, Any]) -> Iterator[Test]:
-    """Yield each headline test of a comparison, as of :func:`scoring.comparison.compare`, from both sides."""
+def list_tests(comparison: Mapping[str, Any], exploratory: bool = False) -> Iterator[Test]:
+    """Yield each headline test of a comparison, as of :func:`scoring.comparison.compare`, from both sides.
+
+    Args:
+        comparison: the result of a comparison.
+        exploratory: also the tests of systems that explain different models.
+    """
     for pair in comparison["comparisons"]:
         for key in comparison["family"]:
             test = pair["keys"].get(key)
-            if test is None or test.get("exploratory"):
+            if test is None or (test.get("exploratory") and not exploratory):
                 continue  # the systems lack it, or explain different models
             # null in a file is NaN: no interval, or no difference
             numbers = (test["difference"], *test["ci"])
             difference, low, high = (float("nan") if number is None else number for number in numbers)
-            verdict = str(test["verdict"])
-            yield Test(pair["first"], pair["second"], key, verdict, difference, low, high)
+            verdict, p = str(test["verdict"]), test.get("p_holm")
+            yield Test(pair["first"], pair["second"], key, verdict, difference, low, high, p)
             other = SWAPPED.get(verdict, verdict)
-            yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low)
+            yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low, p)
 
 
 def describe_findings(
@@ -80,11 +86,10 @@ def describe_findings(
         if family == FAITHFULNESS and len(different) > 1:
             for model in different:
                 within = [one for one in own if models[one.system] == models[one.other] == model]
+                short = {name: name.removeprefix(f"{model} ") for name in (*models, *chance)}
                 if within:
-                    words = _describe_family(
-                        [_without_model(one, model) for one in within], family, _short(chance, model)
-                    )
-                    lines.append(f"{model}: {words}")
+                    named = [one._replace(system=short[one.system], other=short[one.other]) for one in within]
+                    lines.append(f"{model}: {_describe_family(named, family, {short[name] for name in chance})}")
         elif own:
             lines.append(_describe_family(own, family, set(chance)))
     if len(different) > 1:
@@ -106,17 +111,6 @@ def _describe_ranks(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
             parts.append(f"{names} by {metric(key).label} ({best:.1f}, Kendall's W {own['kendall_w']:.2f})")
     count = max((len(own["mean"]) for own in scores.values()), default=0)
     return [f"Best mean rank of {count} methods within each model: {'; '.join(parts)}."] if parts else []
-
-
-def _short(names: Iterable[str], model: str) -> set[str]:
-    """Return names of systems without that of their model, which bench writes before the method's."""
-    return {name.removeprefix(f"{model} ") for name in names}
-
-
-def _without_model(test: Test, model: str) -> Test:
-    """Return a test whose systems are named without their model."""
-    system, other = (name.removeprefix(f"{model} ") for name in (test.system, test.other))
-    return test._replace(system=system, other=other)
 
 
 def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> str:

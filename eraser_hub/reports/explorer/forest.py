@@ -11,13 +11,14 @@ from urllib.parse import quote
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.scores import Scores
 
-from ..catalogue import AGREEMENT, format_number, metric
+from ..catalogue import AGREEMENT, format_interval, format_number, metric
 from ..figures import compute_ticks, find_system_style
 from ..markup import fill_template
 
 WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 440, 146, 58, 26, 19, 26
 NAME_LENGTH = 22
-PEOPLE = "rationales:human"  # in a run's signature: the rationales are those of the gold
+# in a run's signature: the rationales are those of the gold; tokens are ranked at random
+PEOPLE, RANDOM = "rationales:human", "method:random"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def make_panels(
         systems: in the report's order.
         keys: the scores.
         chance: scores of random rationales, for scores without a chance level of their own.
-        people: systems whose rationales are the gold's: they have no agreement with themselves. See `find_people`.
+        people: systems whose rationales are the gold's: they have no agreement with themselves.
     """
     panels = []
     for key in keys:
@@ -78,7 +79,7 @@ def make_panels(
                 system.name,
                 place,
                 value,
-                _find_interval(system, key),
+                interval if (interval := system.intervals.get(key)) and all(map(math.isfinite, interval)) else None,
                 system.chance_levels.get(key, chance.get(key)),
                 system.ceilings.get(key),
             )
@@ -90,12 +91,10 @@ def make_panels(
     return panels
 
 
-def find_people(systems: Sequence[Scores]) -> list[str]:
-    """Return the systems whose rationales are the gold's, by the records of their runs."""
+def find_systems(systems: Sequence[Scores], part: str) -> list[str]:
+    """Return the systems all of whose runs record this part of a signature, such as `PEOPLE`."""
     return [
-        one.name
-        for one in systems
-        if one.files and all(PEOPLE in read_signature(path).split("|") for path in one.files)
+        one.name for one in systems if one.files and all(part in read_signature(path).split("|") for path in one.files)
     ]
 
 
@@ -108,12 +107,6 @@ def drop_agreement(system: Scores) -> Scores:
     parts = ("scores", "intervals", "per_instance", "spread", "chance_levels", "ceilings")
     kept: dict[str, Any] = {name: others(getattr(system, name)) for name in parts}
     return replace(system, by_class={name: others(own) for name, own in system.by_class.items()}, **kept)
-
-
-def _find_interval(system: Scores, key: str) -> tuple[float, float] | None:
-    """Return the interval of a score; None if there is none, or an end of it is unknown."""
-    interval = system.intervals.get(key)
-    return interval if interval is not None and all(map(math.isfinite, interval)) else None
 
 
 def render_panel(panel: ForestPanel) -> str:
@@ -171,9 +164,7 @@ def shorten(name: str) -> str:
 
 def describe_row(row: ForestRow) -> str:
     """Return a row in words."""
-    words = f"{row.system}: {format_number(row.value)}"
-    if row.interval is not None:
-        words += f" [{format_number(row.interval[0])}, {format_number(row.interval[1])}]"
+    words = f"{row.system}: {format_number(row.value)} {format_interval(row.interval)}".rstrip()
     for name, level in (("chance", row.chance), ("ceiling", row.ceiling)):
         words += "" if level is None else f", {name} {format_number(level)}"
     return words

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from eraser_hub.scoring.uncertainty.verdicts import BETTER, SWAPPED, VERDICTS
+from eraser_hub.scoring.uncertainty.verdicts import BETTER, VERDICTS
 
+from ..bench.findings import Test, list_tests
 from ..catalogue import format_interval, format_number, is_precision_or_recall, metric
 from ..documents import pack
 from ..report_tables import STAR, Block, ShownCell, ShownRow, format_p_value, get_sort_key, label_with_arrow
@@ -61,38 +62,20 @@ def make_matrix_block(result: Mapping[str, Any], baseline: str) -> Block:
         baseline: the system that is subtracted.
     """
     keys = list(result["family"])
+    tests = {(one.system, one.other, one.key): one for one in list_tests(result, exploratory=True)}
     rows = []
     for name in result["scores"]:
         if name != baseline:
-            cells = tuple(_make_cell(_find_test(result, name, baseline, key), name, key) for key in keys)
+            cells = tuple(_make_cell(tests.get((name, baseline, key)), name, key) for key in keys)
             rows.append(ShownRow(name, cells))
     head = ("system", *map(label_with_arrow, keys))
     return Block(head, tuple(rows), f"Each system minus {baseline}", "differences", head_keys=("", *keys))
 
 
-def _find_test(
-    result: Mapping[str, Any], name: str, baseline: str, key: str
-) -> tuple[float, Sequence[float], float | None, str] | None:
-    """Return (difference, interval, corrected p, verdict) of a system against a baseline."""
-    for pair in result["comparisons"]:
-        if {pair["first"], pair["second"]} != {name, baseline}:
-            continue
-        test = pair["keys"].get(key)
-        if test is None or _is_missing(test["difference"]):
-            return None
-        low, high = (math.nan if _is_missing(end) else end for end in test["ci"])
-        if pair["first"] == name:
-            return test["difference"], (low, high), test["p_holm"], test["verdict"]
-        verdict = str(test["verdict"])
-        return -test["difference"], (-high, -low), test["p_holm"], SWAPPED.get(verdict, verdict)
-    return None
-
-
-def _make_cell(test: tuple[float, Sequence[float], float | None, str] | None, system: str, key: str) -> ShownCell:
-    if test is None:
+def _make_cell(test: Test | None, system: str, key: str) -> ShownCell:
+    if test is None or math.isnan(test.difference):
         return ShownCell("")
-    difference, interval, p, verdict = test
-    sign = "+" if difference > 0 and float(format_number(difference)) else ""
-    ends = "" if math.isnan(interval[0]) else format_interval(interval)
-    words = " · ".join(filter(None, (ends, f"p {format_p_value(p)}", verdict)))
-    return ShownCell(f"{STAR * (verdict == BETTER)}{sign}{format_number(difference)}", words, system, key)
+    sign = "+" if test.difference > 0 and float(format_number(test.difference)) else ""
+    ends = "" if math.isnan(test.low) else format_interval((test.low, test.high))
+    words = " · ".join(filter(None, (ends, f"p {format_p_value(test.p)}", test.verdict)))
+    return ShownCell(f"{STAR * (test.verdict == BETTER)}{sign}{format_number(test.difference)}", words, system, key)

@@ -8,7 +8,6 @@ from statistics import fmean
 from typing import Any
 
 from eraser_hub.metrics.results import HEADLINE
-from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.uncertainty.same_model import UNNORMALISED, group_by_model
 from eraser_hub.scoring.uncertainty.tied_rankings import TIED, UNTIED
@@ -17,7 +16,7 @@ from eraser_hub.scoring.uncertainty.verdicts import find_direction
 from ..bench.findings import describe_findings
 from ..catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, format_interval, format_number, metric
 from .example import TellingExample
-from .forest import ForestPanel, find_people, make_panels
+from .forest import PEOPLE, ForestPanel, find_systems, make_panels
 
 SENTENCES = 3
 NO_STAR = "no star is possible"  # a note of the comparison
@@ -72,15 +71,6 @@ class Overview:
         return self.findings[SENTENCES:]
 
 
-def find_chance_systems(scored: Sequence[Scores]) -> list[str]:
-    """Return the systems whose runs record that tokens are ranked at random."""
-    return [
-        one.name
-        for one in scored
-        if one.files and all("method:random" in read_signature(path).split("|") for path in one.files)
-    ]
-
-
 def find_models(scored: Sequence[Scores]) -> dict[str, str]:
     """Return the model that each system explains, named by its first system; empty where all explain one model."""
     groups = group_by_model({one.name: one for one in scored})
@@ -122,7 +112,7 @@ def make_overview(
         drawn = [value for one in by_chance if (value := one.number(key)) is not None]
         if drawn and metric(key).family != PERFORMANCE:
             chance[key] = fmean(drawn)
-    if people := find_people(scored):
+    if people := find_systems(scored, PEOPLE):
         words = f"{', '.join(people)}: erased by what people marked, so no agreement with them is drawn."
         trust = " ".join(filter(None, (trust, words)))
     panels = make_panels(scored, list_headline(scored, result)[:PANELS], chance, people)

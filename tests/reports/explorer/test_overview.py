@@ -16,8 +16,9 @@ from eraser_hub.reports.explorer.definitions import define_score, describe_score
 from eraser_hub.reports.explorer.example import LINES, TOKENS, choose_example
 from eraser_hub.reports.explorer.forest import (
     NAME_LENGTH,
+    PEOPLE,
     drop_agreement,
-    find_people,
+    find_systems,
     make_panels,
     render_panel,
     shorten,
@@ -168,8 +169,10 @@ def test_gold_rationales_have_no_agreement_with_themselves(tmp_path):
         path.write_text("")
         (tmp_path / f"{path.name}.run.json").write_text(json.dumps({"signature": words}))
         system.files = (path,)
-    assert find_people(systems) == ["people"]
-    agreement, faithfulness = make_panels(systems, ["token_macro_f1", "sufficiency_aopc"], {}, find_people(systems))
+    assert find_systems(systems, PEOPLE) == ["people"]
+    agreement, faithfulness = make_panels(
+        systems, ["token_macro_f1", "sufficiency_aopc"], {}, find_systems(systems, PEOPLE)
+    )
     assert [row.system for row in agreement.rows] == ["lime"]
     assert [row.system for row in faithfulness.rows] == ["people"]
     trust = make_overview(systems, Compared(None), [], None).trust
