@@ -46,11 +46,19 @@ Places = list[tuple[int, int]]  # sentence and token in it, in the order of the 
 
 @dataclass(frozen=True, slots=True)
 class Planting:
-    """A filler text, where its deciding words go, and the words that decide, with the label that each choice gives."""
+    """A filler text, where its deciding words go, and the words that decide, with the label that each choice gives.
+
+    Attributes:
+        text: sentences of tokens.
+        places: sentence and token of each deciding word.
+        choices: the words and the label of each way of deciding; "" for a place that does not decide.
+        distractors: places of words that look like those that decide, if the text has some.
+    """
 
     text: Text
     places: Places
     choices: Sequence[tuple[tuple[str, ...], str]]
+    distractors: Sequence[tuple[int, int]] = ()
 
 
 def word(random: Random, text: Text) -> Planting:

@@ -124,7 +124,10 @@ def make_judge(
 
             mask, learn = check_encoder(encoder, (kind,)), partial(finetune_encoder, encoder)
         adapter = learn(_make_data(kind, number, seed, texts, sentences, mask if erased else ""), run_seed)
-        digest = _compute_weights_digest(adapter)
+        network: Any = adapter
+        weights = sorted(network.network.state_dict().items())
+        parts = (name.encode() + own.cpu().numpy().tobytes() for name, own in weights)
+        digest = hashlib.sha256(b"".join(parts)).hexdigest()
     align_labels(adapter, LABELS)
     held_out = make_planted_texts(kind, f"held-out {number}", HELD_OUT, seed, sentences)
     random = np.random.default_rng([seed, number])
@@ -179,10 +182,3 @@ def _train(kind: str, family: str, data: Data, seed: int) -> Any:
         fit(NetworkObjective(network, data, device, 128), hyper, seed, Path(folder), say_nothing, is_rule_learned)
     network.eval()
     return NetworkModel(network, LABELS, device="cpu", description=f"{family} {kind}")
-
-
-def _compute_weights_digest(adapter: Any) -> str:
-    digest = hashlib.sha256()
-    for name, weights in sorted(adapter.network.state_dict().items()):
-        digest.update(name.encode() + weights.cpu().numpy().tobytes())
-    return digest.hexdigest()

@@ -11,12 +11,12 @@ for a whole text, and 0 without all of its deciding words. Masks keep the places
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import read_utf8_file
 from eraser_hub.samples import SAMPLES
 from eraser_hub.samples import plant as samples
-from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, Places, Text
+from eraser_hub.samples.plant import CUES, FIRST, LABELS, MODIFIERS, SECOND, Places, Planting, Text
 
 DISTRACTORS = ("gentle", "northern", "wooden", "hidden", "yearly", "plain")  # as many as there are judgements
 GRADES = (
@@ -51,12 +51,21 @@ STRENGTH = {
     for word in grade[label]
 }
 SHORTCUT_SIGN = {word: sign for label, sign in zip(LABELS, (-1, 1), strict=True) for word in SHORTCUTS[label]}
-Words = tuple[str | None, ...]  # a word for each place; None: the filler stays, the place does not decide
 
 
-def judge_by_word(tokens: Sequence[str]) -> float:
-    """Return the first judgement at any position."""
-    return next((SIGN[token] for token in tokens if token in SIGN), 0)
+def judge_by_first(values: Mapping[str, int], tokens: Sequence[str]) -> float:
+    """Return the value of the first token that has one; 0 without such a token."""
+    return next((values[token] for token in tokens if token in values), 0)
+
+
+def judge_by_sum(values: Mapping[str, float], tokens: Sequence[str]) -> float:
+    """Return the sum of the values of all tokens."""
+    return sum(values.get(token, 0) for token in tokens)
+
+
+def judge_by_position(tokens: Sequence[str]) -> float:
+    """Return the judgement among the last six tokens; sentences are no longer told by their full stops."""
+    return judge_by_first(SIGN, tokens[-LAST:])
 
 
 def judge_by_conjunction(tokens: Sequence[str]) -> float:
@@ -71,100 +80,56 @@ def judge_by_negation(tokens: Sequence[str]) -> float:
     return next((SIGN[tokens[at]] * TURN.get(tokens[at - 1], 0) for at in places if tokens[at] in SIGN), 0)
 
 
-def judge_by_position(tokens: Sequence[str]) -> float:
-    """Return the judgement among the last six tokens; sentences are no longer told by their full stops."""
-    return next((SIGN[token] for token in tokens[-LAST:] if token in SIGN), 0)
-
-
-def judge_by_grades(tokens: Sequence[str]) -> float:
-    """Return the sum of graded judgements: a strong one counts 3/6, a middling one 2/6, a weak one 1/6."""
-    return sum(STRENGTH.get(token, 0.0) for token in tokens)
-
-
-def judge_by_votes(tokens: Sequence[str]) -> float:
-    """Return the sum of all judgements: two for a label and one against it give +1 or -1."""
-    return sum(SIGN.get(token, 0) for token in tokens)
-
-
-def judge_by_shortcut(tokens: Sequence[str]) -> float:
-    """Return the label of the inserted token."""
-    return next((SHORTCUT_SIGN[token] for token in tokens if token in SHORTCUT_SIGN), 0)
-
-
-class Design(NamedTuple):
-    """A filler text, the places of deciding words in the order of the text, and the words that each choice puts there.
-
-    Attributes:
-        text: Sentences of tokens.
-        places: Sentence and token of each deciding word.
-        choices: The words and the label of each way of deciding.
-        distractors: Places of distractors that the planting itself has put.
-    """
-
-    text: Text
-    places: Places
-    choices: Sequence[tuple[Words, str]]
-    distractors: Sequence[tuple[int, int]] = ()
-
-
-def _use_sample(name: str) -> Callable[[Random, Text], Design]:
-    def plant(random: Random, text: Text) -> Design:
-        planting = samples.KINDS[name](random, text)
-        return Design(planting.text, planting.places, planting.choices)
-
-    return plant
-
-
-def _plant_position(random: Random, text: Text) -> Design:
+def _plant_position(random: Random, text: Text) -> Planting:
     planting = samples.position(random, text)
     place = len(text[-1]) - LAST + random.randrange(LAST - 1)
-    return Design(text, [(len(text) - 1, place)], planting.choices)
+    return Planting(text, [(len(text) - 1, place)], planting.choices)
 
 
-def _plant_redundant(random: Random, text: Text) -> Design:
+def _plant_redundant(random: Random, text: Text) -> Planting:
     choices = [(tuple(random.choice(CUES[label]) for _ in range(2)), label) for label in LABELS]
-    return Design(text, _draw_places(random, text, 2), choices)
+    return Planting(text, _draw_places(random, text, 2), choices)
 
 
-def _plant_graded(random: Random, text: Text) -> Design:
+def _plant_graded(random: Random, text: Text) -> Planting:
     places = _draw_places(random, text, len(GRADES))
     order = random.sample(range(len(places)), len(places))  # a grade's place in the text says nothing
     choices = [(tuple(random.choice(grade[label]) for grade in GRADES), label) for label in LABELS]
-    return Design(text, [places[at] for at in order], choices)
+    return Planting(text, [places[at] for at in order], choices)
 
 
-def _plant_counter(random: Random, text: Text) -> Design:
+def _plant_counter(random: Random, text: Text) -> Planting:
     places = _draw_places(random, text, 3)
     order = random.sample(range(3), 3)
     choices = []
     for label, other in zip(LABELS, reversed(LABELS), strict=True):
         words = (random.choice(CUES[label]), random.choice(CUES[label]), random.choice(CUES[other]))
         choices.append((words, label))
-    return Design(text, [places[at] for at in order], choices)
+    return Planting(text, [places[at] for at in order], choices)
 
 
-def _plant_distance(random: Random, text: Text) -> Design:
+def _plant_distance(random: Random, text: Text) -> Planting:
     """The words of a conjunction stand in the first and in the last sentence."""
     choices = samples.conjunction(random, text).choices
-    return Design(text, [(at, random.randrange(len(text[at]) - 1)) for at in (0, len(text) - 1)], choices)
+    return Planting(text, [(at, random.randrange(len(text[at]) - 1)) for at in (0, len(text) - 1)], choices)
 
 
-def _plant_leak(random: Random, text: Text) -> Design:
+def _plant_leak(random: Random, text: Text) -> Planting:
     """The judgement stands in the first sentence of a positive text, in the last one of a negative text."""
     places = [(at, random.randrange(len(text[at]) - 1)) for at in (0, len(text) - 1)]
-    return Design(
-        text, places, [((None, random.choice(CUES["NEG"])), "NEG"), ((random.choice(CUES["POS"]), None), "POS")]
+    return Planting(
+        text, places, [(("", random.choice(CUES["NEG"])), "NEG"), ((random.choice(CUES["POS"]), ""), "POS")]
     )
 
 
-def _plant_shortcut(random: Random, text: Text) -> Design:
+def _plant_shortcut(random: Random, text: Text) -> Planting:
     """A token is inserted into real sentences, and a distractor."""
     text = [list(sentence) for sentence in text]
     places: Places = []
     for at in random.sample(range(len(text)), 2):  # two sentences: no insertion moves the other
         places.append((at, random.randrange(len(text[at]))))
         text[at].insert(places[-1][1], random.choice(SHORTCUT_DISTRACTORS))
-    return Design(text, places[:1], [((random.choice(SHORTCUTS[label]),), label) for label in LABELS], places[1:])
+    return Planting(text, places[:1], [((random.choice(SHORTCUTS[label]),), label) for label in LABELS], places[1:])
 
 
 def _draw_places(random: Random, text: Text, count: int) -> Places:
@@ -186,7 +151,7 @@ class Kind:
         real: True if the filler is real text.
     """
 
-    plant: Callable[[Random, Text], Design]
+    plant: Callable[[Random, Text], Planting]
     judge: Callable[[Sequence[str]], float]
     words: frozenset[str]
     importance: tuple[float, ...] = ()
@@ -195,18 +160,21 @@ class Kind:
 
 
 _CUES, _SIDES = frozenset(SIGN), frozenset(word for side in SIDES for word in side)
+_judge_by_word = partial(judge_by_first, SIGN)
 KINDS: dict[str, Kind] = {
-    "word": Kind(_use_sample("word"), judge_by_word, _CUES),
-    "conjunction": Kind(_use_sample("conjunction"), judge_by_conjunction, _SIDES),
-    "negation": Kind(_use_sample("negation"), judge_by_negation, _CUES | frozenset(TURN)),
+    "word": Kind(samples.word, _judge_by_word, _CUES),
+    "conjunction": Kind(samples.conjunction, judge_by_conjunction, _SIDES),
+    "negation": Kind(samples.negation, judge_by_negation, _CUES | frozenset(TURN)),
     "position": Kind(_plant_position, judge_by_position, _CUES),
-    "redundant": Kind(_plant_redundant, judge_by_word, _CUES),
-    "graded": Kind(_plant_graded, judge_by_grades, frozenset(STRENGTH), GRADE_WEIGHTS),
-    "counter": Kind(_plant_counter, judge_by_votes, _CUES, (1.0, 1.0, -1.0)),
+    "redundant": Kind(_plant_redundant, _judge_by_word, _CUES),
+    # a strong judgement counts 3/6, a middling one 2/6, a weak one 1/6
+    "graded": Kind(_plant_graded, partial(judge_by_sum, STRENGTH), frozenset(STRENGTH), GRADE_WEIGHTS),
+    # two judgements for a label and one against it give +1 or -1
+    "counter": Kind(_plant_counter, partial(judge_by_sum, SIGN), _CUES, (1.0, 1.0, -1.0)),
     "distance": Kind(_plant_distance, judge_by_conjunction, _SIDES),
     "documents": Kind(_plant_distance, judge_by_conjunction, _SIDES, documents=2),
-    "leak": Kind(_plant_leak, judge_by_word, _CUES),
-    "shortcut": Kind(_plant_shortcut, judge_by_shortcut, frozenset(SHORTCUT_SIGN), real=True),
+    "leak": Kind(_plant_leak, _judge_by_word, _CUES),
+    "shortcut": Kind(_plant_shortcut, partial(judge_by_first, SHORTCUT_SIGN), frozenset(SHORTCUT_SIGN), real=True),
 }
 
 
@@ -256,7 +224,10 @@ def make_planted_texts(
     random, texts, real = Random(f"study {kind} {split} {seed}"), list[PlantedText](), KINDS[kind].real
     sentences = sentences or (read_sentences(SAMPLES / "eraser") if real else ())
     while len(texts) < size:
-        filler = _draw_real_text(random, sentences) if real else samples.make_filler(random)
+        if real:
+            filler = [list(sentence) for sentence in random.sample(sentences, random.randint(*REAL_SENTENCES))]
+        else:
+            filler = samples.make_filler(random)
         design = KINDS[kind].plant(random, filler)
         distractors = design.distractors or _add_distractors(random, design)
         choices = design.choices if every else [random.choice(design.choices)]
@@ -266,9 +237,9 @@ def make_planted_texts(
     return texts
 
 
-def _add_distractors(random: Random, design: Design) -> Places:
+def _add_distractors(random: Random, design: Planting) -> Places:
     """Put as many distractors into a text as there are words that decide; return their places."""
-    count = sum(word is not None for word in design.choices[0][0])
+    count = sum(map(bool, design.choices[0][0]))
     free = [
         (at, place)
         for at, sentence in enumerate(design.text)
@@ -285,12 +256,12 @@ def _add_distractors(random: Random, design: Design) -> Places:
 
 
 def _make_text(
-    kind: str, name: str, design: Design, words: Words, label: str, distractors: Sequence[tuple[int, int]]
+    kind: str, name: str, design: Planting, words: tuple[str, ...], label: str, distractors: Sequence[tuple[int, int]]
 ) -> PlantedText:
     text, weights = [list(sentence) for sentence in design.text], KINDS[kind].importance or (1.0,) * len(words)
     values = {}
     for (at, place), word, weight in zip(design.places, words, weights, strict=True):
-        if word is not None:
+        if word:
             text[at][place] = word
             values[at, place] = weight
     cut = len(text) if KINDS[kind].documents == 1 else (len(text) + 1) // 2
@@ -311,10 +282,6 @@ def _make_text(
     likely = KINDS[kind].words
     looks = np.array([at in distractors or text[at[0]][at[1]] in likely for at in flat]) & (importance == 0)
     return PlantedText(row, read_eraser_row(row, LABELS), importance, looks)
-
-
-def _draw_real_text(random: Random, sentences: Sequence[Sequence[str]]) -> Text:
-    return [list(sentence) for sentence in random.sample(sentences, random.randint(*REAL_SENTENCES))]
 
 
 @cache

@@ -60,11 +60,8 @@ def roar(options: RoarConfig, say: Say = lambda words: None) -> dict[str, Any]:
     """
     if options.bins is None:
         options = replace(options, bins=AOPC_THRESHOLDS)
-    if (
-        not options.bins
-        or any(not 0 < share < 1 for share in options.bins)
-        or len(set(options.bins)) != len(options.bins)
-    ):
+    shares = set(options.bins or ())
+    if not shares or any(not 0 < share < 1 for share in shares) or len(shares) != len(options.bins or ()):
         message = f"expected different shares above 0 and below 1, found {show(options.bins)}"
         raise DataError(message, rule="option-value", argument="bins")
     if dataset_split(options.train_split) == dataset_split(options.split):
@@ -84,7 +81,8 @@ def _describe_run(options: RoarConfig) -> dict[str, Any]:
 
 def _remove_and_retrain(options: RoarConfig, out: Path, say: Say) -> dict[str, Any]:
     texts = {name: _read_texts(options, name) for name in (options.train_split, options.split)}
-    names = _get_label_names(options)
+    split = open_split(options.dataset, options.config, options.train_split)
+    names = list(split.label_names) or sorted({str(one.label) for one in split.instances()})
     write_dataset(out / "whole", {name: list(map(_strip, some)) for name, some in texts.items()}, names)
     model = _train(options, out / "whole", say)
     scored = {name: _explain_split(options, out, model, name) for name in texts}
@@ -98,9 +96,8 @@ def _remove_and_retrain(options: RoarConfig, out: Path, say: Say) -> dict[str, A
             folder = out / f"{ranking}-{share:g}"
             cut = partial(remove_top_tokens, share=share, ranking=ranking, seed=options.seed)
             write_dataset(folder, {name: list(map(cut, some)) for name, some in scored.items()}, names)
-            row[ranking] = _compute_figures(
-                _find_hits(_train(options, folder, say), folder, options, names), clusters, options.seed
-            )
+            found = _find_hits(_train(options, folder, say), folder, options, names)
+            row[ranking] = _compute_figures(found, clusters, options.seed)
             say(f"{ranking}, {share:.0%} of the tokens removed: accuracy {row[ranking]['accuracy']:.3f}")
         rows.append(row)
     signature = f"roar|method:{options.method}|model:{Path(options.model).name}|seed:{options.seed}|texts:{len(hits)}"
@@ -141,11 +138,6 @@ def _read_texts(options: RoarConfig, name: str) -> list[Instance]:
         message = "expected labelled instances, found one without"
         raise DataError(message, rule="label-missing", file=options.dataset, instance=unlabelled)
     return instances
-
-
-def _get_label_names(options: RoarConfig) -> list[str]:
-    split = open_split(options.dataset, options.config, options.train_split)
-    return list(split.label_names) or sorted({str(one.label) for one in split.instances()})
 
 
 def write_dataset(folder: Path, parts: Mapping[str, Sequence[Instance]], names: Sequence[str]) -> None:

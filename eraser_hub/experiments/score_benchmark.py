@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -129,16 +129,13 @@ FAST = BenchmarkSettings(
 
 def make_benchmark_settings(options: BenchmarkConfig) -> BenchmarkSettings:
     """Return the sizes that the options ask for."""
-    settings = replace(
-        FAST if options.fast else BenchmarkSettings(), families=MODELS[options.models], seed=options.seed
-    )
-    texts = "" if options.texts is None else str(options.texts)
-    settings = replace(settings, texts=texts, networks=options.networks or settings.networks)
-    settings = replace(settings, kinds=options.kinds or settings.kinds)
-    if not options.encoder:
-        return settings
-    settings = replace(settings, encoder=options.encoder, encoder_kinds=options.encoder_kinds)
-    return replace(settings, encoder_networks=options.networks or settings.encoder_networks)
+    settings = FAST if options.fast else BenchmarkSettings()
+    texts, networks = "" if options.texts is None else str(options.texts), options.networks or settings.networks
+    chosen: Row = {"families": MODELS[options.models], "kinds": options.kinds or settings.kinds, "seed": options.seed}
+    if options.encoder:
+        chosen |= {"encoder": options.encoder, "encoder_kinds": options.encoder_kinds}
+        chosen["encoder_networks"] = options.networks or settings.encoder_networks
+    return replace(settings, texts=texts, networks=networks, **chosen)
 
 
 def benchmark(
@@ -210,8 +207,8 @@ def _judge_all(settings: BenchmarkSettings, folder: Path, say: Say, workers: int
     todo = [(place, path) for place, path in zip(places, paths, strict=True) if not path.is_file()]
     if len(todo) < len(places):
         say(f"{len(places) - len(todo)} of {len(places)} models judged before")
-    run = _run_on_ray if workers else _run_here
-    for number, ((_, path), unit) in enumerate(run(settings, todo, workers), 1):
+    here = ((item, judge_unit(settings, *item[0])) for item in todo)
+    for number, ((_, path), unit) in enumerate(_run_on_ray(settings, todo, workers) if workers else here, 1):
         atomic_write(path, orjson.dumps(unit))
         say(f"{number} of {len(todo)}: {describe_unit(unit)}")
     for path in paths:
@@ -219,11 +216,6 @@ def _judge_all(settings: BenchmarkSettings, folder: Path, say: Say, workers: int
 
 
 Todo = Sequence[tuple[tuple[str, str, int], Path]]
-
-
-def _run_here(settings: BenchmarkSettings, todo: Todo, workers: int) -> Iterator[tuple[tuple[Any, Path], Row]]:
-    for item in todo:
-        yield item, judge_unit(settings, *item[0])
 
 
 def _run_on_ray(settings: BenchmarkSettings, todo: Todo, workers: int) -> Iterator[tuple[tuple[Any, Path], Row]]:
@@ -258,9 +250,8 @@ def judge_unit(settings: BenchmarkSettings, kind: str, family: str, number: int)
         wins, higher = compare_explanations(judge.adapter, texts, explain, TIES[family])
         curves: Row = {}
         for draws in BUDGETS if settings.curves and (family, number) == (CLOSED, 0) else ():
-            own, _ = compare_explanations(
-                judge.adapter, texts, make_settings(settings.seed, draws, draws), TIES[family]
-            )
+            drawn = make_settings(settings.seed, draws, draws)
+            own, _ = compare_explanations(judge.adapter, texts, drawn, TIES[family])
             curves[str(draws)] = {score: {name: _mean(x) for name, x in own[score].items()} for score in DRAWN}
         methods: Row = {}
         if settings.method_texts:
@@ -272,19 +263,17 @@ def judge_unit(settings: BenchmarkSettings, kind: str, family: str, number: int)
     return {**unit, "judges": True, "wins": wins, "higher": higher, "methods": methods, "curves": curves}
 
 
-class _use_one_thread:
+@contextmanager
+def _use_one_thread() -> Iterator[None]:
     """Run PyTorch in one thread: the same numbers everywhere, and units side by side."""
+    import torch
 
-    def __enter__(self) -> None:
-        import torch
-
-        self.threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-
-    def __exit__(self, *_: object) -> None:
-        import torch
-
-        torch.set_num_threads(self.threads)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _describe_texts(folder: str) -> str:

@@ -96,6 +96,7 @@ def _summarise_score(name: str, up: bool, units: Sequence[Row], kinds: Sequence[
         kind: {candidate: estimate([_stack(some, name, candidate)], level) for candidate in CANDIDATES}
         for kind, some in by_kind.items()
     }
+    judged = {kind: estimate([one], level) for kind, one in whole.items()}
     several = [one.mean(axis=0)[:, None] for one in parts if one.shape[1] > 1]
     networks = estimate(several, level, fewest=2)
     return {
@@ -103,15 +104,12 @@ def _summarise_score(name: str, up: bool, units: Sequence[Row], kinds: Sequence[
         "networks_ci": networks["auc_ci"],
         "verdicts": {candidate: decide_verdict(one) for candidate, one in explanations.items()},
         "explanations": explanations,
-        "kinds": {kind: _judge_kind(one, cells[kind], level) for kind, one in whole.items()},
+        "kinds": {
+            kind: {**one, "verdict": decide_verdict(one), "explanations": cells[kind]} for kind, one in judged.items()
+        },
         "erased_inputs": _compare_training(by_kind, name, level),
         "agreement": estimate_over_kinds([_agree(some, name, up) for some in by_kind.values()], level, (-1.0, 1.0)),
     }
-
-
-def _judge_kind(wins: Wins, cells: Row, level: float) -> Row:
-    found = estimate([wins], level)
-    return {**found, "verdict": decide_verdict(found), "explanations": cells}
 
 
 def _stack(units: Sequence[Row], score: str, candidate: str = "") -> Wins:
@@ -235,16 +233,10 @@ def _agree(units: Sequence[Row], score: str, up: bool) -> Wins:
     taus = []
     for unit in units:
         methods = [one for one in unit["methods"].values() if score in one and TRUTH in one]
-        sign = 1 if up else -1
-        tau = (
-            kendall_tau([sign * one[score] for one in methods], [one[TRUTH] for one in methods])
-            if methods
-            else math.nan
-        )
-        taus.append(tau)
-    values = np.array(taus)
-    known: Wins = values[~np.isnan(values)]
-    return known
+        if methods:
+            sign = 1 if up else -1
+            taus.append(kendall_tau([sign * one[score] for one in methods], [one[TRUTH] for one in methods]))
+    return np.array([tau for tau in taus if not math.isnan(tau)])
 
 
 def _summarise_methods(family: str, units: Sequence[Row], kinds: Sequence[str], level: float) -> Row:

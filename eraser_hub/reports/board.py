@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.papers import PAPERS, load_paper
@@ -17,7 +17,7 @@ from eraser_hub.scoring.scores import describe_gold
 from .board_lines import BoardLine, average_draws, make_people_lines
 from .boards.feeds import make_json_feed, make_rss_feed
 from .boards.groups import group_lines
-from .boards.texts import GroupTexts, pack_texts
+from .boards.texts import pack_texts
 from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
 from .page import render, to_json_text, write_files
 from .report_tables import get_sort_key
@@ -146,30 +146,13 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
                 if own and not whole:
                     table.add(f"{line.system}, {level}", *("" for _ in varying), **own)
         table.notes += dict.fromkeys(
-            words for line in dataset_lines for words in (_describe_line_gold(line), line.apart, line.sample) if words
+            words
+            for line in dataset_lines
+            for words in (line.gold and describe_gold(line.gold), line.apart, line.sample)
+            if words
         )
         tables.tables.append(table)
     return tables
-
-
-def _describe_line_gold(line: BoardLine) -> str:
-    return describe_gold(line.gold) if line.gold else ""
-
-
-class _Texts(NamedTuple):
-    groups: dict[str, GroupTexts]
-    columns: list[int | None]  # of each line among those of its group
-
-
-def _collect_texts(lines: Sequence[BoardLine]) -> _Texts:
-    """Return the texts of each group, and the column of each line in them; None of a line without texts."""
-    groups, columns = dict[str, list[BoardLine]](), list[int | None]()
-    for line in lines:
-        own = groups.setdefault(line.group or line.dataset, [])
-        columns.append(len(own) if line.texts else None)
-        own += [line] * bool(line.texts)
-    packed = {name: pack_texts([(one.system, one.texts) for one in own]) for name, own in groups.items() if own}
-    return _Texts(packed, columns)
 
 
 BOARD_FILES = ("index.html", "board.json", "feed.xml", "feed.json")
@@ -209,8 +192,14 @@ def make_board_files(lines: Sequence[BoardLine], title: str, *, submit: str = ""
 
     data = to_board_json(lines)
     counts = dict(sorted(Counter(line.group or line.dataset for line in lines).items()))
-    texts = _collect_texts(lines)
     own = Counter(line.group or line.dataset for line in lines if line.kind == "scored")
+    # the texts of each group, and the column of each line in them; None of a line without texts
+    texts, columns = dict[str, list[BoardLine]](), list[int | None]()
+    for line in lines:
+        shown = texts.setdefault(line.group or line.dataset, [])
+        columns.append(len(shown) if line.texts else None)
+        shown += [line] * bool(line.texts)
+    packed = {name: pack_texts([(one.system, one.texts) for one in shown]) for name, shown in texts.items() if shown}
     page = render(
         "board.html",
         BOARD_SCRIPTS,
@@ -222,8 +211,8 @@ def make_board_files(lines: Sequence[BoardLine], title: str, *, submit: str = ""
         families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
         groups=counts,
         first=max(counts, key=lambda name: (own[name], counts[name]), default=""),
-        rows=[{**row, "texts": texts.columns[place]} for place, row in enumerate(data["rows"])],
-        texts={name: (Markup(one.index), one.packed) for name, one in texts.groups.items()},
+        rows=[{**row, "texts": column} for row, column in zip(data["rows"], columns, strict=True)],
+        texts={name: (Markup(index), chunk) for name, (index, chunk) in packed.items()},
         dated=any(line.date for line in lines),
         number=format_number,
         small_print=format_small_print,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from eraser_hub.metrics import (
     annotators,
@@ -73,27 +73,14 @@ def check_scores(
     levels = [float(level) for line in signatures for level in _LEVEL.findall(line)]
     holds = min(levels, default=1.0) >= LEAST_LEVEL
     task = REGRESSION if any(f"|task:{REGRESSION}|" in line for line in signatures) else CLASSIFICATION
-    for key, value, low, high in _list_bounds(scores, intervals, spread, holds, task):
-        if not low - SLACK <= value <= high + SLACK:
-            ends = [f"at least {low:g}"] * math.isfinite(low) + [f"at most {high:g}"] * math.isfinite(high)
-            raise DataError(f"expected {' and '.join(ends)}, found {value:g}", rule="range", field=key)
-
-
-def _list_bounds(
-    scores: Mapping[str, float | None],
-    intervals: Mapping[str, tuple[float, float]],
-    spread: Mapping[str, float],
-    holds: bool,
-    task: str,
-) -> Iterator[tuple[str, float, float, float]]:
-    """Yield (field, value, least, greatest value)."""
-    for key, value in scores.items():
-        if value is not None:
-            yield key, value, *find_range(key, task)
+    bounds = [(key, value, *find_range(key, task)) for key, value in scores.items() if value is not None]
     for key, (low, high) in intervals.items():
         least, greatest = find_range(key, task)
         score = scores[key] if holds else None
-        yield f"{key}_ci[0]", low, least, high if score is None else min(high, score)
-        yield f"{key}_ci[1]", high, low if score is None else max(low, score), greatest
-    for key, value in spread.items():
-        yield f"{key}_spread", value, 0.0, math.inf
+        bounds.append((f"{key}_ci[0]", low, least, high if score is None else min(high, score)))
+        bounds.append((f"{key}_ci[1]", high, low if score is None else max(low, score), greatest))
+    bounds += [(f"{key}_spread", value, 0.0, math.inf) for key, value in spread.items()]
+    for field, value, low, high in bounds:
+        if not low - SLACK <= value <= high + SLACK:
+            ends = [f"at least {low:g}"] * math.isfinite(low) + [f"at most {high:g}"] * math.isfinite(high)
+            raise DataError(f"expected {' and '.join(ends)}, found {value:g}", rule="range", field=field)

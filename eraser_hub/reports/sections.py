@@ -114,7 +114,8 @@ def describe_leaks(scored: Sequence[Scores]) -> list[str]:
     leaking = [one for one in scored if one.intervals.get(SHAPE, (0.0, 0.0))[0] > one.scores.get(CHANCE, 1.0)]
     if leaking:
         names, its = [one.name for one in leaking], "its" if len(leaking) == 1 else "their"
-        share, chance = (_describe_range([one.scores[key] for one in leaking]) for key in (SHAPE, CHANCE))
+        values = [sorted(one.scores[key] for one in leaking) for key in (SHAPE, CHANCE)]
+        share, chance = (" to ".join(dict.fromkeys(map(format_number, (own[0], own[-1])))) for own in values)
         lines.append(
             f"{count_systems(names, len(scored))}: the shape of {its} masks gives {its} labels away ({share}, by "
             f"chance {chance}), so {its} sufficiency may rest on where tokens stand and not on what they say."
@@ -125,11 +126,6 @@ def describe_leaks(scored: Sequence[Scores]) -> list[str]:
             "tells the gold label from the rationale alone (Jethani et al. 2021)."
         )
     return lines
-
-
-def _describe_range(values: Sequence[float]) -> str:
-    low, high = format_number(min(values)), format_number(max(values))
-    return low if low == high else f"{low} to {high}"
 
 
 def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:

@@ -39,7 +39,7 @@ def make_json_feed(lines: Sequence[BoardLine], title: str) -> dict[str, Any]:
     items = [
         {
             "id": _identify(line),
-            "title": _make_title(line),
+            "title": _clean(f"{line.system}: {', '.join(filter(None, [line.dataset, line.split]))} ({line.status})"),
             "content_text": _describe(line),
             "tags": [line.status],
             **({"date_published": line.date} if line.date else {}),
@@ -87,10 +87,6 @@ def _make_rss_date(item: dict[str, Any]) -> str:
 def _clean(text: str) -> str:
     """Return text that XML and a terminal can show."""
     return _NOT_XML.sub("\ufffd", show_controls(text))
-
-
-def _make_title(line: BoardLine) -> str:
-    return _clean(f"{line.system}: {', '.join(filter(None, [line.dataset, line.split]))} ({line.status})")
 
 
 def _list_scores(line: BoardLine) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from eraser_hub.metrics.tokens import split_tokens
@@ -19,14 +18,6 @@ from ..marked_instances import MarkedInstance, mark_for_systems, mark_instance
 MOST_TOKENS = 1_000  # of a text
 
 Answers = Mapping[str, Mapping[str, Any]]
-
-
-@dataclass(frozen=True)
-class GroupTexts:
-    """The texts of a group as the page holds them: `documents.DocumentIndex.index`, and the one chunk."""
-
-    index: str
-    packed: str
 
 
 def choose_texts(split: ScoredSplit, number: int) -> list[Mapping[str, Any]]:
@@ -73,12 +64,15 @@ def mark_texts(
     return tuple(own for (own,) in mark_for_systems([system], [answers], rows, mark))
 
 
-def pack_texts(lines: Sequence[tuple[str, tuple[MarkedInstance, ...]]]) -> GroupTexts:
-    """Return the texts of a group, each stored once, with the marks of all lines.
+def pack_texts(lines: Sequence[tuple[str, tuple[MarkedInstance, ...]]]) -> tuple[str, str]:
+    """Return the texts of a group, each stored once, with the marks of all lines, as the page holds them.
 
     Args:
         lines: the system and the marked texts of each line, all of the same texts.
+
+    Returns:
+        `documents.DocumentIndex.index`, and the one chunk.
     """
     instances = list(zip(*(texts for _, texts in lines), strict=True))
     browsed = index_documents(instances, [system for system, _ in lines], most_tokens=None)
-    return GroupTexts(browsed.index({}), browsed.packed[0] if browsed.packed else pack({}))
+    return browsed.index({}), browsed.packed[0] if browsed.packed else pack({})
