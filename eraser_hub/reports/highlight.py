@@ -6,9 +6,10 @@ Gold evidence is underlined and opens with ``‹`` and its group's number; a pre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from eraser_hub.metrics.token_rows import TOKEN_FIELDS, as_eraser_row
@@ -58,47 +59,40 @@ def make_pieces(document: MarkedDocument) -> list[list[Piece]]:
     """Return the document's tokens with their marks, sentence by sentence."""
     groups, predicted = document.groups_at(), document.predicted_at()
     shades = document.shades(SHADES) or [0] * document.num_tokens
-    opens: dict[int, list[int]] = {}
-    closes: dict[int, list[int]] = {}
+    opens, closes = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
     for start, end, group in document.gold:
-        opens.setdefault(start, []).append(group)
-        closes.setdefault(end - 1, []).append(group)
+        opens[start].add(group)
+        closes[end - 1].add(group)
     starts = {start for start, _ in document.predicted or ()}
     ends = {end - 1 for _, end in document.predicted or ()}
-    out, token = [], 0
-    for sentence in document.sentences:
-        line = []
-        for text in sentence:
-            line.append(
-                Piece(
-                    token,
-                    text,
-                    groups[token],
-                    tuple(sorted(set(opens.get(token, ())))),
-                    tuple(sorted(set(closes.get(token, ())))),
-                    predicted[token],
-                    token in starts,
-                    token in ends,
-                    shades[token],
-                )
-            )
-            token += 1
-        out.append(line)
-    return out
+    pieces = (
+        Piece(
+            token,
+            text,
+            groups[token],
+            tuple(sorted(opens[token])),
+            tuple(sorted(closes[token])),
+            predicted[token],
+            token in starts,
+            token in ends,
+            shades[token],
+        )
+        for token, text in enumerate(chain.from_iterable(document.sentences))
+    )
+    return [list(islice(pieces, len(sentence))) for sentence in document.sentences]
 
 
-def fold_sentences(document: MarkedDocument, fold: bool, context: int = 1) -> Iterator[tuple[bool, list[list[Piece]]]]:
+def fold_sentences(document: MarkedDocument, fold: bool) -> Iterator[tuple[bool, list[list[Piece]]]]:
     """Yield the document's sentences in runs, each folded away or shown.
 
-    Sentences without a mark in them or within ``context`` sentences are folded. A document without any mark keeps its
-    first sentences.
+    Sentences without a mark in them or beside them are folded. A document without any mark keeps its first three.
     """
     lines = make_pieces(document)
     marked = [any(piece.groups or piece.predicted for piece in line) for line in lines]
     if any(marked):
-        near = [any(marked[max(0, index - context) : index + context + 1]) for index in range(len(lines))]
+        near = [any(marked[max(0, index - 1) : index + 2]) for index in range(len(lines))]
     else:
-        near = [index <= 2 * context for index in range(len(lines))]
+        near = [index <= 2 for index in range(len(lines))]
     for folded, run in groupby(zip(near, lines, strict=True), key=lambda place: fold and not place[0]):
         yield folded, [line for _, line in run]
 
@@ -216,57 +210,38 @@ def highlight_split(
         raise DataError(f"expected instances in {where}, found none", rule="empty", file=split.dataset)
     answers = None if system is None else read_predictions(split, system.path)
     method = () if system is None else tuple(filter(None, [read_signature(system.path)]))
-    if split.kind == "perturbation":
-        try:
-            marked = mark_pairs_with(split.rows, identity, answers, split.labels.names)
-        except DataError as error:
-            raise _placed(error, split, system) from None
-        return [Highlight(instance, fold, method) for instance in marked]
-    row = next((row for row in split.rows if identity in (None, str(row["annotation_id"]))), None)
-    if row is None:
-        message = f"expected an annotation id of {where}, found {show(identity)}"
-        raise DataError(message, rule="id-unknown", file=split.dataset)
-    instance = None
-    if answers is not None and system is not None:
-        instance = answers.get(str(row["annotation_id"]))
-        if instance is None:
-            raise _not_predicted(row["annotation_id"], answers, split, system)
+    row = next((row for row in split.rows if identity in (None, str(row[split.id_field]))), None)
     try:
-        marked = [mark_instance(row, instance, label_names=split.labels.names)]
+        if split.kind == "perturbation":
+            marked = mark_pairs_with(split.rows, identity, answers, split.labels.names)
+        elif row is None:
+            message = f"expected an annotation id of {where}, found {show(identity)}"
+            raise DataError(message, rule="id-unknown")
+        else:
+            instance = None if answers is None else _find_answer(str(row["annotation_id"]), answers, split)
+            marked = [mark_instance(row, instance, label_names=split.labels.names)]
     except DataError as error:
-        raise _placed(error, split, system) from None
+        if system is None or error.instance is None:
+            raise error.at(file=split.dataset) from None
+        rows = read_numbered_predictions(split, system.path)
+        own = (line for line, row in rows if str(row.get(split.id_field)) == str(error.instance))
+        raise error.at(file=system.path, line=next(own, None)) from None
     return [Highlight(each, fold, method) for each in marked]
 
 
-def _not_predicted(name: object, answers: Iterable[str], split: ScoredSplit, system: System) -> DataError:
-    """Return the error for an annotation without a prediction.
+def _find_answer(name: str, answers: Mapping[str, Mapping[str, Any]], split: ScoredSplit) -> Mapping[str, Any]:
+    """Return the prediction for an annotation.
 
-    If a prediction names an unknown annotation, the error is about that prediction.
+    Raises:
+        DataError: there is none; if a prediction names an unknown annotation, the error is about that prediction.
     """
+    if name in answers:
+        return answers[name]
     known = {str(row["annotation_id"]) for row in split.rows}
-    for identity in answers:
-        if identity not in known:
-            words = f"expected an id of {split.config}, {split.split}; it has no such annotation"
-            line = _line_of(split, system, identity)
-            return DataError(
-                words, rule="id-unknown", file=system.path, line=line, instance=identity, field="annotation_id"
-            )
-    return DataError(
-        "expected a prediction for this annotation, found none", rule="id-missing", file=system.path, instance=name
-    )
-
-
-def _placed(error: DataError, split: ScoredSplit, system: System | None) -> DataError:
-    """Return the error with the prediction's line, if it is about one."""
-    if system is None or error.instance is None:
-        return error.at(file=split.dataset)
-    return error.at(file=system.path, line=_line_of(split, system, error.instance))
-
-
-def _line_of(split: ScoredSplit, system: System, identity: object) -> int | None:
-    """Return the line of a prediction, for an error about it."""
-    rows = read_numbered_predictions(split, system.path)
-    return next((line for line, row in rows if str(row.get(split.id_field)) == str(identity)), None)
+    if (stray := next((identity for identity in answers if identity not in known), None)) is not None:
+        words = f"expected an id of {split.config}, {split.split}; it has no such annotation"
+        raise DataError(words, rule="id-unknown", instance=stray, field="annotation_id")
+    raise DataError("expected a prediction for this annotation, found none", rule="id-missing", instance=name)
 
 
 def make_legend(instance: MarkedInstance) -> str:
@@ -327,22 +302,15 @@ def _terminal(document: MarkedDocument, *, fold: bool) -> Text:
         for line in lines:
             for index, piece in enumerate(line):
                 text.append(" " if index else "")
-                _append(text, piece)
+                for group in piece.opens:
+                    text.append(f"‹{format_group_number(group)}", style=f"bold {GOLD}")
+                text.append("⟦" * piece.span_opens, style=f"bold {PREDICTED}")
+                text.append(show_controls(piece.text), style=_style(piece))
+                text.append("⟧" * piece.span_closes, style=f"bold {PREDICTED}")
+                text.append("›" * len(piece.closes), style=f"bold {GOLD}")
             text.append("\n")
     text.rstrip()
     return text
-
-
-def _append(text: Text, piece: Piece) -> None:
-    for group in piece.opens:
-        text.append(f"‹{format_group_number(group)}", style=f"bold {GOLD}")
-    if piece.span_opens:
-        text.append("⟦", style=f"bold {PREDICTED}")
-    text.append(show_controls(piece.text), style=_style(piece))
-    if piece.span_closes:
-        text.append("⟧", style=f"bold {PREDICTED}")
-    for _ in piece.closes:
-        text.append("›", style=f"bold {GOLD}")
 
 
 def _skipped(count: int) -> str:
