@@ -134,7 +134,7 @@ def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if key in _NESTED and value is not None and not isinstance(value, list if key == "iou_scores" else Mapping):
             raise DataError(f"expected the scorer's block, found {describe_value(value)}", rule="type", field=key)
         if key in ("rationale_prf", "token_prf", "sentence_prf") and isinstance(value, Mapping):
-            kind = {"rationale_prf": "exact", "token_prf": "token", "sentence_prf": "sentence"}[key]
+            kind = key.removesuffix("_prf").replace("rationale", "exact")
             for average, parts in value.items():
                 for part, number in parts.items():
                     yield f"{kind}_{average.removeprefix('instance_')}_{part}", number
@@ -287,9 +287,9 @@ def make_people_lines(lines: Sequence[BoardLine]) -> list[BoardLine]:
     made: dict[tuple[str, str, str], BoardLine] = {}
     for line in lines:
         if line.people is not None and line.people.scores:
-            people = replace(line, system=PEOPLE, detail=line.people.describe(), people=None)
-            people = replace(people, scores=line.people.scores, spread=line.people.spread, intervals={}, better=())
-            people = replace(people, settings="", notes=(), predictions=())
+            more: dict[str, Any] = {"intervals": {}, "better": (), "settings": "", "notes": (), "predictions": ()}
+            more |= {"scores": line.people.scores, "spread": line.people.spread}
+            people = replace(line, system=PEOPLE, detail=line.people.describe(), people=None, **more)
             made.setdefault((line.dataset, line.split, line.data), people)
     return list(made.values())
 
@@ -333,30 +333,22 @@ def _choose_name(file: Path, *names: tuple[str, str]) -> str:
 
 def _check_signatures(content: Mapping[str, Any], names: Mapping[str, str], file: Path) -> None:
     """Refuse signatures that are no line, and those of another split or other data than the file names."""
-    value = content.get("signature")
-    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
-    for key, texts in (("signature", parts), ("run", [content.get("run")])):
-        for signature in "; ".join(one for one in texts if isinstance(one, str) and one.strip()).split("; "):
+    split, data = names["split"], names["data_digest"]
+    for key in ("signature", "run"):
+        for signature in "; ".join(_list_texts(content.get(key))).split("; "):
             if show_controls(signature) != signature or len(signature) > MOST_SIGNATURE:
                 words = f"expected one printable line of at most {MOST_SIGNATURE:,} characters, found {show(signature)}"
                 raise DataError(words, rule="text", file=file, field=key)
-            if key == "signature":
-                _check_claims(signature, names, file)
-
-
-def _check_claims(signature: str, names: Mapping[str, str], file: Path) -> None:
-    """Refuse a signature of another split or other data than the file names."""
-    stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part)
-    split, data = names["split"], names["data_digest"]
-    claimed_split, claimed_data = stated.get("split", split), stated.get("data", data)
-    if split and dataset_split(claimed_split) != dataset_split(split):
-        key, expected, found = "split", show(claimed_split), show(split)
-    elif data and not data.startswith(claimed_data):
-        key, expected, found = "data_digest", shorten_digest(claimed_data), shorten_digest(data)
-    else:
-        return
-    words = f"expected {expected}, which its signature names, found {found}"
-    raise DataError(words, rule="data-mismatch", file=file, field=key)
+            stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part and key != "run")
+            claimed_split, claimed_data = stated.get("split", split), stated.get("data", data)
+            if split and dataset_split(claimed_split) != dataset_split(split):
+                field, expected, found = "split", show(claimed_split), show(split)
+            elif data and not data.startswith(claimed_data):
+                field, expected, found = "data_digest", shorten_digest(claimed_data), shorten_digest(data)
+            else:
+                continue
+            words = f"expected {expected}, which its signature names, found {found}"
+            raise DataError(words, rule="data-mismatch", file=file, field=field)
 
 
 def _numbers(
@@ -408,10 +400,14 @@ def _number(value: Any, field: str, file: Path | None = None) -> float | None:
 
 def get_signatures(content: Mapping[str, Any]) -> list[str]:
     """Return the signatures in a score file: one string, a list of them, or one per metric."""
-    value = content.get("signature")
-    parts = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
-    if any(isinstance(part, str) and part.strip() for part in parts):
-        parts = [*parts, content.get("run")]  # what the run that wrote the predictions says of itself
+    signatures = _list_texts(content.get("signature"))
+    # behind them what the run that wrote the predictions says of itself
+    return signatures and [*signatures, *_list_texts(content.get("run"))]
+
+
+def _list_texts(value: Any) -> list[str]:
+    """Return the texts in a value, in a list, or in a mapping's values, but for blank ones."""
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else [value]
     return [part for part in parts if isinstance(part, str) and part.strip()]
 
 
@@ -461,8 +457,8 @@ def find_better(
         name: replace(several[0], further_runs=[run for one in several for run in one.runs][1:])
         for name, several in runs.items()
     }
-    level = settings.confidence_level or DEFAULT_LEVEL
-    inference = Inference(seed=settings.seed, confidence_level=level, minimum_effect=settings.minimum_effect)
+    level, effect = settings.confidence_level or DEFAULT_LEVEL, settings.minimum_effect
+    inference = Inference(seed=settings.seed, confidence_level=level, minimum_effect=effect)
     result = compare_scores(systems, inference, settings.only_predicted)
     if result is None:
         return {}, ["the submissions share no scores, so none is marked as better"]
@@ -489,35 +485,29 @@ def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:
     groups: dict[tuple[str, str, str, str], list[BoardLine]] = {}
     for line in lines:
         groups.setdefault((line.system, line.dataset, line.split, line.data), []).append(line)
-    out = []
-    for (system, dataset, split, _), group in groups.items():
-        if len(group) == 1:
-            out.append(group[0])
-            continue
-        if len({_SEED.sub("seed:*", line.detail) for line in group}) > 1:
-            raise DataError(
-                f"expected score files of one system to differ in the seed alone, found {len(group)} of "
-                f"{show(system)} on {dataset} {split} with different signatures: give each a name of its own",
-                rule="constant",
-            )
-        keys = [key for key in group[0].scores if all(key in line.scores for line in group)]
-        means: dict[str, float | None] = dict.fromkeys(keys)
-        spread: dict[str, float] = {}
-        for key in keys:
-            values = [value for line in group if (value := line.scores[key]) is not None]
-            if len(values) == len(group):
-                means[key], spread[key] = math.fsum(values) / len(values), stdev(values)
-        out.append(
-            replace(
-                group[0],
-                source=f"{group[0].source}, mean of {len(group)} draws",
-                verified=all(line.verified for line in group),
-                detail=f"mean of {len(group)} score files. {_SEED.sub('seed:*', group[0].detail)}",
-                predictions=tuple(digest for line in group for digest in line.predictions),
-                scores=means,
-                levels={name: average_levels([line.levels.get(name, {}) for line in group]) for name in LEVELS},
-                intervals={},
-                spread=spread,
-            )
+    return [group[0] if len(group) == 1 else _average(group) for group in groups.values()]
+
+
+def _average(lines: Sequence[BoardLine]) -> BoardLine:
+    """Return several lines of one system on one split as one line."""
+    first, count = lines[0], len(lines)
+    if len({_SEED.sub("seed:*", line.detail) for line in lines}) > 1:
+        message = (
+            f"expected score files of one system to differ in the seed alone, found {count} of {show(first.system)} on "
+            f"{first.dataset} {first.split} with different signatures: give each a name of its own"
         )
-    return out
+        raise DataError(message, rule="constant")
+    keys = [key for key in first.scores if all(key in line.scores for line in lines)]
+    known = {key: [value for line in lines if (value := line.scores[key]) is not None] for key in keys}
+    whole = {key: values for key, values in known.items() if len(values) == count}
+    return replace(
+        first,
+        source=f"{first.source}, mean of {count} draws",
+        verified=all(line.verified for line in lines),
+        detail=f"mean of {count} score files. {_SEED.sub('seed:*', first.detail)}",
+        predictions=tuple(digest for line in lines for digest in line.predictions),
+        scores={**dict.fromkeys(keys), **{key: math.fsum(values) / count for key, values in whole.items()}},
+        levels={name: average_levels([line.levels.get(name, {}) for line in lines]) for name in LEVELS},
+        intervals={},
+        spread={key: stdev(values) for key, values in whole.items()},
+    )

@@ -9,20 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
 _PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
 PERFORMANCE, AGREEMENT, FAITHFULNESS = "performance", "agreement", "faithfulness"
 QUOTES, REASONING = "quotes", "reasoning"
-FAMILIES = (
-    AGREEMENT,
-    FAITHFULNESS,
-    PERFORMANCE,
-    QUOTES,
-    REASONING,
-)  # alphabetical, none by its merit
+FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES, REASONING)  # alphabetical, none by its merit
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +36,13 @@ class Metric:
     better: str = ""
 
 
-def _read() -> Iterator[Metric]:
-    families = json.loads((resources.files("eraser_hub.metrics") / "catalogue.json").read_text(encoding="utf-8"))
-    for family, directions in families.items():
-        for better, labels in directions.items():
-            yield from (Metric(key, label, family, better) for key, label in labels.items())
-
-
-METRICS = {metric.key: metric for metric in _read()}
+_FILE = resources.files("eraser_hub.metrics") / "catalogue.json"
+METRICS = {
+    key: Metric(key, label, family, better)
+    for family, directions in json.loads(_FILE.read_bytes()).items()
+    for better, labels in directions.items()
+    for key, label in labels.items()
+}
 
 
 def metric(key: str) -> Metric:

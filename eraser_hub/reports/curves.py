@@ -15,6 +15,7 @@ from .figures import Figure, Series, compute_histogram
 
 Keys: TypeAlias = Mapping[str, object]
 MOST_NAMED = 4  # systems whose medians a caption lists
+BINS = 20
 
 
 def make_aopc_figures(systems: Sequence[Scores], baselines: Sequence[Scores]) -> list[Figure]:
@@ -109,10 +110,7 @@ def _fidelity(name: str, title: str, lines: Sequence[tuple[str, Keys, Keys]]) ->
     """Return both figures; a line is (its name, the occlusion rates' holder, the curves' holder)."""
     figures = []
     for key in ("sufficiency", "comprehensiveness"):
-        curves = [
-            _curve(line, series_of_all, scores, key, place) for place, (line, series_of_all, scores) in enumerate(lines)
-        ]
-        series = [curve for curve in curves if curve is not None]
+        series = [curve for place, line in enumerate(lines) if (curve := _curve(*line, key, place)) is not None]
         if series:
             figures.append(
                 Figure(
@@ -141,15 +139,14 @@ def _curve(name: str, series_of_all: Keys, scores: Keys, key: str, place: int) -
     return Series(name, tuple(map(float, rates)), y, low, high, place=place)
 
 
-def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bins: int = 20) -> list[Figure]:
+def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str]) -> list[Figure]:
     """Draw the share of instances per bin for each score, one outline a system, over a common range."""
     figures = []
     for key in keys:
-        columns = [(k, system.name, system.per_instance.get(key)) for k, system in enumerate(systems)]
         present = [
-            (k, name, [v for v in values if v is not None and math.isfinite(v)])
-            for k, name, values in columns
-            if values
+            (k, system.name, [v for v in values if v is not None and math.isfinite(v)])
+            for k, system in enumerate(systems)
+            if (values := system.per_instance.get(key))
         ]
         every = [value for _, _, values in present for value in values]
         if not every:
@@ -159,7 +156,7 @@ def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bi
             low, high = 0.0, 1.0
         elif not high > low:
             low, high = low - 0.5, high + 0.5
-        edges = tuple(low + (high - low) * i / bins for i in range(bins + 1))
+        edges = tuple(low + (high - low) * i / BINS for i in range(BINS + 1))
         figures.append(
             Figure(
                 name=f"distribution_{key.replace('@', '_at_').replace('.', '_')}",
@@ -167,7 +164,7 @@ def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str], bi
                 x_label=f"{metric(key).label} of an instance",
                 y_label="share of instances",
                 series=tuple(
-                    Series(name, edges, compute_histogram(values, low, high, bins), place=k)
+                    Series(name, edges, compute_histogram(values, low, high, BINS), place=k)
                     for k, name, values in present
                 ),
                 caption=_describe_medians([(name, values) for _, name, values in present if values]),

@@ -149,7 +149,7 @@ def render_svg(figure: Figure) -> str:
         link = f"#systems={quote(series.name, safe='')}&score={quote(figure.key, safe='')}&order=down"
         style = {"name": series.name, "colour": _ON_PAGE.get(colour, colour), "dash": dash, "marker": marker}
         style["link"] = link if figure.key and not series.chance else ""
-        lines.append(style | (_bars(series, frame) if figure.kind == "bars" else _line(series, frame)))
+        lines.append(style | (_outline if figure.kind == "bars" else _line)(series, frame))
     return fill_template(
         "figure.svg",
         figure=figure,
@@ -170,23 +170,21 @@ def render_svg(figure: Figure) -> str:
 
 def _link_bins(figure: Figure, frame: _Frame) -> list[dict[str, Any]]:
     """Return the areas of a histogram's bins, each with the address of its documents; a bin holds its lower end."""
-    edges: tuple[float, ...] = figure.series[0].x if figure.kind == "bars" and figure.series else ()
-    links: list[dict[str, Any]] = [{"width": 0}] if figure.kind != "bars" else []
+    if figure.kind != "bars":
+        return [{"width": 0}]
+    edges, links = figure.series[0].x if figure.series else (), []
     for low, high in pairwise(edges):
-        last = high == figure.series[0].x[-1]
-        href = (
-            f"#score={quote(figure.key, safe='')}&low={low:.12g}&high={high:.12g}{'' if last else '&below=1'}&order=up"
-        )
+        below = "" if high == edges[-1] else "&below=1"
+        href = f"#score={quote(figure.key, safe='')}&low={low:.12g}&high={high:.12g}{below}&order=up"
         label = f"{low:.4g} to {high:.4g}: the documents"
         links.append({"x": frame.px(low), "width": frame.px(high) - frame.px(low), "href": href, "label": label})
     return links
 
 
-def _bars(series: Series, frame: _Frame) -> dict[str, Any]:
+def _outline(series: Series, frame: _Frame) -> dict[str, Any]:
     """Return the outline of a histogram."""
     corners = [(x, y) for left, right, y in zip(series.x, series.x[1:], series.y, strict=False) for x in (left, right)]
-    outline = [(series.x[0], 0.0), *corners, (series.x[-1], 0.0)] if corners else []
-    return {"path": _path(frame, outline)}
+    return {"path": _path(frame, [(series.x[0], 0.0), *corners, (series.x[-1], 0.0)] if corners else [])}
 
 
 def _line(series: Series, frame: _Frame) -> dict[str, Any]:
@@ -206,12 +204,8 @@ def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
 
 def compute_histogram(values: Sequence[float | None], low: float, high: float, bins: int = 20) -> tuple[float, ...]:
     """Return the share of values in each of ``bins`` equal bins of [low, high]; None and NaN are left out."""
-    counts = [0] * bins
-    n_finite = 0
-    for value in values:
-        if value is None or not math.isfinite(value):
-            continue
-        n_finite += 1
+    counts, finite = [0] * bins, [value for value in values if value is not None and math.isfinite(value)]
+    for value in finite:
         place = int((value - low) / (high - low) * bins) if high > low else 0
         counts[min(bins - 1, max(0, place))] += 1
-    return tuple(count / n_finite for count in counts) if n_finite else tuple(0.0 for _ in counts)
+    return tuple(count / max(1, len(finite)) for count in counts)

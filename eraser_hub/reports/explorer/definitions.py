@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib import resources
 
 from eraser_hub.metrics.score_explanations import TEXTS
@@ -30,6 +29,8 @@ _MEANS = {
     "matched": "each span matched once, over all texts together",
 }
 _DIRECTIONS = {"higher": "higher is better", "lower": "lower is better", "": "neither direction is better as such"}
+_FILE = resources.files("eraser_hub.reports.explorer") / "definitions.json"
+_WORDS: dict[str, list[str]] = json.loads(_FILE.read_bytes())  # key -> meaning and formula
 SHOWN = 4  # systems whose numbers a definition repeats
 
 
@@ -53,38 +54,25 @@ class Definition:
     numbers: tuple[str, ...]
 
 
-@cache
-def _read() -> dict[str, list[str]]:
-    text = (resources.files("eraser_hub.reports.explorer") / "definitions.json").read_text(encoding="utf-8")
-    found: dict[str, list[str]] = json.loads(text)
-    return found
-
-
 def describe_score(key: str) -> tuple[str, str]:
     """Return meaning and formula of a score; a threshold and a baseline are added in words.
 
     >>> describe_score("token_macro_p")
     ('Overlap of selected and marked tokens.', 'right / selected; P and R of each text, their means over texts')
     """
-    base, _, threshold = key.partition("@")
-    shuffled = base.endswith("_random")
-    base = base.removesuffix("_random")
-    match = _PRF.match(base)
-    if match:
+    whole, _, threshold = key.partition("@")
+    base = whole.removesuffix("_random")
+    of_tokens = base.removeprefix("sentence_")
+    if match := _PRF.match(base):
         unit, mean, part = match.groups()
         meaning, formula = f"{_UNITS[unit]}.", f"{_PARTS[part]}; {_MEANS[mean]}"
-    elif base in _read():
-        meaning, formula = _read()[base]
-    elif base.startswith("sentence_") and base.removeprefix("sentence_") in _read():
-        meaning, formula = _read()[base.removeprefix("sentence_")]
-        meaning = f"Of sentences instead of tokens. {meaning}"
+    elif base in _WORDS or of_tokens in _WORDS:
+        meaning, formula = _WORDS.get(base) or _WORDS[of_tokens]
+        meaning = meaning if base in _WORDS else f"Of sentences instead of tokens. {meaning}"
     else:
-        meaning, formula = "", ""
-    if meaning and threshold:
-        meaning += f" At {threshold}."
-    if meaning and shuffled:
-        meaning += " Here the scores of tokens are shuffled, as a baseline."
-    return meaning, formula
+        return "", ""
+    meaning += f" At {threshold}." if threshold else ""
+    return meaning + " Here the scores of tokens are shuffled, as a baseline." * (base != whole), formula
 
 
 def define_score(key: str, systems: Sequence[Scores]) -> Definition:

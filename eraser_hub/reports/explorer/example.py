@@ -80,9 +80,15 @@ def choose_example(
         return None
     _, number, shown = best
     marked = rows[number]
-    lines = _choose_lines([marked[at] for at in shown])
+    pieces = {at: [make_pieces(document) for document in marked[at].documents] for at in shown}
+    lines = _choose_lines(list(pieces.values()))
     columns = tuple(
-        ExampleColumn(systems[at], at, _describe(marked[at], key, values[at][key][number]), _cut(marked[at], lines))
+        ExampleColumn(
+            systems[at],
+            at,
+            _describe(marked[at], key, values[at][key][number]),
+            tuple(tuple(pieces[at][d][k][first : first + TOKENS]) for d, k, first in lines),
+        )
         for at in shown
     )
     if len(shown) > 1:
@@ -104,12 +110,16 @@ def _describe(marked: MarkedInstance, key: str, value: float | None) -> str:
     return " · ".join(words)
 
 
-def _choose_lines(marked: Sequence[MarkedInstance]) -> list[tuple[int, int, int]]:
-    """Return (document, line, first token) of the lines with the most marks, in the text's order."""
+def _choose_lines(marked: Sequence[Sequence[Sequence[Sequence[Piece]]]]) -> list[tuple[int, int, int]]:
+    """Return (document, line, first token) of the lines with the most marks, in the text's order.
+
+    Args:
+        marked: of each system the pieces by document and line.
+    """
     counted: dict[tuple[int, int], list[bool]] = {}
-    for one in marked:
-        for d, document in enumerate(one.documents):
-            for k, line in enumerate(make_pieces(document)):
+    for documents in marked:
+        for d, document in enumerate(documents):
+            for k, line in enumerate(document):
                 own = [bool(piece.groups) or piece.predicted for piece in line]
                 before = counted.setdefault((d, k), own)
                 counted[d, k] = [a or b for a, b in zip(before, own, strict=True)]
@@ -120,8 +130,3 @@ def _choose_lines(marked: Sequence[MarkedInstance]) -> list[tuple[int, int, int]
         first = marks.index(True) if any(marks) else 0
         chosen.append((d, k, max(0, min(first - 6, len(marks) - TOKENS))))
     return chosen
-
-
-def _cut(marked: MarkedInstance, lines: Sequence[tuple[int, int, int]]) -> tuple[tuple[Piece, ...], ...]:
-    pieces = [make_pieces(document) for document in marked.documents]
-    return tuple(tuple(pieces[d][k][first : first + TOKENS]) for d, k, first in lines)
