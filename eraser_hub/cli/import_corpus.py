@@ -100,19 +100,7 @@ class ImportOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.recipe is not None:
-            own = (
-                "tokens",
-                "text",
-                "mask",
-                "spans",
-                "quotes",
-                "offsets",
-                "label",
-                "query",
-                "id",
-                "annotator",
-                "format",
-            )
+            own = ("tokens", "text", *MARKS, "offsets", "label", "query", "id", "annotator", "format")
             if named := [name for name in own if getattr(self, name)]:
                 message = "a recipe names the columns itself"
                 raise UsageError(message, rule="option-conflict", argument=named[0])
@@ -227,7 +215,6 @@ def _import_tasks(options: ImportOptions) -> Imported:
     if options.task not in ("auto", "classification"):
         message = f"an annotation tool's texts have one class each, found {options.task}: name `text`, a column"
         raise UsageError(message, rule="option-conflict", argument="task")
-    shares, pairs = _parse_splits(options.split or [])
     source = fetch_file(options.source)
     try:
         open_tool(source, options.format)
@@ -237,9 +224,8 @@ def _import_tasks(options: ImportOptions) -> Imported:
             message = f"expected one of `tokens`, `text`, the column of the texts, found none{columns}"
             raise UsageError(message, rule="option-missing") from None
         raise
-    if "train" in {*shares, *dict(pairs)} and shares.get("train") != 1:
-        raise _wrong_split("expected other splits than train, which is `source`")
-    files = {"train": source, **{split: fetch_file(file) for split, file in pairs}}
+    shares, others = _parse_splits(options.split or [], of_file=True)
+    files = {"train": source, **{split: fetch_file(file) for split, file in others.items()}}
     same = ("format", "label", "query", "id", "annotators", "tokenizer", "force")
     settings: dict[str, Any] = {name: getattr(options, name) for name in same}
     settings |= {name: getattr(options, name) or () for name in ("span_label", "text")}
@@ -289,27 +275,24 @@ def _sources(
     from eraser_hub.conversion.importing.sources import list_suffixes, open_dataset, open_file, split_source
 
     path = options.source
-    shares, pairs = _parse_splits(options.split or [])
-    if options.format is not None or path.endswith(list_suffixes()):
-        if "train" in {*shares, *dict(pairs)} and shares.get("train") != 1:
-            raise _wrong_split("expected other splits than train, which is `source`")
-        paths = {split: fetch_file(file) for split, file in [("train", path), *pairs]}
+    of_file = options.format is not None or path.endswith(list_suffixes())
+    shares, others = _parse_splits(options.split or [], of_file)
+    if of_file:
+        paths = {split: fetch_file(file) for split, file in [("train", path), *others.items()]}
         if options.recipe is None:
             _name_tool(options, paths["train"])
         files = {split: prepare(open_file(file, options.format)) for split, file in paths.items()}
         return {**split_source(files.pop("train"), shares, texts), **files}
     sources_by_split = open_dataset(path, options.config, options.revision)
-    if not pairs:  # with shares too: they are of this split
-        pairs = [("train", "train" if "train" in sources_by_split else next(iter(sources_by_split)))]
-        rest = [split for split in sources_by_split if split != pairs[0][1]]
-        print_note(
-            f"split: {pairs[0][1]}"
-            + (f" (left out: {', '.join(rest)}; --split SPLIT=SPLIT takes them)" if rest else "")
-        )
-    for _, split in pairs:
+    if not others:  # with shares too: they are of this split
+        others = {"train": "train" if "train" in sources_by_split else next(iter(sources_by_split))}
+        rest = [split for split in sources_by_split if split != others["train"]]
+        left_out = f" (left out: {', '.join(rest)}; --split SPLIT=SPLIT takes them)" if rest else ""
+        print_note(f"split: {others['train']}{left_out}")
+    for split in others.values():
         if split not in sources_by_split:
             raise _wrong_split(f"expected one of {', '.join(sources_by_split)}, found {split!r}")
-    chosen = {split: prepare(sources_by_split[name]) for split, name in pairs}
+    chosen = {split: prepare(sources_by_split[name]) for split, name in others.items()}
     if shares and "train" not in chosen:
         raise _wrong_split("a share is taken from train: name it too (train=SPLIT)")
     return {**split_source(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
@@ -333,34 +316,34 @@ def _name_tool(options: ImportOptions, path: Path) -> None:
         )
 
 
-def _parse_splits(splits: list[str]) -> tuple[dict[str, float], list[tuple[str, str]]]:
-    """Return split -> share of the source, and (split, file or split of the dataset)."""
-    pairs = [_pair(split) for split in splits]
-    if len({split for split, _ in pairs}) < len(pairs):
-        raise _wrong_split("expected each split once")
-    shares = {split: share for split, file in pairs if (share := _share(file)) is not None}
-    return shares, [pair for pair in pairs if pair[0] not in shares]
+def _parse_splits(splits: list[str], of_file: bool) -> tuple[dict[str, float], dict[str, str]]:
+    """Return split -> share of the source, and split -> file or split of the dataset.
+
+    Args:
+        splits: the arguments, ``SPLIT=SHARE%``, or ``SPLIT=FILE`` (of a dataset ``SPLIT=SPLIT``).
+        of_file: the source is a file, which is the split train.
+    """
+    shares, others = dict[str, float](), dict[str, str]()
+    for text in splits:
+        split, equals, file = text.partition("=")
+        if not equals or not split or not file:
+            raise _wrong_split(f"expected SPLIT=FILE, found {text!r}")
+        if split in shares or split in others:
+            raise _wrong_split("expected each split once")
+        if not file.endswith("%"):
+            others[split] = file
+            continue
+        try:
+            percent = float(file[:-1])
+        except ValueError:
+            percent = 0
+        if not 0 < percent <= 100:
+            raise _wrong_split(f"expected a share above 0% and up to 100%, found {file!r}")
+        shares[split] = percent / 100
+    if of_file and ("train" in others or shares.get("train", 1) != 1):
+        raise _wrong_split("expected other splits than train, which is `source`")
+    return shares, others
 
 
 def _wrong_split(message: str) -> UsageError:
     return UsageError(message, rule="option-value", argument="split")
-
-
-def _share(text: str) -> float | None:
-    """Return ``20%`` as 0.2; None for a file or a split."""
-    if not text.endswith("%"):
-        return None
-    try:
-        percent = float(text[:-1])
-    except ValueError:
-        percent = 0
-    if not 0 < percent <= 100:
-        raise _wrong_split(f"expected a share above 0% and up to 100%, found {text!r}")
-    return percent / 100
-
-
-def _pair(text: str) -> tuple[str, str]:
-    split, equals, file = text.partition("=")
-    if not equals or not split or not file:
-        raise _wrong_split(f"expected SPLIT=FILE, found {text!r}")
-    return split, file

@@ -33,10 +33,8 @@ def serve(options: ServeArguments) -> None:
 
     server = call_with_options(api.serve, options)
     typer.echo(f"serving {options.folder} at {server.url} (read-only; Ctrl-C ends)")
-    everywhere = options.host in (
-        "0.0.0.0",
-        "::",
-    )  # bound to all addresses, of which readers need one: this machine's name
+    # bound to all addresses, of which readers need one: this machine's name
+    everywhere = options.host in ("0.0.0.0", "::")
     address = f"http://{socket.gethostname()}:{server.server_address[1]}" if everywhere else server.url
     typer.echo(f"on the readers: export HF_ENDPOINT={address}")
     # a supervisor's SIGTERM ends it as Ctrl-C does; shutdown() must come from another thread than serve_forever()

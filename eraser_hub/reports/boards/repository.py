@@ -59,11 +59,57 @@ class Listing:
         name: ``ORG/NAME``.
         commit: the commit.
         places: ``CONFIG.SPLIT/SYSTEM`` -> path -> file.
+        publisher: the client of the Hub.
     """
 
     name: str
     commit: str
     places: Mapping[str, Mapping[str, RemoteFile]]
+    publisher: Publisher
+
+    def fetch(self, folder: Path, places: Collection[str], names: Collection[str] = (CARD, *PREDICTIONS)) -> None:
+        """Download the files of these names of some submissions into a folder.
+
+        Raises:
+            DataError: one of them cannot be read.
+        """
+        download: Any = self.publisher.api.hf_hub_download
+        of: dict[str, Any] = {"repo_type": "dataset", "revision": self.commit, "local_dir": str(folder)}
+        for path in (path for place in places for path in self.places[place] if path.rpartition("/")[2] in names):
+            self.publisher.attempt(f"read {path} of {self.name}", download, self.name, path, **of)
+
+    def find_dates(self, places: Collection[str]) -> dict[str, str]:
+        """Return when the predictions of some places were last changed, in UTC; places without a date are left out.
+
+        Raises:
+            DataError: the repository cannot be asked.
+        """
+        ask: Any = self.publisher.api.get_paths_info
+        paths = {path: place for place in places for path in self.places[place] if not path.endswith(CARD)}
+        of: dict[str, Any] = {"repo_type": "dataset", "revision": self.commit, "expand": True}
+        rows = self.publisher.attempt(f"list {self.name}", ask, self.name, list(paths), **of) if paths else []
+        made = {row.path: row.last_commit.date.astimezone(timezone.utc) for row in rows if row.last_commit}
+        return {paths[path]: date.strftime("%Y-%m-%dT%H:%M:%SZ") for path, date in made.items()}
+
+    def read_accepted(self, folder: Path, places: Collection[str]) -> list[Submission]:
+        """Return the other submissions of the groups of some places, without predictions; broken ones do not count.
+
+        Raises:
+            DataError: a description cannot be downloaded.
+        """
+        groups = {place.partition("/")[0] for place in places}
+        others = [one for one in self.places if one.partition("/")[0] in groups and one not in places]
+        self.fetch(folder, others, [CARD])
+        accepted = list[Submission]()
+        for place in others:
+            with suppress(DataError):
+                system = read_system_yaml(folder / place / CARD)
+                accepted.append(Submission(place, *parse_place(place), system, folder, self.get_digest(place)))
+        return accepted
+
+    def get_digest(self, place: str) -> str:
+        """Return the digest of a submission's predictions on the Hub."""
+        return next((file.digest for path, file in self.places[place].items() if not path.endswith(CARD)), "")
 
 
 def score_repository(
@@ -101,11 +147,11 @@ def score_repository(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="eraser-hub-")))
             listing, prefix = list_submissions(repository, say), f"{folder}{os.sep}"
             places = list(listing.places if only is None else only)
-            fetch_submissions(listing, folder, places, say)
-            dates = find_dates(listing, places, say)
+            listing.fetch(folder, places)
+            dates = listing.find_dates(places)
             if only is not None:
-                accepted = read_accepted(listing, folder, places, say)
-                digests = {place: _get_digest(listing, place) for place in places}
+                accepted = listing.read_accepted(folder, places)
+                digests = {place: listing.get_digest(place) for place in places}
         # files of the Hub are named by their place there
         for one in read_submissions(folder, places, lambda words: say(words.replace(prefix, "") if prefix else words)):
             if one.config not in built.configs or one.split not in built.splits(one.config):
@@ -204,59 +250,7 @@ def list_submissions(repository: str, say: Say) -> Listing:
     if (total := sum(file.size for own in places.values() for file in own.values())) > MOST_BYTES_OF_ALL:
         words = f"expected at most {MOST_BYTES_OF_ALL:,} bytes, found {total:,}"
         raise DataError(words, rule="size-limit", file=name)
-    return Listing(name, commit, places)
-
-
-def fetch_submissions(
-    listing: Listing, folder: Path, places: Collection[str], say: Say, names: Collection[str] = (CARD, *PREDICTIONS)
-) -> None:
-    """Download the files of these names of some submissions into a folder.
-
-    Raises:
-        DataError: one of them cannot be read.
-    """
-    publisher = Publisher(client(None, None, writes=False), say)
-    download: Any = publisher.api.hf_hub_download
-    of: dict[str, Any] = {"repo_type": "dataset", "revision": listing.commit, "local_dir": str(folder)}
-    for path in (path for place in places for path in listing.places[place] if path.rpartition("/")[2] in names):
-        publisher.attempt(f"read {path} of {listing.name}", download, listing.name, path, **of)
-
-
-def find_dates(listing: Listing, places: Collection[str], say: Say) -> dict[str, str]:
-    """Return when the predictions of some places were last changed, in UTC; places without a date are left out.
-
-    Raises:
-        DataError: the repository cannot be asked.
-    """
-    publisher = Publisher(client(None, None, writes=False), say)
-    ask: Any = publisher.api.get_paths_info
-    paths = {path: place for place in places for path in listing.places[place] if not path.endswith(CARD)}
-    of: dict[str, Any] = {"repo_type": "dataset", "revision": listing.commit, "expand": True}
-    rows = publisher.attempt(f"list {listing.name}", ask, listing.name, list(paths), **of) if paths else []
-    made = {row.path: row.last_commit.date.astimezone(timezone.utc) for row in rows if row.last_commit}
-    return {paths[path]: date.strftime("%Y-%m-%dT%H:%M:%SZ") for path, date in made.items()}
-
-
-def read_accepted(listing: Listing, folder: Path, places: Collection[str], say: Say) -> list[Submission]:
-    """Return the other submissions of the groups of some places, without their predictions; broken ones do not count.
-
-    Raises:
-        DataError: a description cannot be downloaded.
-    """
-    groups = {place.partition("/")[0] for place in places}
-    others = [one for one in listing.places if one.partition("/")[0] in groups and one not in places]
-    fetch_submissions(listing, folder, others, say, [CARD])
-    accepted = list[Submission]()
-    for place in others:
-        with suppress(DataError):
-            system = read_system_yaml(folder / place / CARD)
-            accepted.append(Submission(place, *parse_place(place), system, folder, _get_digest(listing, place)))
-    return accepted
-
-
-def _get_digest(listing: Listing, place: str) -> str:
-    """Return the digest of a submission's predictions on the Hub."""
-    return next((file.digest for path, file in listing.places[place].items() if not path.endswith(CARD)), "")
+    return Listing(name, commit, places, publisher)
 
 
 def _check_files(place: str, files: Mapping[str, RemoteFile]) -> None:
