@@ -18,7 +18,7 @@ import numpy as np
 
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.config import ExplainConfig
-from eraser_hub.attribution.dataset import Split, has_different_queries, open_split
+from eraser_hub.attribution.dataset import has_different_queries, open_split
 from eraser_hub.attribution.erasure import make_generator, select_top
 from eraser_hub.attribution.external_rationales import ExternalScores
 from eraser_hub.attribution.instances import Instance
@@ -67,16 +67,12 @@ def roar(options: RoarConfig, say: Say = lambda words: None) -> dict[str, Any]:
     if dataset_split(options.train_split) == dataset_split(options.split):
         message = f"expected another split than the one trained on, found {options.split}"
         raise DataError(message, rule="option-conflict", argument="split")
-    with lock_run_folder(options.out, "roar", _describe_run(options)):
-        return _remove_and_retrain(options, options.out, say)
-
-
-def _describe_run(options: RoarConfig) -> dict[str, Any]:
-    """Return the settings that two runs in one folder must share; the shares may differ."""
     place = Path(options.dataset)
     dataset = str(place.resolve()) if place.exists() else options.dataset
+    # two runs in one folder must share these; the shares may differ
     run_settings = {"dataset": dataset, "test": options.split, "method": options.method, "texts": options.limit}
-    return {**options.train_config.identity(), **run_settings}
+    with lock_run_folder(options.out, "roar", {**options.train_config.identity(), **run_settings}):
+        return _remove_and_retrain(options, options.out, say)
 
 
 def _remove_and_retrain(options: RoarConfig, out: Path, say: Say) -> dict[str, Any]:
@@ -123,16 +119,13 @@ def _strip(one: Instance) -> Instance:
     return replace(one, rationale=None, scores=None, sentences=(), evidence_documents=())
 
 
-def _open(options: RoarConfig, name: str) -> Split:
+def _read_texts(options: RoarConfig, name: str) -> list[Instance]:
     split = open_split(options.dataset, options.config, name)
     if split.kind == "perturbation":
         message = "expected texts with labels, found records of the perturbation benchmark"
         raise DataError(message, rule="unsupported", file=options.dataset)
-    return split if options.limit is None else split.sample(options.limit, options.seed)
-
-
-def _read_texts(options: RoarConfig, name: str) -> list[Instance]:
-    instances = list(_open(options, name).instances())
+    split = split if options.limit is None else split.sample(options.limit, options.seed)
+    instances = list(split.instances())
     unlabelled = next((one.id for one in instances if one.label is None), None)
     if unlabelled is not None or not instances:
         message = "expected labelled instances, found one without"
@@ -210,10 +203,8 @@ def make_roar_tables(result: Mapping[str, Any]) -> Tables:
     columns = (result["method"], RANDOM)
     table = Table("roar", f"Accuracy, removed and retrained: {result['model']}", ("removed",), columns)
     for row in result["bins"]:
-        table_cells = {}
-        for name in columns:
-            low, high = row[name]["ci"] or (None, None)
-            table_cells[name] = Cell(row[name]["accuracy"], digits=3, low=low, high=high)
-        table.add(f"{row['share']:.0%}", **table_cells)
+        ends = {name: row[name]["ci"] or (None, None) for name in columns}
+        cells = {name: Cell(row[name]["accuracy"], digits=3, low=low, high=high) for name, (low, high) in ends.items()}
+        table.add(f"{row['share']:.0%}", **cells)
     table.notes.append(NOTE.format(result["instances"]))
     return Tables("roar", [table])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -103,11 +103,11 @@ def explain_candidates(adapter: Adapter, one: PlantedText, settings: ExplainSett
     Explanations of one budget go through the model together: what they share is computed once.
     """
     found = make_explanations(one, make_generator(settings.seed, one.instance.id, "explanations"))
-    predictions: dict[str, dict[str, Any]] = {}
+    predictions, ends = dict[str, dict[str, Any]](), one.instance.bounds[1:-1]
     for wide in (False, True):
         names = [name for name in found if (name in WIDE) == wide]
         bounded = replace(one.instance, aopc_bounds=ANY_BOUNDS)
-        instances = [attach_scores(bounded, _cut(found[name].scores, one)) for name in names]
+        instances = [attach_scores(bounded, np.split(found[name].scores, ends)) for name in names]
         kd = make_share(found[names[0]].budget, len(one.importance))
         chunk_settings = replace(settings, method=GIVEN, scores="planted", kd=kd)
         made = explain_chunk(Runner(adapter, settings.erase, settings.batch_size), instances, chunk_settings)
@@ -118,10 +118,6 @@ def explain_candidates(adapter: Adapter, one: PlantedText, settings: ExplainSett
 def make_share(budget: int, tokens: int) -> float:
     """Return the share of tokens of which :func:`erasure.count_tokens_at` makes exactly ``budget``."""
     return (budget - 0.5) / tokens
-
-
-def _cut(scores: NDArray[np.float64], one: PlantedText) -> list[NDArray[np.float64]]:
-    return np.split(scores, one.instance.bounds[1:-1])
 
 
 def compute_per_text(
@@ -192,10 +188,8 @@ def judge_methods(
             predictions[name].append(made)
     values = {name: compute_per_text(some, rows, list(rows)) for name, some in predictions.items()}
     directions = {score: up for one in values.values() for score, (_, up) in one.items()}
-    return {name: dict(_compute_means(one)) for name, one in values.items()}, directions
-
-
-def _compute_means(values: Values) -> Iterable[tuple[str, float]]:
-    for score, (numbers, _) in values.items():
-        if not np.isnan(numbers).all():
-            yield score, float(np.nanmean(numbers))
+    means = {
+        name: {score: float(np.nanmean(own)) for score, (own, _) in one.items() if not np.isnan(own).all()}
+        for name, one in values.items()
+    }
+    return means, directions

@@ -43,7 +43,6 @@ def read_published_lines() -> list[BoardLine]:
             source=f"{printed.short}, Table {result.table}",
             detail=f"{printed.title}, Table {result.table}. {'; '.join(result.notes)}",
             scores=result.scores,
-            settings=result.settings,
         )
         for printed in map(load_paper, PAPERS)
         for result in printed.results

@@ -56,7 +56,6 @@ class BoardLine:
         spread: of several runs or draws, key -> standard deviation over them.
         people: human performance on the same data, if the score file has it.
         notes: what was left out when it was scored here.
-        settings: what tells two otherwise equal columns apart, e.g. a single k_d or AOPC.
         data: the digest of the data, in full; "" if the score file has none.
         predictions: the digest of each file of predictions, in full.
         better: the scores in which the system is better, by its verdict, than every other submission for the split.
@@ -81,7 +80,6 @@ class BoardLine:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     spread: Mapping[str, float] = field(default_factory=dict)
     people: HumanPerformance | None = None
-    settings: str = ""
     notes: tuple[str, ...] = ()
     data: str = ""
     predictions: tuple[str, ...] = ()
@@ -287,7 +285,7 @@ def make_people_lines(lines: Sequence[BoardLine]) -> list[BoardLine]:
     made: dict[tuple[str, str, str], BoardLine] = {}
     for line in lines:
         if line.people is not None and line.people.scores:
-            more: dict[str, Any] = {"intervals": {}, "better": (), "settings": "", "notes": (), "predictions": ()}
+            more: dict[str, Any] = {"intervals": {}, "better": (), "notes": (), "predictions": ()}
             more |= {"scores": line.people.scores, "spread": line.people.spread}
             people = replace(line, system=PEOPLE, detail=line.people.describe(), people=None, **more)
             made.setdefault((line.dataset, line.split, line.data), people)

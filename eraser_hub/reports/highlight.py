@@ -44,7 +44,6 @@ def format_group_number(group: int) -> str:
 class Piece:
     """A token as it is drawn: what opens before it, how it looks, what closes after it."""
 
-    token: int
     text: str
     groups: tuple[int, ...]
     opens: tuple[int, ...]
@@ -67,7 +66,6 @@ def make_pieces(document: MarkedDocument) -> list[list[Piece]]:
     ends = {end - 1 for _, end in document.predicted or ()}
     pieces = (
         Piece(
-            token,
             text,
             groups[token],
             tuple(sorted(opens[token])),

@@ -97,7 +97,6 @@ class MarkedInstance:
     documents: tuple[MarkedDocument, ...]
     predicted_label: str | None = None
     probabilities: Mapping[str, float] = field(default_factory=dict)
-    groups: int = 0
     label_known: bool = True
     language: str = ""
     titles: tuple[str, ...] = ()
@@ -177,7 +176,6 @@ def mark_instance(
         predicted_label=answer,
         # a table of Arrow gives every label's key to every row, with null where it had none
         probabilities={str(name): float(p) for name, p in probabilities.items() if p is not None},
-        groups=len(row["evidences"]),
         quotes=read_marked_quotes(instance),
         label_known=isinstance(value, str) or (label is not None and label_names is not None),
     )
@@ -203,7 +201,7 @@ def read_marked_quotes(instance: Mapping[str, Any] | None, side: str = "") -> tu
 
 def _gold(row: Mapping[str, Any], identity: str, lengths: Mapping[str, int]) -> dict[str, list[tuple[int, int, int]]]:
     """Return (start, end, group) of each evidence by document, empty ones included."""
-    gold: dict[str, list[tuple[int, int, int]]] = {docid: [] for docid in lengths}
+    gold = {docid: list[tuple[int, int, int]]() for docid in lengths}
     for g, group in enumerate(row["evidences"]):
         for e, evidence in enumerate(group):
             where, docid = f"evidences[{g}][{e}]", evidence["docid"]
@@ -236,14 +234,9 @@ def _predicted(
         spans = rationale.get("hard_rationale_predictions")
         if spans is not None:
             where = f"rationales[{r}].hard_rationale_predictions"
-            hard[docid] = tuple(
-                sorted(
-                    {
-                        _span(span, lengths[docid], f"{where}[{i}]", identity, may_be_empty=False)
-                        for i, span in enumerate(spans)
-                    }
-                )
-            )
+            numbered, tokens = enumerate(spans), lengths[docid]
+            chosen = {_span(span, tokens, f"{where}[{i}]", identity, may_be_empty=False) for i, span in numbered}
+            hard[docid] = tuple(sorted(chosen))
         scores = rationale.get("soft_rationale_predictions")
         if scores is not None:
             soft[docid] = _soft(scores, lengths[docid], f"rationales[{r}].soft_rationale_predictions", identity)
@@ -279,13 +272,12 @@ def mark_for_systems(
     Raises:
         DataError: an answer that does not fit its row, with the system's file.
     """
-    marked = []
-    for one in shown:
-        seen = []
-        for system, answer in zip(systems, answers, strict=True):
-            try:
-                seen.append(mark_one(one, answer))
-            except DataError as error:
-                raise error.at(file=system.path) from None
-        marked.append(seen or [mark_one(one, None)])
-    return marked
+
+    def mark(one: T, system: System, answer: A) -> MarkedInstance:
+        try:
+            return mark_one(one, answer)
+        except DataError as error:
+            raise error.at(file=system.path) from None
+
+    pairs = list(zip(systems, answers, strict=True))
+    return [[mark(one, *pair) for pair in pairs] or [mark_one(one, None)] for one in shown]

@@ -34,7 +34,7 @@ def test_all_lines_of_a_group_share_the_texts(hub, files, tmp_path):
     result = eraser_hub.board(tmp_path, submission=files, dataset=hub / "eraser", texts=4, **OF)
     ours, theirs = (line.texts for line in result.lines)
     assert [one.annotation_id for one in ours] == [one.annotation_id for one in theirs] and len(ours) == 4
-    assert ours != theirs and all(one.groups for one in ours)
+    assert ours != theirs and all(one.documents[0].gold for one in ours)
     page = (tmp_path / "index.html").read_text("utf-8")
     index = json.loads(re.findall(r'id="index-0"[^>]*>(.*?)</script>', page)[0])
     (packed,) = re.findall(r'id="packed-\d+">(.*?)</script>', page)

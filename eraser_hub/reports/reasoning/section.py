@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eraser_hub.metrics.reasoning import EARLY_ANSWERING, MENTION_TESTS, compute_early_answering
-from eraser_hub.reports.catalogue import metric
-from eraser_hub.reports.report_tables import (
-    Block,
-    Note,
-    Section,
-    ShownCell,
-    ShownRow,
-    label_with_arrow,
-    make_score_cell,
-)
 from eraser_hub.schema.instance import STEPS_FIELD, TESTS_FIELD
 from eraser_hub.scoring.scores import Scores
+
+from ..catalogue import metric
+from ..report_tables import Block, Note, Section, ShownCell, ShownRow, label_with_arrow, make_score_cell
 
 MOST_SHOWN = 10  # instances of a system whose steps are shown
 # test -> its control
@@ -107,15 +100,12 @@ def _make_step_block(name: str, row: Mapping[str, Any]) -> Block:
     labels = [early.get(kept) for kept in range(len(steps) + 1)]
     settled = round(compute_early_answering(labels)[1] * len(steps))
     where = "before the first step" if settled == 0 else f"after step {settled} of {len(steps)}"
-    rows = tuple(_make_rows(steps, labels, settled))
+    rows = [
+        ShownRow(f"{n}. {step}" if n else step, (ShownCell(label or _NO_ANSWER, "settled" * (n == settled)),))
+        for n, (step, label) in enumerate(zip(["without any step", *steps], labels, strict=True))
+    ]
     summary = f"{name}, {row.get('annotation_id')}: {row.get('classification')}, settled {where}"
-    return Block(("step", "answer after it"), rows, "", "", summary)
-
-
-def _make_rows(steps: Sequence[str], labels: Sequence[str | None], settled: int) -> Iterator[ShownRow]:
-    for number, (step, label) in enumerate(zip(["without any step", *steps], labels, strict=True)):
-        mark = "settled" if number == settled else ""
-        yield ShownRow(f"{number}. {step}" if number else step, (ShownCell(label or _NO_ANSWER, mark),))
+    return Block(("step", "answer after it"), tuple(rows), "", "", summary)
 
 
 def _tests(row: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
