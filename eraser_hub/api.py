@@ -147,7 +147,17 @@ def build(arguments: BuildArguments) -> BuildResult:
 
 
 @dataclass(frozen=True)
-class CheckArguments(Options):
+class StatsArguments(Options):
+    """Dataset whose tables are recomputed, or that is checked."""
+
+    name: DatasetName = None
+    dataset: BuiltOrRaw = None
+    revision: Revision = None
+    config: Configs = None
+
+
+@dataclass(frozen=True)
+class CheckArguments(StatsArguments):
     """Dataset to check, and extra checks.
 
     Attributes:
@@ -155,10 +165,6 @@ class CheckArguments(Options):
         viewer: Also check what the Hub's dataset viewer needs.
     """
 
-    name: DatasetName = None
-    dataset: BuiltOrRaw = None
-    revision: Revision = None
-    config: Configs = None
     leakage: bool = False
     viewer: bool = False
 
@@ -208,24 +214,13 @@ def check(arguments: CheckArguments) -> CheckResult:
         ([], 27)
     """
     dataset, folder = _open(arguments.name, arguments.dataset, arguments.revision)
-    configs = as_list(arguments.config)
-    _check_configs(configs, dataset, folder)
+    _check_configs(configs := as_list(arguments.config), dataset, folder)
     report = dataset.check(folder, configs, leakage=arguments.leakage)
     if not arguments.viewer:
         return CheckResult(report)
     from eraser_hub.publishing.viewer import make_viewer_report
 
     return CheckResult(report, make_viewer_report(folder, configs))
-
-
-@dataclass(frozen=True)
-class StatsArguments(Options):
-    """Dataset whose tables are recomputed."""
-
-    name: DatasetName = None
-    dataset: BuiltOrRaw = None
-    revision: Revision = None
-    config: Configs = None
 
 
 @with_keywords(StatsArguments)
@@ -307,11 +302,10 @@ def export(arguments: ExportArguments) -> ExportResult:
         from eraser_hub.records.built import open_built
 
         built = open_built(arguments.dataset, arguments.revision)
-        config, split = (as_list(arguments.config) or [""])[0], arguments.split or ""
+        (config,), split = as_list(arguments.config) or [""], arguments.split or ""
         predictions = None if arguments.predictions is None else Path(arguments.predictions)
-        tool, out = arguments.format, Path(arguments.out)
         how: dict[str, Any] = {"span_label": arguments.span_label, "force": arguments.force}
-        return export_tasks(built, config, split, tool, out, predictions=predictions, **how)
+        return export_tasks(built, config, split, arguments.format, Path(arguments.out), predictions=predictions, **how)
     dataset, folder = _open(None, arguments.dataset, arguments.revision, named=True)
     _check_configs(configs := as_list(arguments.config), dataset, folder)
     return dataset.export(folder, configs, out=Path(arguments.out))
@@ -613,12 +607,11 @@ def board(arguments: BoardArguments) -> BoardResult:
         lines += score_repository(arguments.from_hub, **of, say=refused.append)
     notes = [*refused, *(f"{line.system}: {note}" for line in lines for note in line.notes), *describe_data(lines)]
     lines = collect_board_lines(lines, published=arguments.published)
-    if not lines and refused:
-        message = f"nothing to show: all {len(refused)} submissions are refused; the first: {refused[0]}"
-        raise DataError(message, rule="empty", file=arguments.from_hub)
     if not lines and arguments.from_hub:
-        message = "nothing to show: expected submissions CONFIG.SPLIT/SYSTEM, found none"
-        raise DataError(message, rule="empty", file=arguments.from_hub)
+        words = "expected submissions CONFIG.SPLIT/SYSTEM, found none"
+        if refused:
+            words = f"all {len(refused)} submissions are refused; the first: {refused[0]}"
+        raise DataError(f"nothing to show: {words}", rule="empty", file=arguments.from_hub)
     if not lines:
         message = "nothing to show: give `scores`, `submission`, or `from_hub` with submissions"
         raise UsageError(message, rule="option-missing", argument="published")
