@@ -74,14 +74,6 @@ class Block:
     head_keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """A line of text below a section; ``style`` is a class of the style sheet."""
-
-    text: str
-    style: str = "quiet"
-
-
 @dataclass(slots=True)
 class Section:
     """A section of the report; ``missing`` says what it leaves out, and why."""
@@ -90,8 +82,9 @@ class Section:
     title: str
     blocks: list[Block] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
-    notes: list[Note] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    signatures: list[str] = field(default_factory=list)
 
 
 def label_with_arrow(key: str) -> str:

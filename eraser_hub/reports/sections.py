@@ -28,7 +28,6 @@ from .explorer.matrix import make_matrix_block
 from .explorer.notes import count_systems, merge_notes, merge_pair_notes
 from .report_tables import (
     Block,
-    Note,
     Section,
     ShownCell,
     ShownRow,
@@ -65,8 +64,8 @@ def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Se
         section.blocks.append(chance)
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
-    section.notes += map(Note, dict.fromkeys(line for one in scored for line in one.describe_gold()))
-    section.notes.extend(map(Note, [*describe_leaks(scored), *describe_distances(scored)]))
+    section.notes += dict.fromkeys(line for one in scored for line in one.describe_gold())
+    section.notes += [*describe_leaks(scored), *describe_distances(scored)]
     return section
 
 
@@ -74,17 +73,17 @@ def make_provenance_section(scored: Sequence[Scores], compared: Mapping[str, Any
     """Make the section of notes, signatures and digests, with one line for what is true of several systems."""
     section, names = Section("provenance-section", "Provenance and notes"), [system.name for system in scored]
     own = [(one.name, why) for one in scored for why in one.all_notes]
-    section.notes += map(Note, merge_notes(own, names))
+    section.notes += merge_notes(own, names)
     if compared is not None:
         repeated = {f"{name}: {why}" for name, why in own}
-        section.notes += map(Note, merge_pair_notes((n for n in compared["notes"] if n not in repeated), names))
-        section.notes.append(Note(f"comparison: {compared['signature']}", "signature"))
+        section.notes += merge_pair_notes((n for n in compared["notes"] if n not in repeated), names)
+        section.signatures.append(f"comparison: {compared['signature']}")
     lines = []
     for system in scored:
         predictions = map(shorten_digest, system.digests().get("predictions_digest", ()))
         lines += [(system.name, line) for line in system.signatures]
         lines += [(system.name, f"predictions:{digest}") for digest in predictions]
-    section.notes += [Note(line, "signature") for line in merge_notes(lines, names)]
+    section.signatures += merge_notes(lines, names)
     return section
 
 
@@ -155,12 +154,10 @@ def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any]
         return section
     section.blocks = [make_matrix_block(result, baseline)]
     section.notes.append(
-        Note(
-            "★ and the verdict: the system is better than the baseline where p (Holm) is at most .05 and the "
-            "difference is the minimum effect or more. Interval by the model of documents and runs; p by exchange of "
-            "documents with one run each, else by the model; Holm's correction over the headline scores times the "
-            "pairs of systems, all other scores are exploratory."
-        )
+        "★ and the verdict: the system is better than the baseline where p (Holm) is at most .05 and the "
+        "difference is the minimum effect or more. Interval by the model of documents and runs; p by exchange of "
+        "documents with one run each, else by the model; Holm's correction over the headline scores times the "
+        "pairs of systems, all other scores are exploratory."
     )
     return section
 
@@ -191,19 +188,15 @@ def make_operator_section(systems_by_operator: Mapping[str, Sequence[Scores]], s
     sensitivity = compute_operator_sensitivity(sound) if len(sound) == len(systems_by_operator) else None
     section.blocks = make_operator_blocks(systems_by_operator, sensitivity)
     section.notes.append(
-        Note(
-            f"The same rationales, erased by {', '.join(systems_by_operator)}: a score should not depend on that. "
-            f"All other sections are by {next(iter(systems_by_operator))}."
-        )
+        f"The same rationales, erased by {', '.join(systems_by_operator)}: a score should not depend on that. "
+        f"All other sections are by {next(iter(systems_by_operator))}."
     )
     if sensitivity is not None:
         section.notes.append(
-            Note(
-                "Better is the system whose interval of the difference leaves 0 out; "
-                "Kendall's W says how alike the ways rank the systems, from 0 to 1."
-            )
+            "Better is the system whose interval of the difference leaves 0 out; "
+            "Kendall's W says how alike the ways rank the systems, from 0 to 1."
         )
-        section.notes.extend(Note(line) for line in describe_flips(sensitivity))
+        section.notes += describe_flips(sensitivity)
     return section
 
 
@@ -246,7 +239,7 @@ def make_fidelity_section(systems: Sequence[Scores]) -> Section:
     if rows:
         head = ("system", "slope, sufficiency", "slope, comprehensiveness", "reading")
         section.blocks.append(Block(head, tuple(rows), "", "fidelity"))
-        section.notes.append(Note(_TABLE_4))
+        section.notes.append(_TABLE_4)
     if not systems:
         section.missing.append("No predictions were given.")
     return section
@@ -285,10 +278,8 @@ def make_agreement_section(
         )
         section.blocks.append(Block(("system", *(names[place] for place in ranked)), rows, caption))
     section.notes.append(
-        Note(
-            "Small print: the mean's interval, and instances with both; a ranking without differences has neither; "
-            "of equal scores at the end of a top, the mean over all orders counts. Diagonal: runs of one system."
-        )
+        "Small print: the mean's interval, and instances with both; a ranking without differences has neither; "
+        "of equal scores at the end of a top, the mean over all orders counts. Diagonal: runs of one system."
     )
     return section
 

@@ -16,7 +16,7 @@ from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.reports.documents import CHUNK_TOKENS, index_documents, pack, to_embedded_json, unpack
 from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance, mark_instance
 from eraser_hub.reports.page import ReportContent, write_files, write_report
-from eraser_hub.reports.report_tables import Block, Note, Section, ShownCell, ShownRow
+from eraser_hub.reports.report_tables import Block, Section, ShownCell, ShownRow
 
 from ..refusals import refused
 
@@ -104,7 +104,7 @@ def test_hostile_text_stays_text(tmp_path, row, instance):
         hostile,
         [Block((hostile, hostile), (ShownRow(hostile, (ShownCell(hostile),)),), hostile)],
         [],
-        [Note(hostile)],
+        [hostile],
         [hostile],
     )
     text = page_of(tmp_path, [[mark_instance(row, instance, label_names=("A", "B"))]], [hostile], [section])

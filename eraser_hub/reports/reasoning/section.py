@@ -11,7 +11,7 @@ from eraser_hub.schema.instance import STEPS_FIELD, TESTS_FIELD
 from eraser_hub.scoring.scores import Scores
 
 from ..catalogue import metric
-from ..report_tables import Block, Note, Section, ShownCell, ShownRow, label_with_arrow, make_score_cell
+from ..report_tables import Block, Section, ShownCell, ShownRow, label_with_arrow, make_score_cell
 
 MOST_SHOWN = 10  # instances of a system whose steps are shown
 # test -> its control
@@ -46,18 +46,16 @@ def make_reasoning_section(
     section = Section("reasoning-section", "Reasoning")
     section.missing += [f"{system.name}: no steps of reasoning." for system, rows in reasoning if not rows]
     section.notes.append(
-        Note(
-            "A test changes the steps, the question or the text, and counts labels that change. Its control changes as "
-            "much, but nothing that should matter. Named: of the labels that changed, the share whose steps name the "
-            "hint or the word."
-        )
+        "A test changes the steps, the question or the text, and counts labels that change. Its control changes as "
+        "much, but nothing that should matter. Named: of the labels that changed, the share whose steps name the "
+        "hint or the word."
     )
     for system, rows in shown:
         section.blocks += _make_test_blocks(system)
         curves = [row for row in rows if any(one.get("test") == EARLY_ANSWERING for one in _tests(row))]
         section.blocks += [_make_step_block(system.name, row) for row in curves[:MOST_SHOWN]]
         if len(curves) > MOST_SHOWN:
-            section.notes.append(Note(f"{system.name}: steps of the first {MOST_SHOWN} of {len(curves)} instances."))
+            section.notes.append(f"{system.name}: steps of the first {MOST_SHOWN} of {len(curves)} instances.")
         if not curves:
             section.missing.append(f"{system.name}: steps without early answers (`ask --reasoning-tests all` asks).")
     return [section]
