@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from eraser_hub.metrics.token_rows import escape_whitespace, find_runs
@@ -15,13 +16,11 @@ MOST_TOP = 10
 
 
 def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
-    out = []
     for index in value:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < tokens:
             message = f"expected a token's index below {tokens}, found {show(index)}"
             raise DataError(message, rule="range", instance=identity, field=where)
-        out.append(index)
-    return out
+    return list(value)
 
 
 def _sequences(value: Any, count: int, where: str, identity: str) -> list[Any]:
@@ -50,21 +49,7 @@ def mark_side(
         for group, indices in enumerate(sets):
             checked = _indices(indices, len(sequences[k]), f"rationale_ids[{k}][{group}]", identity)
             gold += [(start, end, group) for start, end in find_runs(checked, offsets[k])]
-    predicted, top, ranks = _answered(sequences, offsets, instance or {}, identity)
-    document = MarkedDocument(
-        identity,
-        tuple(tuple(map(escape_whitespace, sequence)) for sequence in sequences),
-        tuple(sorted(gold)),
-        None if predicted is None else tuple(predicted),
-    )
-    return document, tuple(top), ranks
-
-
-def _answered(
-    sequences: Sequence[Sequence[str]], offsets: Sequence[int], instance: Mapping[str, Any], identity: str
-) -> tuple[list[tuple[int, int]] | None, list[str], dict[int, int]]:
-    """Return the predicted spans (None without), the top tokens, and the ranks of marked ones."""
-    chosen, ranked = instance.get("rationale"), instance.get("rationale_tokens")
+    chosen, ranked = ((instance or {}).get(name) for name in ("rationale", "rationale_tokens"))
     parts = None if chosen is None else _sequences(chosen, len(sequences), "rationale", identity)
     order = None if ranked is None else _sequences(ranked, len(sequences), "rationale_tokens", identity)
     predicted, top, ranks = list[tuple[int, int]](), list[str](), dict[int, int]()
@@ -78,7 +63,13 @@ def _answered(
             place = next((i for i in sorted(indices) if sequence[i] == word and i + offsets[k] not in ranks), None)
             if place is not None:
                 ranks[place + offsets[k]] = rank
-    return (None if parts is None else predicted), top, ranks
+    document = MarkedDocument(
+        identity,
+        tuple(tuple(map(escape_whitespace, sequence)) for sequence in sequences),
+        tuple(sorted(gold)),
+        None if parts is None else tuple(predicted),
+    )
+    return document, tuple(top), ranks
 
 
 def pair_rows(rows: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -155,11 +146,7 @@ def _marked(
         tops=tuple(top for _, top, _ in sides) if answered else (),
         ranks=tuple(ranks for _, _, ranks in sides) if answered else (),
         language=str(first.get("language") or ""),
-        quotes=tuple(
-            quote
-            for name, instance in zip(names, instances, strict=True)
-            for quote in read_marked_quotes(instance, name)
-        ),
+        quotes=tuple(chain.from_iterable(map(read_marked_quotes, instances, names))),
         titles=titles,
     )
 

@@ -15,7 +15,6 @@ from eraser_hub.records.outputs import GENERATOR
 
 from .figures import Figure, get_series_style
 
-_DASHES = {"": "solid"}
 # of each format: the generator, and no date
 _FACTS: dict[str, dict[str, str | None]] = {
     ".png": {"Software": GENERATOR},
@@ -72,27 +71,17 @@ def draw_figures(figures: Sequence[Figure], folder: Path) -> dict[Path, bytes]:
 
 
 def _dash(pattern: str) -> Any:
-    if pattern in _DASHES:
-        return _DASHES[pattern]
-    return (0, tuple(float(part) / 2 for part in pattern.split()))
+    return (0, tuple(float(part) / 2 for part in pattern.split())) if pattern else "solid"
 
 
 def _draw(figure: Figure, canvas: Any) -> None:
     axes = canvas.add_subplot()
     for series, (colour, dash, marker) in zip(figure.series, get_series_style(figure), strict=True):
+        look = {"color": colour, "linestyle": _dash(dash), "linewidth": 1.4, "label": series.name}
         if figure.kind == "bars":
-            axes.stairs(series.y, series.x, color=colour, linestyle=_dash(dash), label=series.name, linewidth=1.4)
+            axes.stairs(series.y, series.x, **look)
             continue
-        axes.plot(
-            series.x,
-            series.y,
-            color=colour,
-            linestyle=_dash(dash),
-            marker=_MARKS[marker],
-            markersize=4,
-            linewidth=1.4,
-            label=series.name,
-        )
+        axes.plot(series.x, series.y, marker=_MARKS[marker], markersize=4, **look)
         if series.low is not None and series.high is not None:
             axes.fill_between(series.x, series.low, series.high, color=colour, alpha=0.14, linewidth=0)
     if figure.x_log:

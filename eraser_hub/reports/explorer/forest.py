@@ -48,17 +48,6 @@ class ForestPanel:
     key: str
     rows: tuple[ForestRow, ...]
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """The lowest and the highest number drawn, and 0."""
-        numbers = [0.0]
-        for row in self.rows:
-            numbers += [row.value, *(row.interval or ())]
-            numbers += [level for level in (row.chance, row.ceiling) if level is not None]
-        finite = [number for number in numbers if math.isfinite(number)]
-        low, high = min(finite), max(finite)
-        return low, high if high > low else low + 1.0
-
 
 def make_panels(
     systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[str, float], people: Container[str] = ()
@@ -111,8 +100,12 @@ def drop_agreement(system: Scores) -> Scores:
 
 def render_panel(panel: ForestPanel) -> str:
     """Return a panel as SVG; each marker links to the documents in the order of its score."""
-    low, high = panel.range
-    known = metric(panel.key)
+    known, numbers = metric(panel.key), [0.0]
+    for row in panel.rows:
+        numbers += [row.value, *(row.interval or ()), *filter(None, (row.chance, row.ceiling))]
+    finite = [number for number in numbers if math.isfinite(number)]
+    low, high = min(finite), max(finite)
+    high = high if high > low else low + 1.0
 
     def px(value: float) -> float:
         return LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)
