@@ -213,8 +213,7 @@ def check(arguments: CheckArguments) -> CheckResult:
         >>> checked.errors, checked.report.splits[0].rows
         ([], 27)
     """
-    dataset, folder = _open(arguments.name, arguments.dataset, arguments.revision)
-    _check_configs(configs := as_list(arguments.config), dataset, folder)
+    dataset, folder, configs = _open(arguments)
     report = dataset.check(folder, configs, leakage=arguments.leakage)
     if not arguments.viewer:
         return CheckResult(report)
@@ -238,8 +237,7 @@ def stats(arguments: StatsArguments) -> Tables:
         >>> len(stats("eraser", config="movies").written("csv").splitlines()) > 1
         True
     """
-    dataset, folder = _open(arguments.name, arguments.dataset, arguments.revision)
-    _check_configs(configs := as_list(arguments.config), dataset, folder)
+    dataset, folder, configs = _open(arguments)
     return dataset.stats(folder, configs)
 
 
@@ -306,8 +304,7 @@ def export(arguments: ExportArguments) -> ExportResult:
         predictions = None if arguments.predictions is None else Path(arguments.predictions)
         how: dict[str, Any] = {"span_label": arguments.span_label, "force": arguments.force}
         return export_tasks(built, config, split, arguments.format, Path(arguments.out), predictions=predictions, **how)
-    dataset, folder = _open(None, arguments.dataset, arguments.revision, named=True)
-    _check_configs(configs := as_list(arguments.config), dataset, folder)
+    dataset, folder, configs = _open(arguments)
     return dataset.export(folder, configs, out=Path(arguments.out))
 
 
@@ -894,34 +891,32 @@ def _check_configs(configs: Sequence[str] | None, dataset: HubDataset, folder: P
             _one_of(name, dataset.known_configs(folder), "config")
 
 
-def _open(
-    name: str | None, dataset: Place | None, revision: str | None, named: bool = False
-) -> tuple[HubDataset, Path]:
-    """Return a dataset and its folder, fetched if it is on the Hub; the default name is the folder's.
+def _open(arguments: StatsArguments | ExportArguments) -> tuple[HubDataset, Path, list[str] | None]:
+    """Return a dataset, its folder, fetched if it is on the Hub, and the chosen configurations; None: all.
 
-    Args:
-        name: the dataset's name; None: its folder's, or ``eraser`` where that is none of ours.
-        dataset: its folder, or what it is called on the Hub; None: ``hub/NAME``.
-        revision: on the Hub.
-        named: demand that the folder's name is one of our datasets.
+    The default name is the folder's, or ``eraser`` where that is none of ours, which `export` refuses.
 
     Raises:
-        UsageError: an unknown name, or no such folder.
+        UsageError: an unknown name or configuration, or no such folder.
         DataError: the Hub has no such dataset.
     """
     from eraser_hub.conversion.own import is_own_dataset, make_own_dataset
 
-    place = find_place(dataset or Path("hub") / (name or "eraser"), None if dataset is None else revision)
+    name, dataset = getattr(arguments, "name", None), arguments.dataset
+    place = find_place(dataset or Path("hub") / (name or "eraser"), None if dataset is None else arguments.revision)
     folder = Path(place.name) if dataset is None or place.repository is None else place.fetch()
-    own = is_own_dataset(folder, place.dataset)
-    if named and not own and place.dataset not in HUB_DATASETS:
+    own, known = is_own_dataset(folder, place.dataset), place.dataset in HUB_DATASETS
+    if isinstance(arguments, ExportArguments) and not own and not known:
         message = f"expected a folder named {_NAMES}, or one of `build own`, found {place.dataset!r}"
         raise UsageError(message, rule="option-value", argument="dataset")
     if own and name in (None, place.dataset):
-        return make_own_dataset(place.dataset), folder
-    name = name or (place.dataset if place.dataset in HUB_DATASETS else "eraser")
-    _one_of(name, tuple(HUB_DATASETS), "name")
-    if not folder.is_dir():
-        message = f"there is no folder {folder} (build it: eraser-hub build {name})"
-        raise UsageError(message, rule="file-missing", argument="dataset")
-    return HUB_DATASETS[name], folder
+        opened = make_own_dataset(place.dataset)
+    else:
+        name = name or (place.dataset if known else "eraser")
+        _one_of(name, tuple(HUB_DATASETS), "name")
+        if not folder.is_dir():
+            message = f"there is no folder {folder} (build it: eraser-hub build {name})"
+            raise UsageError(message, rule="file-missing", argument="dataset")
+        opened = HUB_DATASETS[name]
+    _check_configs(configs := as_list(arguments.config), opened, folder)
+    return opened, folder, configs

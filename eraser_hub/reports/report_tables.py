@@ -112,13 +112,10 @@ def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> lis
     whole = [key for key in keys if not is_precision_or_recall(key)]
     blocks = []
     if headline:
-        many = len(systems) > MOST_COLUMNS
-        caption = "Small print: confidence interval" + (
-            "; of chance and ceiling the least and the greatest of the systems, where they differ."
-            if many
-            else ", chance and ceiling."
-        )
-        caption += " ↑ higher is better, ↓ lower is better."
+        words = ", chance and ceiling."
+        if len(systems) > MOST_COLUMNS:
+            words = "; of chance and ceiling the least and the greatest of the systems, where they differ."
+        caption = f"Small print: confidence interval{words} ↑ higher is better, ↓ lower is better."
         blocks.append(_make_score_block(systems, headline, caption=caption, name="scores"))
     for family, title in _TITLES.items():
         own = [key for key in whole if metric(key).family == family]
@@ -164,9 +161,7 @@ def _make_level_rows(systems: Sequence[Scores], keys: Sequence[str]) -> list[Sho
     rows = []
     for level, known in zip(LEVELS, ("chance_levels", "ceilings"), strict=True):
         found = [average_level(getattr(one, known).get(key) for one in systems) for key in keys]
-        cells = [
-            ShownCell("") if one is None else ShownCell(format_number(one[0]), format_interval(one[1])) for one in found
-        ]
+        cells = (ShownCell(format_number(one[0]), format_interval(one[1])) if one else ShownCell("") for one in found)
         rows += [ShownRow(level, tuple(cells))] if any(found) else []
     return rows
 
@@ -242,15 +237,14 @@ def make_operator_blocks(
         sensitivity: result of ``operators.compute_operator_sensitivity``; None for a single system.
     """
     systems = next(iter(systems_by_operator.values()))
-    rows = []
+    rows, blocks = list[ShownRow](), list[Block]()
     for key in [key for key in collect_scalar_keys(systems) if metric(key).family == FAITHFULNESS]:
-        for at in range(len(systems)):
-            cells = tuple(make_score_cell(own[at], key) for own in systems_by_operator.values())
+        for own in zip(*systems_by_operator.values(), strict=True):
+            cells = tuple(make_score_cell(one, key) for one in own)
             if len({cell.text for cell in cells}) > 1:
-                rows.append(ShownRow(f"{label_with_arrow(key)}, {systems[at].name}", cells))
-    blocks = (
-        [Block(("score", *systems_by_operator), tuple(rows), "Scores by way of erasing", "operators")] if rows else []
-    )
+                rows.append(ShownRow(f"{label_with_arrow(key)}, {own[0].name}", cells))
+    if rows:
+        blocks.append(Block(("score", *systems_by_operator), tuple(rows), "Scores by way of erasing", "operators"))
     if sensitivity is not None and sensitivity["scores"]:
         verdicts = tuple(
             ShownRow(

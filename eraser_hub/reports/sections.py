@@ -148,9 +148,7 @@ def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any]
         section.missing.append("A comparison needs the predictions of two systems on the same instances.")
         return section
     if result is None:
-        section.missing.append(
-            "The systems have no block of scores in common: their predictions have different fields."
-        )
+        section.missing = ["The systems have no block of scores in common: their predictions have different fields."]
         return section
     section.blocks = [make_matrix_block(result, baseline)]
     section.notes.append(
@@ -178,13 +176,11 @@ def make_operator_section(systems_by_operator: Mapping[str, Sequence[Scores]], s
         settings: of the comparison.
     """
     section = Section("operators-section", "Ways of erasing")
-    several = len(next(iter(systems_by_operator.values()))) > 1
-    results = (
-        {operator: compare_all_pairs(systems, settings) for operator, systems in systems_by_operator.items()}
-        if several
-        else {}
-    )
-    sound = {operator: result for operator, result in results.items() if result is not None}
+    sound = {
+        operator: result
+        for operator, systems in systems_by_operator.items()
+        if len(systems) > 1 and (result := compare_all_pairs(systems, settings)) is not None
+    }
     sensitivity = compute_operator_sensitivity(sound) if len(sound) == len(systems_by_operator) else None
     section.blocks = make_operator_blocks(systems_by_operator, sensitivity)
     section.notes.append(
@@ -267,16 +263,11 @@ def make_agreement_section(
         (kendall_tau, "Kendall's tau-b of both rankings of tokens, the mean over instances."),
         (compute_top_overlap, f"Share of the top {TOP_SHARE:.0%} of tokens that both have, the mean over instances."),
     ):
-        rows = tuple(
-            ShownRow(
-                names[row],
-                tuple(
-                    _agreement(compute_agreement(measure, scores[row], scores[column], settings)) for column in ranked
-                ),
-            )
-            for row in ranked
-        )
-        section.blocks.append(Block(("system", *(names[place] for place in ranked)), rows, caption))
+        rows = list[ShownRow]()
+        for row in ranked:
+            agreements = (compute_agreement(measure, scores[row], scores[column], settings) for column in ranked)
+            rows.append(ShownRow(names[row], tuple(map(_agreement, agreements))))
+        section.blocks.append(Block(("system", *(names[place] for place in ranked)), tuple(rows), caption))
     section.notes.append(
         "Small print: the mean's interval, and instances with both; a ranking without differences has neither; "
         "of equal scores at the end of a top, the mean over all orders counts. Diagonal: runs of one system."
@@ -287,9 +278,8 @@ def make_agreement_section(
 def _agreement(agreement: RankAgreement | None) -> ShownCell:
     if agreement is None:
         return ShownCell(format_number(None))
-    return ShownCell(
-        format_number(agreement.mean), f"{format_interval(agreement.interval)} n {agreement.instances}".strip()
-    )
+    small = f"{format_interval(agreement.interval)} n {agreement.instances}"
+    return ShownCell(format_number(agreement.mean), small.strip())
 
 
 def make_distribution_section(scored: Sequence[Scores], keys: Sequence[str]) -> Section:

@@ -39,10 +39,11 @@ def merge_pair_notes(notes: Iterable[str], systems: Sequence[str]) -> list[str]:
 
 
 def _count_pairs(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return names[0]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{len(names)} pairs ({', '.join(names[:SHOWN])}{more})"
+    return names[0] if len(names) == 1 else f"{len(names)} pairs ({_list_some(names)})"
+
+
+def _list_some(names: Sequence[str]) -> str:
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def count_systems(names: Sequence[str], total: int) -> str:
@@ -53,7 +54,4 @@ def count_systems(names: Sequence[str], total: int) -> str:
     """
     if len(names) == 1:
         return names[0]
-    if len(names) == total:
-        return f"all {total} systems"
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{len(names)} of {total} systems ({', '.join(names[:SHOWN])}{more})"
+    return f"all {total} systems" if len(names) == total else f"{len(names)} of {total} systems ({_list_some(names)})"
