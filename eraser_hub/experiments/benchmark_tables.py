@@ -131,10 +131,7 @@ def _make_agreement_table(scores: Sequence[Row], families: tuple[str, ...]) -> T
         if any(part["auc"] is not None for part in parts.values()):
             found.append((one["name"], parts))
 
-    def order(row: tuple[str, Mapping[str, Row]]) -> float:
-        return -sum(part["auc"] or 0 for part in row[1].values())
-
-    for name, some in sorted(found, key=order):
+    for name, some in sorted(found, key=lambda row: -sum(part["auc"] or 0 for part in row[1].values())):
         table.add(name, **{family: _make_cell(part["auc"], part["auc_ci"]) for family, part in some.items()})
     table.notes.append(
         "Kendall's tau-b of the methods' means by a score and by AUPRC, the mean over models; intervals over plantings."

@@ -123,8 +123,8 @@ class RowRun:
     def _predict(self, model: Path, name: str) -> tuple[list[Path], tuple[float, ...]]:
         """Return the files of predictions, one per draw, and their AOPC bins."""
         options, method = self.options, self.row.method
-        sample, human = FAST.samples.get(self.row.model, FAST.sample) if options.fast else None, method == HUMAN
-        rationales = HUMAN_RATIONALES if human else ""
+        sample = FAST.samples.get(self.row.model, FAST.sample) if options.fast else None
+        rationales = HUMAN_RATIONALES if method == HUMAN else ""
         job = ExplainConfig(
             options.dataset, options.config, options.split, str(model), sample=sample, rationales=rationales
         )
@@ -134,10 +134,9 @@ class RowRun:
         draws = 1 if method != "random" else FAST.random_draws if options.fast else RANDOM_DRAWS
         out = self.out / f"{name}.predictions.jsonl"
         outs = [out] if draws == 1 else [make_draw_path(out, draw) for draw in range(1, draws + 1)]
-        for line in (
-            line for report in explain_runs(job, seed_runs(settings, outs), resume=True) for line in report.lines()
-        ):
-            self.say(line)
+        for report in explain_runs(job, seed_runs(settings, outs), resume=True):
+            for line in report.lines():
+                self.say(line)
         if draws > 1:
             self.notes.append(f"random rankings: the mean of {draws} draws, without an interval")
         return outs, settings.for_kind("eraser").bins
@@ -269,9 +268,8 @@ def reproduce(options: ReproduceConfig, say: Say = lambda words: None) -> Tables
         for row in printed.rows:
             figures = _run_row(options, printed, row, out, notes, say)
             cells = {key: printed.make_cell(row, options.config, key, figures.get(key)) for key in columns}
-            table.add(
-                row.system, **{key: replace(cell, printed=None) if apart else cell for key, cell in cells.items()}
-            )
+            cells = {key: replace(cell, printed=None) for key, cell in cells.items()} if apart else cells
+            table.add(row.system, **cells)
     table.notes += _describe_table(options, printed) + notes
     return Tables(options.config, [table, _make_printed_table(options, printed, table, apart)] if apart else [table])
 

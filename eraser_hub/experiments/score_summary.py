@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from statistics import NormalDist
 from typing import Any
 
@@ -262,13 +263,10 @@ def _summarise_methods(family: str, units: Sequence[Row], kinds: Sequence[str], 
 
 def _summarise_curves(units: Sequence[Row]) -> Row:
     curves: Row = {}
-    for score in DRAWN:
-        for draws in BUDGETS:
-            found = [
-                x for unit in units for x in unit["curves"].get(str(draws), {}).get(score, {}).values() if x is not None
-            ]
-            if found:
-                curves.setdefault(score, {})[str(draws)] = float(np.mean(found))
+    for score, draws in product(DRAWN, map(str, BUDGETS)):
+        found = [x for unit in units for x in unit["curves"].get(draws, {}).get(score, {}).values() if x is not None]
+        if found:
+            curves.setdefault(score, {})[draws] = float(np.mean(found))
     return curves
 
 

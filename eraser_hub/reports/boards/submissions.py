@@ -15,6 +15,7 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -218,7 +219,10 @@ def check_submission(submission: Submission, dataset: Path, data_digest: str, ca
     file_type = submission.predictions.suffix.lstrip(".")
     key = f"{compute_file_digest(submission.predictions)}-{data_digest[:16]}-{__version__}-{file_type}.json"
     kept = None if cache is None else cache / key
-    outcome = None if kept is None else _read_outcome(kept)
+    outcome = None
+    if kept is not None:
+        with suppress(OSError, msgspec.DecodeError):  # there is none, or the file is damaged
+            outcome = msgspec.json.decode(kept.read_bytes(), type=Outcome)
     if outcome is None:
         outcome = _score_apart(submission, dataset)
         if kept is not None and outcome.lasting:
@@ -238,14 +242,6 @@ class Outcome(msgspec.Struct):
 
     error: str
     lasting: bool = True
-
-
-def _read_outcome(path: Path) -> Outcome | None:
-    """Return a kept outcome; None if there is none, or if the file is damaged."""
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=Outcome)
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 def _score_apart(submission: Submission, dataset: Path) -> Outcome:

@@ -14,25 +14,19 @@ from ..documents import pack
 from ..report_tables import STAR, Block, ShownCell, ShownRow, format_p_value, get_sort_key, label_with_arrow
 
 
-def collect_keys(result: Mapping[str, Any]) -> list[str]:
-    """Return the scores of a comparison: headline first, then by family; precision and recall are left out."""
-    family = list(result["family"])
-    tested = {key for pair in result["comparisons"] for key in pair["keys"]}
-    others = sorted(tested - set(family), key=get_sort_key)
-    return family + [key for key in others if not is_precision_or_recall(key)]
-
-
 def pack_comparison(result: Mapping[str, Any]) -> str:
-    """Return a comparison for the page, gzip in base64.
+    """Return a comparison for the page, gzip in base64; scores of precision and recall are left out.
 
     Its JSON has ``names``, ``keys``, ``headline`` (number of the keys in the family), ``verdicts`` (the words),
     ``groups`` (family of each key), and ``tests``: for each pair of names (first before second, row by row) a list of
     [difference, low, high, p, corrected p, verdict's place] or null for each key.
     """
-    keys, names = collect_keys(result), list(result["scores"])
+    tested = {key for pair in result["comparisons"] for key in pair["keys"]}
+    others = sorted(tested - set(result["family"]), key=get_sort_key)
+    keys = [*result["family"], *(key for key in others if not is_precision_or_recall(key))]
     return pack(
         {
-            "names": names,
+            "names": list(result["scores"]),
             "keys": keys,
             "labels": [label_with_arrow(key) for key in keys],
             "groups": [metric(key).family for key in keys],
@@ -44,14 +38,9 @@ def pack_comparison(result: Mapping[str, Any]) -> str:
 
 
 def _pack_test(test: Mapping[str, Any] | None) -> list[float | int | None] | None:
-    if test is None or _is_missing(test["difference"]):
-        return None
-    numbers = (test["difference"], *test["ci"], test["p"], test["p_holm"])
-    return [*(None if _is_missing(one) else round(one, 6) for one in numbers), VERDICTS.index(test["verdict"])]
-
-
-def _is_missing(number: float | None) -> bool:
-    return number is None or math.isnan(number)
+    numbers = () if test is None else (test["difference"], *test["ci"], test["p"], test["p_holm"])
+    known = [None if one is None or math.isnan(one) else round(one, 6) for one in numbers]
+    return None if test is None or known[0] is None else [*known, VERDICTS.index(test["verdict"])]
 
 
 def make_matrix_block(result: Mapping[str, Any], baseline: str) -> Block:
