@@ -108,8 +108,7 @@ class FastSettings:
 
     def get_train_options(self, model: str) -> dict[str, Any]:
         """Return the smaller settings of a model's training."""
-        values = self.train_options.get(model, {})
-        return {name: tuple(value) if name == "hyper" else value for name, value in values.items()}
+        return dict(self.train_options.get(model, {}))
 
     def describe(self, model: str) -> str:
         """Describe the smaller settings of a model's training in one line; "" for none."""
