@@ -215,6 +215,7 @@ def _import_tasks(options: ImportOptions) -> Imported:
     if options.task not in ("auto", "classification"):
         message = f"an annotation tool's texts have one class each, found {options.task}: name `text`, a column"
         raise UsageError(message, rule="option-conflict", argument="task")
+    shares, others = _parse_splits(options.split or [], of_file=True)
     source = fetch_file(options.source)
     try:
         open_tool(source, options.format)
@@ -224,7 +225,6 @@ def _import_tasks(options: ImportOptions) -> Imported:
             message = f"expected one of `tokens`, `text`, the column of the texts, found none{columns}"
             raise UsageError(message, rule="option-missing") from None
         raise
-    shares, others = _parse_splits(options.split or [], of_file=True)
     files = {"train": source, **{split: fetch_file(file) for split, file in others.items()}}
     same = ("format", "label", "query", "id", "annotators", "tokenizer", "force")
     settings: dict[str, Any] = {name: getattr(options, name) for name in same}
