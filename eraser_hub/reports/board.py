@@ -147,7 +147,7 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
         table.notes += dict.fromkeys(
             words
             for line in dataset_lines
-            for words in (line.gold and describe_gold(line.gold), line.apart, line.sample)
+            for words in (describe_gold(line.gold) if line.gold else "", line.apart, line.sample)
             if words
         )
         tables.tables.append(table)

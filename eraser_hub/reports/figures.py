@@ -170,9 +170,9 @@ def render_svg(figure: Figure) -> str:
 
 def _link_bins(figure: Figure, frame: _Frame) -> list[dict[str, Any]]:
     """Return the areas of a histogram's bins, each with the address of its documents; a bin holds its lower end."""
-    if figure.kind != "bars":
+    if figure.kind != "bars" or not figure.series:
         return [{"width": 0}]
-    edges, links = figure.series[0].x if figure.series else (), []
+    edges, links = figure.series[0].x, list[dict[str, Any]]()
     for low, high in pairwise(edges):
         below = "" if high == edges[-1] else "&below=1"
         href = f"#score={quote(figure.key, safe='')}&low={low:.12g}&high={high:.12g}{below}&order=up"
