@@ -58,8 +58,8 @@ Result = TypeVar("Result")
 __all__ = ["PredictionChunk", "Rationale", "instances", "is_parquet", "read_chunks", "read_plain_rows"]
 # bytes of lines that are decoded at a time: their objects fit into a processor's cache
 BLOCK = 1 << 18
-# bytes of a part: few parts of a large file, and little memory for a small one
-LEAST, MOST, SHARE = 1 << 20, 1 << 22, 32
+# bytes of a part: each costs some two hundred calls, whatever its size
+PART = 1 << 22
 LEAST_ROWS, MOST_ROWS = 16, 1 << 15
 # bytes of predictions that make another process worth its start
 BYTES_A_PROCESS, MOST_PROCESSES = 128 << 20, 4
@@ -250,10 +250,10 @@ def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
 
 def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
     """Yield runs of whole lines, one per chunk: the bytes [start, end) of each."""
-    start, step = 0, min(max(size // SHARE, LEAST), MOST)
+    start = 0
     with path.open("rb") as file:
         while start < size:
-            file.seek(min(start + step, size))
+            file.seek(min(start + PART, size))
             file.readline()
             end = min(file.tell(), size)
             yield start, end
@@ -345,7 +345,7 @@ def _tables(path: Path) -> Iterator[pa.Table]:
                 raise DataError(f"expected each column once, found {show(again)} twice", rule="key-twice", file=path)
             groups = range(file.metadata.num_row_groups)
             size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
-            wanted = MOST * file.metadata.num_rows // max(size, 1)
+            wanted = PART * file.metadata.num_rows // max(size, 1)
             for batch in file.iter_batches(batch_size=min(max(wanted, LEAST_ROWS), MOST_ROWS)):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:

@@ -30,7 +30,7 @@ from ..refusals import refused
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A few instances a part, so that small files have many."""
-    for name, value in {"BLOCK": 300, "LEAST": 2000, "MOST": 2000, "LEAST_ROWS": 1, "MOST_ROWS": 3}.items():
+    for name, value in {"BLOCK": 300, "PART": 2000, "LEAST_ROWS": 1, "MOST_ROWS": 3}.items():
         monkeypatch.setattr(module, name, value)
 
 
@@ -186,8 +186,7 @@ def test_ranges_are_whole_lines_and_the_whole_file(tmp_path_factory: Any, rows: 
     path.write_bytes(b"\n".join(rows) + (b"\n" if ends else b""))
     data = path.read_bytes()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "LEAST", 50)
-        patch.setattr(module, "MOST", 50)
+        patch.setattr(module, "PART", 50)
         ranges = list(module._ranges(path, len(data)))
     assert b"".join(data[slice(*own)] for own in ranges) == data
     assert all(data[end - 1] == 10 for _, end in ranges[:-1])

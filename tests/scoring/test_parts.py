@@ -36,7 +36,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Called, it makes a few instances a part, so that small files have many."""
 
     def set_sizes() -> None:
-        for name, value in {"BLOCK": 300, "LEAST": 2000, "MOST": 2000, "LEAST_ROWS": 1, "MOST_ROWS": 3}.items():
+        for name, value in {"BLOCK": 300, "PART": 2000, "LEAST_ROWS": 1, "MOST_ROWS": 3}.items():
             monkeypatch.setattr(reader, name, value)
 
     return set_sizes

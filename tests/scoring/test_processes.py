@@ -26,8 +26,7 @@ def test_three_processes_give_the_numbers_of_one(tmp_path: Path, monkeypatch: py
     inputs = written(tmp_path, predictions, references)
     settings = {"iou_thresholds": (0.2, 0.5), "random_baseline": 2}
     expected = score(*inputs, ScoreSettings(**settings)).as_json()
-    monkeypatch.setattr(reader, "LEAST", 2000)
-    monkeypatch.setattr(reader, "MOST", 2000)
+    monkeypatch.setattr(reader, "PART", 2000)
     totals = ScoreSettings(**settings, totals_only=True)
     scores = score(*inputs, totals, num_proc=3).as_json()
     compare(scores, expected)
