@@ -9,7 +9,7 @@ from eraser_hub.conversion.checks import Finding, Tally, find_repeated
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import show
 
-from .configs import CONFIGS, PerturbationConfig
+from .configs import CONFIGS
 from .format import SAMPLE_TYPES
 
 NOTES = {
@@ -27,19 +27,6 @@ def squeeze(text: str) -> str:
     return "".join(text.split())
 
 
-def is_spelled_by_tokens(row: Mapping[str, Any], config: PerturbationConfig) -> bool:
-    """Return True if each sequence's tokens spell its text, ignoring whitespace.
-
-    The tokens of the reading task cover passage and title, in either order.
-    """
-    for tokens, columns in zip(row["tokens"], config.text_columns, strict=False):
-        spelling = squeeze("".join(tokens))
-        texts = [squeeze(row[column] or "") for column in columns]
-        if spelling not in ("".join(texts), "".join(reversed(texts))):
-            return False
-    return len(row["tokens"]) == len(config.text_columns)
-
-
 def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
     """Check one row by itself."""
     where, facts = f"id {row['id']}", CONFIGS[config]
@@ -47,7 +34,11 @@ def look_at_row(row: Mapping[str, Any], config: str, tally: Tally) -> None:
         tally.add("task or language", 1, [f"{where}: {row['task']}, {row['language']}"])
     if row["sample_type"] not in SAMPLE_TYPES:
         tally.add("sample_type", 1, [f"{where}: {show(row['sample_type'])}"])
-    if not is_spelled_by_tokens(row, facts):
+    texts = [[squeeze(row[column] or "") for column in columns] for columns in facts.text_columns]
+    # the tokens of the reading task cover passage and title, in either order
+    spellings = [("".join(parts), "".join(reversed(parts))) for parts in texts]
+    spelled = [squeeze("".join(tokens)) for tokens in row["tokens"]]
+    if len(spelled) != len(spellings) or any(one not in two for one, two in zip(spelled, spellings, strict=True)):
         tally.add("tokens do not spell the text", 1, [f"{where}: {show(row['tokens'])}"])
     if row["label"] is not None and row["label"] not in (0, 1):
         tally.add("label", 1, [f"{where}: {row['label']}"])

@@ -225,27 +225,6 @@ def read_public(path: PathType, config: PerturbationConfig) -> Iterator[Example]
         yield Example(reader.id, texts, tokens, sample_type, reader.parse_rel_ids(), public=record)
 
 
-def _parse_gold_tokens(reader: _Reader, config: PerturbationConfig) -> tuple[tuple[str, ...], ...] | None:
-    if all(name in reader.fields for name in config.sequences):
-        return tuple(tuple(reader.read(name, list[str])) for name in config.sequences)
-    if reader.fields.get("sent_token") is None:
-        return None
-    tokens = reader.read("sent_token", list[list[str]])
-    if len(tokens) != len(config.sequences):
-        raise reader.fail(f"expected {len(config.sequences)} lists of tokens, found {show(tokens)}", "sent_token")
-    return tuple(map(tuple, tokens))
-
-
-def _parse_gold_texts(reader: _Reader, config: PerturbationConfig) -> dict[str, str]:
-    texts = {column: reader.read(name, str) for column, name in config.texts.items() if name in reader.fields}
-    value = reader.fields.get("sent_text")
-    if len(config.sequences) == 1 and value is not None:
-        texts.setdefault("context", reader.read("sent_text", str))
-    elif isinstance(value, list):
-        texts = dict(zip(config.texts, reader.read("sent_text", list[str]), strict=False)) | texts
-    return texts
-
-
 def read_gold(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
     """Yield the records of a gold file in any of its released forms.
 
@@ -266,10 +245,22 @@ def read_gold(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
         else:
             message = f"expected rationales ({', '.join(GOLD_FIELDS)}), found none of these fields"
             raise reader.fail(message, None, "key-missing")
-        tokens = _parse_gold_tokens(reader, config)
+        tokens = None
+        if all(sequence in reader.fields for sequence in config.sequences):
+            tokens = tuple(tuple(reader.read(sequence, list[str])) for sequence in config.sequences)
+        elif reader.fields.get("sent_token") is not None:
+            tokens = tuple(map(tuple, reader.read("sent_token", list[list[str]])))
+            if len(tokens) != count:
+                found = show(reader.fields["sent_token"])
+                raise reader.fail(f"expected {count} lists of tokens, found {found}", "sent_token")
         if tokens is not None:
             check_inside(rationale_ids, tokens, record, reader.id, name)
-        texts, answer = _parse_gold_texts(reader, config), reader.parse_answer() if config.task == "mrc" else None
+        texts = {column: reader.read(field, str) for column, field in config.texts.items() if field in reader.fields}
+        if count == 1 and reader.fields.get("sent_text") is not None:
+            texts.setdefault("context", reader.read("sent_text", str))
+        elif isinstance(reader.fields.get("sent_text"), list):
+            texts = dict(zip(config.texts, reader.read("sent_text", list[str]), strict=False)) | texts
+        answer = reader.parse_answer() if config.task == "mrc" else None
         label = None if answer is None else int(bool(answer))
         if config.task != "mrc":
             label = reader.parse_label(config.label_names)

@@ -64,14 +64,14 @@ def make_row(example: Example, config: PerturbationConfig) -> dict[str, Any]:
     }
 
 
+OPTIONAL_COLUMNS = ("title", "question")  # gold files of the reading task have the passage alone
+
+
 class JoinedRecords(NamedTuple):
     """The examples of a configuration in file order, and notes on the join (one sentence each)."""
 
     examples: list[Example]
     reports: list[str]
-
-
-OPTIONAL_COLUMNS = ("title", "question")  # gold files of the reading task have the passage alone
 
 
 def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, config: PerturbationConfig) -> JoinedRecords:
@@ -107,7 +107,12 @@ def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, confi
         examples.append(record)
     raise_all(issues)
     for match in golds.values():
-        _refuse_lacking(match, config)
+        lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
+        lacking += [name for name in config.texts if name not in match.texts and name not in OPTIONAL_COLUMNS]
+        if lacking:
+            message = f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}"
+            origin = _get_record(match)
+            raise DataError(message, rule="key-missing", file=origin.file, line=origin.line, instance=match.id)
         examples.append(match)
     reports = []
     if disagreeing:
@@ -128,16 +133,6 @@ def _get_record(example: Example) -> Record:
     record = example.gold or example.public
     assert record is not None
     return record
-
-
-def _refuse_lacking(match: Example, config: PerturbationConfig) -> None:
-    """Raise a DataError if a gold record without a public one lacks fields of a row."""
-    lacking = [name for name in ("tokens", "sample_type") if getattr(match, name) is None]
-    lacking += [column for column in config.texts if column not in match.texts and column not in OPTIONAL_COLUMNS]
-    if lacking:
-        message = f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}"
-        record = _get_record(match)
-        raise DataError(message, rule="key-missing", file=record.file, line=record.line, instance=match.id)
 
 
 def _make_tokens_error(record: Example, match: Example) -> DataError:

@@ -17,9 +17,9 @@ from eraser_hub.records.errors import DataError
 
 from . import DATASET
 from .check import NOTES, find_repeated_texts, look_at_relations, look_at_row
-from .configs import CONFIGS, PerturbationConfig
+from .configs import CONFIGS
 from .format import read_gold, read_public
-from .rows import NOT_NULL, SCHEMA, JoinedRecords, join, make_row
+from .rows import NOT_NULL, SCHEMA, join, make_row
 from .sources import HOMEPAGE, find_sources
 from .statistics import LANGUAGES, TASKS, make_card_tables, make_tables
 
@@ -62,17 +62,22 @@ class BilingualPerturbationVerbs(SmallDataset):
 
     def read(self, config: str, sources: Sources, notes: list[str]) -> ConfigTables:
         """Read rows, and the files' lines as released, because rows cannot restore their many forms."""
-        paths = sources.files[config]
-        joined = load_examples(paths, CONFIGS[config])
-        notes += [f"{config}: {report}" for report in joined.reports]
+        paths, facts = sources.files[config], CONFIGS[config]
+        readers = {"public": read_public, "gold": read_gold}
+        parsed = {kind: list(readers[kind](path, facts)) for kind, path in paths.items()}
+        for kind, path in paths.items():
+            if not parsed[kind]:
+                raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
+        examples, reports = join(parsed.get("public"), parsed.get("gold"), facts)
+        notes += [f"{config}: {report}" for report in reports]
         files: list[dict[str, Any]] = []
         records: list[tuple[str, int, str]] = []
         for kind, path in paths.items():
             name = path.relative_to(sources.root[config]).as_posix()
-            lines = [record for example in joined.examples if (record := getattr(example, kind)) is not None]
+            lines = [record for example in examples if (record := getattr(example, kind)) is not None]
             files.append({"file": name, "kind": kind, **read_file_ends(path), "lines": len(lines)})
             records += sorted((name, record.line, record.text) for record in lines)
-        rows = [make_row(example, CONFIGS[config]) for example in joined.examples]
+        rows = [make_row(example, facts) for example in examples]
         return ConfigTables({SPLIT: pa.Table.from_pylist(rows, schema=SCHEMA)}, files, records)
 
     def get_export_folder(self, out: Path, config: str) -> Path:
@@ -87,20 +92,6 @@ class BilingualPerturbationVerbs(SmallDataset):
             message = f"expected the {file['lines']} lines of {file['file']}, found {len(kept)}"
             raise DataError(message, rule="length")
         return [kept[number] for number in sorted(kept)]
-
-
-def load_examples(files: Mapping[str, Path], config: PerturbationConfig) -> JoinedRecords:
-    """Read and join the examples of a configuration.
-
-    Raises:
-        DataError: a file is invalid, with the line, or has no record.
-    """
-    readers = {"public": read_public, "gold": read_gold}
-    records: dict[str, Any] = {kind: list(readers[kind](path, config)) for kind, path in files.items()}
-    for kind, path in files.items():
-        if not records[kind]:
-            raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
-    return join(records.get("public"), records.get("gold"), config)
 
 
 VERBS = BilingualPerturbationVerbs()

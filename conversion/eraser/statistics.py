@@ -40,6 +40,10 @@ from .schema import SCHEMA
 # config -> True if the query counts, as the printed lengths imply
 COUNTS_QUERY = {"movies": False, "multirc": True, "fever": True, "esnli": False}
 COLUMNS = ("annotation_id", "query", "classification", "documents", "evidences")
+COSE_NOTE = (
+    "CoS-E: the paper counts question and answers as the document, the release's documents hold the question alone "
+    "and its query the answers; with the query's tokens added the rationale % is"
+)
 
 
 class SplitStatistics:
@@ -62,7 +66,7 @@ class SplitStatistics:
         self.marked = 0
         self.shares = self.shares_with_query = self.density = 0.0
         self.names = pa.array([], pa.string())
-        self.tokens = self.sentences = np.zeros(0, np.int64)
+        self.counts = np.zeros((0, 2), np.int64)  # tokens and sentences of each
         self._names: list[pa.Array] = []
         self._counts: list[np.ndarray] = []
 
@@ -102,15 +106,14 @@ class SplitStatistics:
         sums = np.stack([np.ones(len(tokens)), tokens, marks, marks / np.maximum(tokens, 1)], axis=1)
         np.add.at(self.lengths, labels[labels >= 0], sums[labels >= 0])
         counted = with_evidence if self.released else np.arange(len(flat.docids))
-        names = flat.docids.cast(pa.string()).take(pa.array(counted)).dictionary_encode()
-        _, first = np.unique(names.indices.to_numpy(zero_copy_only=False), return_index=True)
-        self._names.append(names.take(pa.array(first)).cast(pa.string()))
-        self._counts.append(flat.doc_counts[counted[first]])
+        names = flat.docids.cast(pa.string()).take(pa.array(counted))
+        names, counts = _find_distinct_documents([names], [flat.doc_counts[counted]])
+        self._names.append(names)
+        self._counts.append(counts)
 
     def finish(self) -> None:
         """Count each document once."""
-        self.names, counts = _find_distinct_documents(self._names, self._counts)
-        self.tokens, self.sentences = counts[:, 0], counts[:, 1]
+        self.names, self.counts = _find_distinct_documents(self._names, self._counts)
         self._names, self._counts = [], []
 
     def compute_figures(self, printed: Mapping[str, str]) -> dict[str, Cell]:
@@ -189,21 +192,23 @@ def make_tables(
     facts: Mapping[str, EraserConfig],
 ) -> Tables:
     """Return the tables from the sums of each configuration's splits, its annotators' agreement and its facts."""
-    own = {config: splits for config, splits in by_config.items() if config not in CONFIGS}
     printed = load_paper("eraser_acl_2020").tables
+    figures = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
+    sizes = ("labels", "instances", "documents", "sentences", "tokens")
     one, five, six, two = (
         Table(name, printed[name].title, left, columns, printed[name].source)
         for name, left, columns in (
             ("table_1", ("config",), ("train", "validation", "test", "tokens")),
-            (
-                "table_5",
-                ("config", "split"),
-                ("documents", "instances", "rationale_percent", "evidences", "evidence_length"),
-            ),
-            ("table_6", ("config",), ("labels", "instances", "documents", "sentences", "tokens")),
+            ("table_5", ("config", "split"), figures),
+            ("table_6", ("config",), sizes),
             ("table_2", ("config",), ("cohen_kappa", "f1", "p", "r", "annotators", "documents")),
         )
     )
+    title = "Corpora of your own: labels, distinct documents, and their mean numbers of sentences and tokens"
+    own_sizes = Table("sizes", title, ("config",), sizes)
+    title = "Splits of your own corpora: documents, instances, rationale %, evidence statements and their mean length"
+    evidence = Table("evidence", title, ("config", "split"), figures)
+    evidence.notes.append("Rationale %: the mean share of tokens that evidence covers, over documents with evidence.")
     partial = []
     for config, splits in by_config.items():
         people, note = agreement.get(config, ({}, ""))
@@ -212,16 +217,24 @@ def make_tables(
             cells = {key: people.get(key, Cell(None)) for key in two.columns}
             two.add(config, **{key: replace(cell, printed=about.get(key)) for key, cell in cells.items()})
         two.notes += [note] if note else []
-        if config in own:
-            continue
-        main = {split: splits[split] for split in MAIN_SPLITS if split in splits}
-        if 0 < len(main) < len(MAIN_SPLITS):
-            partial.append(f"{config} ({', '.join(main)})")
-        _add_sizes(facts[config], main, one, six)
+        released = config in CONFIGS
+        main = {split: splits[split] for split in MAIN_SPLITS if split in splits} if released else splits
+        first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)
+        cells = _compute_sizes(facts[config], main, sixth)
+        (six if released else own_sizes).add(config, **cells)
         for split, sums in splits.items():
-            five.add(config, split, **sums.compute_figures(printed["table_5"].row(config, split)))
+            row = sums.compute_figures(printed["table_5"].row(config, split))
+            (five if released else evidence).add(config, split, **row)
+        if released:
+            counts = {split: main[split].instances if split in main else None for split in MAIN_SPLITS}
+            counted = {split: Cell(count, first.get(split)) for split, count in counts.items()}
+            one.add(config, **counted, tokens=replace(cells["tokens"], printed=first.get("tokens")))
+            partial += [f"{config} ({', '.join(main)})"] if 0 < len(main) < len(MAIN_SPLITS) else []
         if config == "cose":
-            five.notes.append(_describe_cose(splits))
+            shares = (
+                f"{100 * of.shares_with_query / of.pairs:.1f} in {split}" for split, of in splits.items() if of.pairs
+            )
+            five.notes.append(f"{COSE_NOTE} {', '.join(shares)}.")
     if partial:
         for table in (one, six):
             table.notes.append(f"Over the splits that are there, not over all three: {'; '.join(partial)}.")
@@ -229,27 +242,10 @@ def make_tables(
         config: [splits[split].lengths for split in MAIN_SPLITS if split in splits]
         for config, splits in by_config.items()
     }
-    if not by_config.keys() - own.keys():
+    if by_config.keys().isdisjoint(CONFIGS):
         two.title, two.source = "Agreement of each annotator with the majority of all", ""
-    tables = [table for table in (one, five, six, *_make_own_tables(own, facts), two) if table.rows]
+    tables = [table for table in (one, five, six, own_sizes, evidence, two) if table.rows]
     return Tables("eraser", [*tables, *make_length_tables(main_lengths)])
-
-
-def _make_own_tables(
-    own: Mapping[str, Mapping[str, SplitStatistics]], facts: Mapping[str, EraserConfig]
-) -> tuple[Table, Table]:
-    """Return the tables of sizes and of evidence of corpora of one's own, in which all documents of the rows count."""
-    title = "Corpora of your own: labels, distinct documents, and their mean numbers of sentences and tokens"
-    sizes = Table("sizes", title, ("config",), ("labels", "instances", "documents", "sentences", "tokens"))
-    title = "Splits of your own corpora: documents, instances, rationale %, evidence statements and their mean length"
-    columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
-    evidence = Table("evidence", title, ("config", "split"), columns)
-    for config, splits in own.items():
-        sizes.add(config, **_compute_sizes(facts[config], splits))
-        for split, sums in splits.items():
-            evidence.add(config, split, **sums.compute_figures({}))
-    evidence.notes.append("Rationale %: the mean share of tokens that evidence covers, over documents with evidence.")
-    return sizes, evidence
 
 
 def _make_gold_table(by_config: Mapping[str, Mapping[str, SplitStatistics]]) -> Table:
@@ -274,22 +270,12 @@ def _make_annotators_table(people: Mapping[str, Mapping[str, Cell]]) -> Table:
     return table
 
 
-def _add_sizes(facts: EraserConfig, main: Mapping[str, SplitStatistics], one: Table, six: Table) -> None:
-    """Add a config's rows of Tables 1 and 6, from its available train, validation and test splits."""
-    config, printed = facts.name, load_paper("eraser_acl_2020").tables
-    first, sixth = printed["table_1"].row(config), printed["table_6"].row(config)
-    sizes = {split: Cell(main[split].instances if split in main else None, first.get(split)) for split in MAIN_SPLITS}
-    figures = _compute_sizes(facts, main)
-    one.add(config, **sizes, tokens=replace(figures["tokens"], printed=first.get("tokens")))
-    six.add(config, **{name: replace(cell, printed=sixth.get(name)) for name, cell in figures.items()})
-
-
-def _compute_sizes(facts: EraserConfig, splits: Mapping[str, SplitStatistics]) -> dict[str, Cell]:
+def _compute_sizes(
+    facts: EraserConfig, splits: Mapping[str, SplitStatistics], printed: Mapping[str, str]
+) -> dict[str, Cell]:
     """Return labels, instances and distinct documents of some splits, with the documents' mean lengths."""
-    names, counts = _find_distinct_documents(
-        [sums.names for sums in splits.values()],
-        [np.stack([sums.tokens, sums.sentences], axis=1) for sums in splits.values()],
-    )
+    parts = splits.values()
+    names, counts = _find_distinct_documents([sums.names for sums in parts], [sums.counts for sums in parts])
     tokens, sentences = (float(counts[:, k].mean()) if len(names) else None for k in (0, 1))
     figures = {
         "labels": len(facts.label_names),
@@ -298,17 +284,7 @@ def _compute_sizes(facts: EraserConfig, splits: Mapping[str, SplitStatistics]) -
         "sentences": sentences,
         "tokens": tokens,
     }
-    return {name: Cell(value) for name, value in figures.items()}
-
-
-def _describe_cose(splits: Mapping[str, SplitStatistics]) -> str:
-    shares = ", ".join(
-        f"{100 * sums.shares_with_query / sums.pairs:.1f} in {split}" for split, sums in splits.items() if sums.pairs
-    )
-    return (
-        "CoS-E: the paper counts question and answers as the document, the release's documents hold the question alone "
-        f"and its query the answers; with the query's tokens added the rationale % is {shares}."
-    )
+    return {name: Cell(value, printed.get(name)) for name, value in figures.items()}
 
 
 def make_length_tables(by_config: Mapping[str, Sequence[np.ndarray]]) -> list[Table]:

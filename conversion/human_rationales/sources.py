@@ -13,9 +13,7 @@ from .wikiattack import (
     ANNOTATIONS_URL,
     COMMENTS_FILE,
     COMMENTS_URL,
-    has_annotation_columns,
-    has_comment_columns,
-    read_header,
+    find_kind,
 )
 
 SST_URL = "https://nlp.stanford.edu/sentiment/trainDevTestTrees_PTB.zip"
@@ -61,7 +59,8 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
     if "sst" in root:
         place, inner = root["sst"], folder / "sst"
         root["sst"] = inner if inner in (place, *place.parents) else folder
-        notes += _describe_skipped(place, set(SST_FILES.values()))
+        others = sorted(path for path in place.iterdir() if path.is_file() and path.name not in SST_FILES.values())
+        notes += [f"{path}: skipped: no file of this corpus" for path in others if path.suffix == ".txt"]
     if "wikiattack" in root:
         beside = _find_wikiattack_files(root["wikiattack"], notes)
     return Sources({name: files for name, (files, _) in places.items()}, root, notes, beside)
@@ -76,22 +75,14 @@ def _find_first_folder(folder: Path, places: Sequence[str], names: dict[str, str
     return {}, folder / places[0]
 
 
-def _describe_skipped(place: Path, known: set[str]) -> list[str]:
-    others = sorted(path for path in place.iterdir() if path.is_file() and path.name not in known)
-    return [f"{path}: skipped: no file of this corpus" for path in others if path.suffix == ".txt"]
-
-
 def _find_wikiattack_files(place: Path, notes: list[str]) -> dict[str, Path]:
     """Return kind -> path of the comments file and the annotations file, which are identified by their columns."""
     kinds: dict[str, list[Path]] = {"comments": [], "annotations": []}
     for path in sorted(place.iterdir()):
         if not path.is_file() or path.suffix.lower() not in (".tsv", ".csv") or path.name in WIKIATTACK_FILES.values():
             continue
-        header = read_header(path)
-        if has_comment_columns(header):
-            kinds["comments"].append(path)
-        elif has_annotation_columns(header):
-            kinds["annotations"].append(path)
+        if (kind := find_kind(path)) is not None:
+            kinds[kind].append(path)
         else:
             notes.append(f"{path}: skipped: its columns are neither those of comments nor of annotations")
     for what, files in kinds.items():

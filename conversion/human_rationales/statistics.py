@@ -18,21 +18,6 @@ COLUMNS = ("label", "rationale_mask", "rationale_scores")
 Rows = Sequence[Mapping[str, Any]]
 
 
-def count_lengths(rows: Rows) -> dict[str, float]:
-    """Compute means over rows (at least one); a row without tokens counts with the share 0.
-
-    ``text_length``: tokens. ``rationale_length``, ``rationale_percent``: tokens in the mask, and their share.
-    ``score_length``, ``score_percent``: sum and mean of the scores, of a tree token ``|sentiment| / 2`` of its phrase.
-    """
-    count = len(rows)
-    figures: dict[str, float] = {"rows": count, "text_length": sum(len(row["rationale_mask"]) for row in rows) / count}
-    for name, column in (("rationale", "rationale_mask"), ("score", "rationale_scores")):
-        values = [row[column] for row in rows]
-        figures[f"{name}_length"] = sum(map(sum, values)) / count
-        figures[f"{name}_percent"] = 100 * (sum(sum(value) / len(value) for value in values if value) / count)
-    return figures
-
-
 def read_rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> dict[tuple[str, str], Rows]:
     """Read (configuration, split) -> rows; ``all`` has the rows of all splits; empty ones are left out."""
     built = open_built(folder)
@@ -45,7 +30,12 @@ def read_rows_by_split(folder: Path, configs: Sequence[str] | None = None) -> di
 
 
 def make_table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
-    """Return the lengths with those of the paper's Table 2, which is over all splits."""
+    """Return the lengths with those of the paper's Table 2, which is over all splits.
+
+    They are means over the rows; a row without tokens counts with the share 0. ``text_length``: tokens.
+    ``rationale_length``, ``rationale_percent``: tokens in the mask, and their share. ``score_length``,
+    ``score_percent``: sum and mean of the scores, of a tree token ``|sentiment| / 2`` of its phrase.
+    """
     printed = load_paper("carton_2020").tables["table_2"]
     columns = ("rows", "text_length", "rationale_length", "rationale_percent", "score_length", "score_percent")
     table = Table("table_2", printed.title, ("config", "split"), columns, printed.source)
@@ -54,8 +44,14 @@ def make_table_two(rows: Mapping[tuple[str, str], Rows]) -> Table:
         # the paper's figures for trees match the scores; for masks, scores and mask are equal
         follows = "score" if config == "sst" else "rationale"
         about = {f"{follows}_{what}": row.get(f"rationale_{what}") for what in ("length", "percent")}
-        about["text_length"] = row.get("text_length")
-        table.add(config, split, **{name: Cell(value, about.get(name)) for name, value in count_lengths(part).items()})
+        about["text_length"], count = row.get("text_length"), len(part)
+        figures: dict[str, float] = {"rows": count}
+        figures["text_length"] = sum(len(row["rationale_mask"]) for row in part) / count
+        for name, column in (("rationale", "rationale_mask"), ("score", "rationale_scores")):
+            values = [row[column] for row in part]
+            figures[f"{name}_length"] = sum(map(sum, values)) / count
+            figures[f"{name}_percent"] = 100 * (sum(sum(value) / len(value) for value in values if value) / count)
+        table.add(config, split, **{name: Cell(value, about.get(name)) for name, value in figures.items()})
     table.notes.append(
         "Rationale: tokens in the mask. Score: sum of rationale_scores, for trees half the magnitude of the token's "
         "phrase; its figures, not the mask's, are near those that the paper prints for SST."

@@ -133,8 +133,19 @@ class HumanRationalesVerbs(SmallDataset):
             tally.add("empty mask", 1, [where])
         elif abs(row["rationale_ratio"] - sum(mask) / len(mask)) > 1e-6:
             tally.add("rationale_ratio", 1, [f"{where}: {row['rationale_ratio']}"])
-        if config == "sst":
-            _look_at_tree(row, where, tally)
+        if config != "sst":
+            return
+        try:
+            tree = parse_tree((row["tree"] or "").removesuffix("\r"))
+        except DataError as error:
+            tally.add("tree", 1, [f"{where}: {error}"])
+            return
+        if list(tree.tokens) != row["tokens"] or compute_rationale_scores(tree) != row["rationale_scores"]:
+            tally.add("tree and row differ", 1, [where])
+        if tree.sentiment == NEUTRAL:
+            tally.add("neutral root", 1, [where])
+        elif (tree.sentiment, int(tree.sentiment > NEUTRAL)) != (row["sentiment"], row["label"]):
+            tally.add("label", 1, [f"{where}: {row['label']}, the root says {tree.sentiment}"])
 
     def find_leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
         """Return a note on texts that occur more than once, in one split or several."""
@@ -145,20 +156,6 @@ class HumanRationalesVerbs(SmallDataset):
             if row["text"]
         )
         return find_repeated(f"{config}: the same text several times", texts)
-
-
-def _look_at_tree(row: Row, where: str, tally: Tally) -> None:
-    try:
-        tree = parse_tree((row["tree"] or "").removesuffix("\r"))
-    except DataError as error:
-        tally.add("tree", 1, [f"{where}: {error}"])
-        return
-    if list(tree.tokens) != row["tokens"] or compute_rationale_scores(tree) != row["rationale_scores"]:
-        tally.add("tree and row differ", 1, [where])
-    if tree.sentiment == NEUTRAL:
-        tally.add("neutral root", 1, [where])
-    elif (tree.sentiment, int(tree.sentiment > NEUTRAL)) != (row["sentiment"], row["label"]):
-        tally.add("label", 1, [f"{where}: {row['label']}, the root says {tree.sentiment}"])
 
 
 VERBS = HumanRationalesVerbs()

@@ -143,19 +143,14 @@ def _find_column(header: list[str], names: tuple[str, ...]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
 
 
-def read_header(path: str | PathLike[str]) -> list[str]:
-    """Return the column names of a .tsv or .csv file; empty for an empty file."""
-    return next((fields for _, fields in _read_table(path)), [])
-
-
-def has_comment_columns(header: list[str]) -> bool:
-    """Return True if a header is that of a comments file: an id column and a text column."""
-    return _find_column(header, _ID_COLUMNS) is not None and _find_column(header, _TEXT_COLUMNS) is not None
-
-
-def has_annotation_columns(header: list[str]) -> bool:
-    """Return True if a header is that of an annotations file: an id column and ``attack``."""
-    return _find_column(header, _ID_COLUMNS) is not None and "attack" in header and not has_comment_columns(header)
+def find_kind(path: str | PathLike[str]) -> str | None:
+    """Return ``comments`` or ``annotations`` by the columns of a .tsv or .csv file; None for another file."""
+    header = next((fields for _, fields in _read_table(path)), [])
+    if _find_column(header, _ID_COLUMNS) is None:
+        return None
+    if _find_column(header, _TEXT_COLUMNS) is not None:
+        return "comments"
+    return "annotations" if "attack" in header else None
 
 
 def read_comments(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, Comment]:

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from eraser_hub.conversion.human_rationales.rows import read_wikiattack_rows
 from eraser_hub.conversion.human_rationales.wikiattack import (
+    find_kind,
     format_rationale,
-    has_annotation_columns,
-    has_comment_columns,
     read_attacks,
     read_comments,
-    read_header,
     read_rationales,
     restore_comment,
     tokenize_comment,
@@ -113,8 +111,7 @@ def test_tokens_are_runs_of_word_signs_and_runs_of_other_signs() -> None:
 def test_comments_and_annotations_are_known_by_their_columns(tmp_path: Path) -> None:
     comments = write(tmp_path / "c.tsv", "rev_id\tcomment\tyear\n1\thi\t2001\n2.0\tyou\t2001\n9\tx\t2001\n")
     votes = write(tmp_path / "a.tsv", "rev_id\tworker_id\tattack\n1\t1\t0.0\n1\t2\t1.0\n2\t1\t1\n9\t1\t1\n")
-    assert has_comment_columns(read_header(comments)) and not has_annotation_columns(read_header(comments))
-    assert has_annotation_columns(read_header(votes)) and not has_comment_columns(read_header(votes))
+    assert (find_kind(comments), find_kind(votes)) == ("comments", "annotations")
     assert {key: value.text for key, value in read_comments(comments, {"1", "2"}).items()} == {"1": "hi", "2": "you"}
     assert read_attacks(votes, {"1", "2"}) == {"1": 0.5, "2": 1.0}
 
