@@ -45,7 +45,14 @@ class ColumnDigests:
         """Add rows; texts of documents are kept as digests alone."""
         rows = rows.select(self.columns)
         if "documents" in self.columns:
-            documents = replace_texts(rows["documents"].combine_chunks())
+            documents = rows["documents"].combine_chunks()
+            structs = documents.flatten()
+            codes = structs.field("text").dictionary_encode()
+            replaced = [structs.field("docid"), make_digests(digest_texts(codes.dictionary)).take(codes.indices)]
+            lengths = pc.list_value_length(documents).fill_null(0).to_numpy(zero_copy_only=False)
+            offsets = make_numbers(compute_offsets(lengths).astype(np.int32))
+            structs = pa.StructArray.from_arrays(replaced, ["docid", "text"])
+            documents = pa.ListArray.from_arrays(offsets, structs, mask=documents.is_null())
             rows = rows.set_column(self.columns.index("documents"), "documents", documents)
         self._tables.append(rows)
 
@@ -82,17 +89,6 @@ def make_digests(digests: np.ndarray) -> pa.FixedSizeBinaryArray:
     """Return the digests of `digest_texts` as an Arrow array."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(digests))]
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(32), len(digests), buffers)
-
-
-def replace_texts(documents: pa.ListArray) -> pa.ListArray:
-    """Return lists of documents (structs of docid and text) with the SHA-256 of each text in its place."""
-    structs = documents.flatten()
-    codes = structs.field("text").dictionary_encode()
-    replaced = [structs.field("docid"), make_digests(digest_texts(codes.dictionary)).take(codes.indices)]
-    lengths = pc.list_value_length(documents).fill_null(0).to_numpy(zero_copy_only=False)
-    offsets = make_numbers(compute_offsets(lengths).astype(np.int32))
-    structs = pa.StructArray.from_arrays(replaced, ["docid", "text"])
-    return pa.ListArray.from_arrays(offsets, structs, mask=documents.is_null())
 
 
 def _add_values(digest: hashlib._Hash, values: pa.Array) -> None:

@@ -7,7 +7,6 @@ import os
 import re
 from pathlib import Path
 
-from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import wrap_read_errors
 
 from .dataset import LICENSES
@@ -61,14 +60,5 @@ def describe_license_mismatch(config: str, declared: str, path: Path) -> list[st
         path: the file.
     """
     named = detect_license(path)
-    if named == declared:
-        return []
-    if named is None:
-        return [f"{path}: carried over; its words are no licence known here, the card says {declared} of {config}"]
-    return [f"{path}: carried over; it reads as {named}, the card says {declared} of {config}"]
-
-
-def check_license_name(file: str, release: Path) -> None:
-    """Raise a DataError if a licence's name in a release.json is no plain file name."""
-    if not re.fullmatch(r"[A-Za-z]+(?:\.[a-z]+)?", file):
-        raise DataError(f"expected a licence's file name, found {file!r}", rule="file-name", file=release)
+    words = "its words are no licence known here" if named is None else f"it reads as {named}"
+    return [] if named == declared else [f"{path}: carried over; {words}, the card says {declared} of {config}"]

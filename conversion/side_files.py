@@ -45,15 +45,32 @@ def find_side_file_issues(
         expected = Path(aside) / name
         for path in built.folder.rglob("*"):
             if path.is_file() and path.suffix in (".parquet", ".json") and path.name != CROISSANT:
-                _link(path.absolute(), expected / path.relative_to(built.folder))
+                link = expected / path.relative_to(built.folder)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                try:
+                    os.symlink(path.absolute(), link)
+                except OSError:  # Windows without the right to make links
+                    link_or_copy(path.absolute(), link)
         try:
             write_side_files(expected, name, release, lambda: make_card(expected))
         except (DataError, pa.ArrowException, OSError) as error:
             yield "side files", f"they cannot be made from the rows: {get_first_line(error)}"
             return
-        yield from _compare_cards(built, expected)
+        metadata, prose = read_card(expected / "README.md")
+        for key, value in metadata.items():
+            if built.card.get(key) != value:
+                yield "card", f"{key}: differs from what build writes for these files"
+        if added := [key for key in built.card if key not in metadata]:
+            yield "edited card", f"keys that build does not write: {', '.join(map(str, added))}"
+        if prose.split() != built.prose.split():
+            yield "edited card", "its prose is not what build writes"
         for file in (EVAL_YAML, CROISSANT, f"{name}.png"):
-            yield from _compare_files(built.folder / file, expected / file)
+            if not (expected / file).is_file():
+                continue
+            if not (built.folder / file).is_file():
+                yield file, "no such file, which build writes"
+            elif (built.folder / file).read_bytes() != (expected / file).read_bytes():
+                yield file, "its content is not what build writes for these files"
 
 
 def _find_changed_files(folder: Path, release: Mapping[str, Any]) -> Iterator[Difference]:
@@ -75,31 +92,3 @@ def _find_changed_files(folder: Path, release: Mapping[str, Any]) -> Iterator[Di
             path = Path(each.file or folder).relative_to(folder).as_posix()
             if path not in recorded:
                 yield "files", f"{path}: {each.message}"
-
-
-def _compare_cards(built: BuiltDataset, expected: Path) -> Iterator[Difference]:
-    metadata, prose = read_card(expected / "README.md")
-    for key, value in metadata.items():
-        if built.card.get(key) != value:
-            yield "card", f"{key}: differs from what build writes for these files"
-    if added := [key for key in built.card if key not in metadata]:
-        yield "edited card", f"keys that build does not write: {', '.join(map(str, added))}"
-    if prose.split() != built.prose.split():
-        yield "edited card", "its prose is not what build writes"
-
-
-def _compare_files(path: Path, expected: Path) -> Iterator[Difference]:
-    if not expected.is_file():
-        return
-    if not path.is_file():
-        yield path.name, "no such file, which build writes"
-    elif path.read_bytes() != expected.read_bytes():
-        yield path.name, "its content is not what build writes for these files"
-
-
-def _link(path: Path, link: Path) -> None:
-    link.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.symlink(path, link)
-    except OSError:  # Windows without the right to make links
-        link_or_copy(path, link)

@@ -118,12 +118,14 @@ class SmallDataset(CheckRules, Verbs):
         words: config -> its description for the card.
         wanted: the files that a build needs, for errors.
         related: the columns of all rows that `look_at_rows` checks.
+        one_folder: the names of the files differ between configurations, and an export needs one folder for all.
     """
 
     facts: HubDataset
     words: Mapping[str, ConfigWords]
     wanted: str
     related: tuple[str, ...] = ()
+    one_folder = False
     entry = Entry
 
     @abstractmethod
@@ -172,10 +174,6 @@ class SmallDataset(CheckRules, Verbs):
     def splits(self, files: Mapping[str, Path]) -> Iterable[str]:
         """Return the splits that a configuration's files make."""
         return files
-
-    def get_export_folder(self, out: Path, config: str) -> Path:
-        """Return the folder below ``out`` to which the names of a configuration's files are relative."""
-        return out / config
 
     # -- build --------------------------------------------------------------------------------------------------------
 
@@ -286,7 +284,11 @@ class SmallDataset(CheckRules, Verbs):
             kept = _read_records(dataset, config)
             try:
                 for file in release[config]["files"]:
-                    target = _resolve_target(self.get_export_folder(out, config), file["file"], dataset / RELEASE)
+                    name = PurePosixPath(file["file"])
+                    if not name.parts or name.is_absolute() or {"..", "\0", "\\"} & {*name.parts, *file["file"]}:
+                        message = f"expected the name of a file below the folder, found {file['file']!r}"
+                        raise DataError(message, rule="file-name", file=dataset / RELEASE)
+                    target = (out if self.one_folder else out / config) / name
                     lines = self.lines(config, file, kept.get(file["file"], {}), built)
                     mark, newline = "\ufeff" * file["byte_order_mark"], "\n" * (file["final_newline"] and bool(lines))
                     contents[target] = (mark + "\n".join(lines) + newline).encode("utf-8")
@@ -339,11 +341,3 @@ def _read_records(folder: Path, config: str) -> dict[str, dict[int, str]]:
         for file, line, text in zip(*(rows[name].to_pylist() for name in RECORDS.names), strict=True):
             kept.setdefault(file, {})[line] = text
     return kept
-
-
-def _resolve_target(out: Path, name: str, release: Path) -> Path:
-    """Return ``out/name`` for a name from a release.json; raise a DataError if it leads out of ``out``."""
-    parts = PurePosixPath(name).parts
-    if not parts or PurePosixPath(name).is_absolute() or ".." in parts or "\\" in name or "\0" in name:
-        raise DataError(f"expected the name of a file below the folder, found {name!r}", rule="file-name", file=release)
-    return out.joinpath(*parts)

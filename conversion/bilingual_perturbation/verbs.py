@@ -48,6 +48,7 @@ class BilingualPerturbationVerbs(SmallDataset):
         for name, config in CONFIGS.items()
     }
     notes = NOTES
+    one_folder = True
     related = ("id", "sample_type", "rel_ids", "original_id", "has_gold")
     find = staticmethod(find_sources)  # pyright: ignore[reportAssignmentType]
     look_at_row = staticmethod(look_at_row)  # pyright: ignore[reportAssignmentType]
@@ -79,10 +80,6 @@ class BilingualPerturbationVerbs(SmallDataset):
             records += sorted((name, record.line, record.text) for record in lines)
         rows = [make_row(example, facts) for example in examples]
         return ConfigTables({SPLIT: pa.Table.from_pylist(rows, schema=SCHEMA)}, files, records)
-
-    def get_export_folder(self, out: Path, config: str) -> Path:
-        """Return ``out``, because the names of the files differ between configurations."""
-        return out
 
     def lines(
         self, config: str, file: Mapping[str, Any], kept: Mapping[int, str], built: Callable[[], BuiltDataset]

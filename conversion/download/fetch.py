@@ -98,7 +98,10 @@ def fetch_corpus(
 
     for name in known[config]["archives"]:
         try:
-            file = fetch_archive(_get_archive(name), cache, progress, say, retries, look)
+            facts, mirror = read_sources()["archives"][name], os.environ.get("ERASER_HUB_ARCHIVES")
+            url = f"{mirror.rstrip('/')}/{name}.tar.gz" if mirror else facts["url"]
+            archive = Archive(name, url, facts["size"], facts["sha256"])
+            file = fetch_archive(archive, cache, progress, say, retries, look)
         except FileNotOnServer as error:
             missing.append(str(error))
             continue
@@ -217,14 +220,6 @@ def find_corpus(folder: Path, name: str) -> Path | None:
         if entry.name == name:
             return entry
     return folders[0] if len(folders) == 1 and folders[0].name not in known else None
-
-
-def _get_archive(name: str) -> Archive:
-    facts = read_sources()["archives"][name]
-    url = facts["url"]
-    if mirror := os.environ.get("ERASER_HUB_ARCHIVES"):
-        url = f"{mirror.rstrip('/')}/{name}.tar.gz"
-    return Archive(name, url, facts["size"], facts["sha256"])
 
 
 def _read_pinned_digest(pin: Path) -> str | None:

@@ -213,7 +213,16 @@ class _Transfer:
             request.add_unredirected_header("Authorization", self.authorization)
         try:
             with urllib.request.build_opener(_NoDowngrade()).open(request, timeout=timeout) as response:
-                self._receive(response, timeout)
+                facts = self._read_headers(response.status, response.headers)
+                total = facts["length"]
+                if total is not None and self.expected not in (None, total):
+                    message = f"{self.url}: expected {self.expected} bytes, the server announces {total}"
+                    raise DataError(message, rule="network")
+                if total is not None and total > MAX_BYTES:
+                    message = f"{self.url}: the server announces {total} bytes, which no archive of the release has"
+                    raise DataError(message, rule="size-limit")
+                self._facts_path.write_text(json.dumps({"url": self.url, **facts}), encoding="utf-8")
+                _write(response, self, self.expected if total is None else total, timeout)
         except urllib.error.HTTPError as error:
             error.close()
             if error.code != 416 or not self.offset or self.known.get("length") != self.offset:
@@ -239,17 +248,6 @@ class _Transfer:
     @property
     def _facts_path(self) -> Path:
         return self.part.with_name(self.part.name + ".json")
-
-    def _receive(self, response: Any, timeout: float) -> None:
-        facts = self._read_headers(response.status, response.headers)
-        total = facts["length"]
-        if total is not None and self.expected not in (None, total):
-            raise DataError(f"{self.url}: expected {self.expected} bytes, the server announces {total}", rule="network")
-        if total is not None and total > MAX_BYTES:
-            message = f"{self.url}: the server announces {total} bytes, which no archive of the release has"
-            raise DataError(message, rule="size-limit")
-        self._facts_path.write_text(json.dumps({"url": self.url, **facts}), encoding="utf-8")
-        _write(response, self, self.expected if total is None else total, timeout)
 
     def _read_headers(self, status: int, headers: Message) -> dict[str, Any]:
         """Return the server's facts of the file, and set ``offset`` to the position of the answer's bytes."""

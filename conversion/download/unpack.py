@@ -202,7 +202,8 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
         if member.isdir():
             (folder / name).mkdir(parents=True, exist_ok=True)
             continue
-        if _is_apple_double(tar, member):
+        content = tar.extractfile(member) if PurePosixPath(member.name).name.startswith("._") else None
+        if content is not None and content.read(len(APPLE_DOUBLE)) == APPLE_DOUBLE:
             continue
         tar.extract(member, folder, set_attrs=False, **_FILTER)
     if not names:
@@ -224,10 +225,3 @@ def _check_member_name(member: tarfile.TarInfo, archive: Path) -> str:
         if refused:
             raise DataError(f"refused: {show(name)} {why}", rule="archive-member", file=archive)
     return str(path)
-
-
-def _is_apple_double(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bool:
-    if not PurePosixPath(member.name).name.startswith("._"):
-        return False
-    content = tar.extractfile(member)
-    return content is not None and content.read(len(APPLE_DOUBLE)) == APPLE_DOUBLE

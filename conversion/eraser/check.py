@@ -80,11 +80,12 @@ class EraserSplitCheck:
         for name in REQUIRED:
             for path, count in _find_nulls(rows[name].combine_chunks(), name):
                 tally.add("missing values", count, [f"{path} is null"])
-        self._check_labels(rows, tally)
         flat = FlatRows(rows)
-        tally.add(
-            "document names", len(flat.doc_twice), (f"{flat.ids[row]}: a document twice" for row in flat.doc_twice)
-        )
+        labels = rows["classification"].fill_null(-1).to_numpy()
+        bad = np.flatnonzero((labels < 0) | (labels >= self.labels))
+        tally.add("labels", len(bad), (f"{show(flat.ids[i])}: label {labels[i]}" for i in bad))
+        twice = (f"{flat.ids[row]}: a document twice" for row in flat.doc_twice)
+        tally.add("document names", len(flat.doc_twice), twice)
         self._remember_documents(flat)
         spans = self._check_spans(flat, tally)
         self._check_texts(flat, spans, tally)
@@ -103,28 +104,18 @@ class EraserSplitCheck:
             values, counts = np.unique(positions, return_counts=True)
             tally.add("position", int((counts > 1).sum()), (f"{value} twice" for value in values[counts > 1]))
             tally.add("position", int((values < 0).sum()), ("a negative one",))
-        names = pa.chunked_array(self._names, pa.string())
         hashes = np.concatenate(self._hashes) if self._hashes else np.zeros(0, np.uint64)
-        codes = names.combine_chunks().dictionary_encode()
+        codes = pa.chunked_array(self._names, pa.string()).combine_chunks().dictionary_encode()
         numbers = codes.indices.to_numpy(zero_copy_only=False)
         _, first = np.unique(numbers, return_index=True)
-        differs = hashes != hashes[first][numbers] if len(numbers) else np.zeros(0, bool)
-        tally.add(
-            "document texts",
-            len(np.unique(numbers[differs])),
-            (f"{show(codes.dictionary[int(n)].as_py())} has two texts" for n in np.unique(numbers[differs])),
-        )
+        differing = np.unique(numbers[hashes != hashes[first][numbers]])
+        words = (f"{show(codes.dictionary[int(number)].as_py())} has two texts" for number in differing)
+        tally.add("document texts", len(differing), words)
         self.doc_names, self.doc_hashes = codes.dictionary, hashes[first]
         self.documents = len(self.doc_names)
         self._names, self._hashes, self._positions = [], [], []
 
     # ------------------------------------------------------------------------------------------------------ one batch
-
-    def _check_labels(self, rows: pa.Table, tally: Tally) -> None:
-        labels = rows["classification"].fill_null(-1).to_numpy()
-        bad = np.flatnonzero((labels < 0) | (labels >= self.labels))
-        ids = rows["annotation_id"]
-        tally.add("labels", len(bad), (f"{show(ids[int(i)].as_py())}: label {labels[i]}" for i in bad))
 
     def _remember_documents(self, flat: FlatRows) -> None:
         # texts with the same tokens are equal, whatever their sentences
@@ -141,9 +132,8 @@ class EraserSplitCheck:
         """Return the indices of spans that lie inside a document of their row, and count the others."""
         there, inside = flat.span_doc >= 0, flat.find_inside()
         bad = np.flatnonzero(~there)
-        tally.add(
-            "evidence documents", len(bad), (f"{line} lies in no document of the row" for line in _describe(flat, bad))
-        )
+        lines = (f"{line} lies in no document of the row" for line in _describe(flat, bad))
+        tally.add("evidence documents", len(bad), lines)
         outside = np.flatnonzero(there & ~inside)
         lengths = flat.doc_counts[flat.span_doc[outside], 0]
         words = (f"{line} of {length} tokens" for line, length in zip(_describe(flat, outside), lengths, strict=True))
@@ -192,27 +182,23 @@ class EraserSplitCheck:
         expected = derive(flat.span_doc[spans], flat.start[spans], flat.end[spans], texts, offsets, flat.doc_counts)
         wrong = pc.not_equal(rows["rationale"], expected["rationale"]).fill_null(True)
         self._tally_rows("rationale", wrong.to_numpy(), flat, tally)
-        self._check_positions(rows, flat, expected["rationale_positions"].flatten(), tally)
+        lists, wanted = rows["rationale_positions"].combine_chunks(), expected["rationale_positions"].flatten()
+        sizes, wrong = get_list_lengths(wanted), get_list_lengths(lists) != np.diff(offsets)
+        if not wrong.any():
+            inner = lists.flatten()
+            there = get_list_lengths(inner)
+            fits = there == sizes
+            wrong[flat.doc_row[~fits]] = True
+            positions = wanted.flatten().to_numpy()
+            values = inner.flatten().fill_null(-1).to_numpy(zero_copy_only=False)[np.repeat(fits, there)]
+            wrong[np.repeat(flat.doc_row[fits], sizes[fits])[values != positions[np.repeat(fits, sizes)]]] = True
+        self._tally_rows("rationale_positions", wrong, flat, tally)
         for name in ("num_tokens", "num_sentences", "rationale_ratio"):
             column, slack = rows[name].fill_null(0).to_numpy(), 1e-6 if name == "rationale_ratio" else 0.0
             near = np.abs(column - expected[name].to_numpy()) <= slack
             # a NaN equals nothing, so it counts as wrong
             self._tally_rows(name, rows[name].is_valid().to_numpy() & ~near, flat, tally)
         self._positions.append(rows["position"].drop_null().to_numpy())
-
-    def _check_positions(self, rows: pa.Table, flat: FlatRows, expected: pa.ListArray, tally: Tally) -> None:
-        """Compare rationale_positions with the ``expected`` ones of each document."""
-        lists, sizes = rows["rationale_positions"].combine_chunks(), get_list_lengths(expected)
-        wrong = get_list_lengths(lists) != np.bincount(flat.doc_row, minlength=rows.num_rows)
-        if not wrong.any():
-            inner = lists.flatten()
-            there = get_list_lengths(inner)
-            fits = there == sizes
-            wrong[flat.doc_row[~fits]] = True
-            positions = expected.flatten().to_numpy()
-            values = inner.flatten().fill_null(-1).to_numpy(zero_copy_only=False)[np.repeat(fits, there)]
-            wrong[np.repeat(flat.doc_row[fits], sizes[fits])[values != positions[np.repeat(fits, sizes)]]] = True
-        self._tally_rows("rationale_positions", wrong, flat, tally)
 
     @staticmethod
     def _tally_rows(check: str, wrong: np.ndarray, flat: FlatRows, tally: Tally) -> None:
@@ -305,9 +291,7 @@ def _find_renamed_documents(config: str, checks: Mapping[str, EraserSplitCheck])
         if len(group) < 2:
             continue
         members = sorted({(names[i].as_py(), int(split_of[i])) for i in group.tolist()}, key=lambda m: m[::-1])
-        if (
-            len({name for name, _ in members}) > 1
-        ):  # one name in two splits is a matter of the check of shared documents
+        if len({name for name, _ in members}) > 1:  # one name in two splits is a matter of the shared documents
             groups["within" if len({split for _, split in members}) == 1 else "across"].append(members)
     for kind, several in groups.items():
         if several:
@@ -325,10 +309,8 @@ def _find_misplaced_evidence(config: str, checks: Mapping[str, EraserSplitCheck]
         yield Finding(f"{config}: evidence that a search by text misplaces", "note", misplaced, lines, why=why)
 
 
-def read_pins() -> dict[str, dict[str, Pin]]:
-    """Return config -> split -> pin, of the release's files; ``pins.json`` has numbers and digests alone."""
-    pins = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))
-    return {name: {split: Pin(**facts) for split, facts in pins.get(name, {}).items()} for name in CONFIGS}
+# of the release's files; pins.json has numbers and digests alone
+_PINS = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))
 
 
 class EraserRules(CheckRules):
@@ -341,7 +323,7 @@ class EraserRules(CheckRules):
     schema, entry = SCHEMA, ConfigFacts
     quirks = QUIRKS
     notes = NOTES
-    pins = read_pins()
+    pins = {name: {split: Pin(**facts) for split, facts in _PINS.get(name, {}).items()} for name in CONFIGS}  # noqa: RUF012
 
     def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> EraserSplitCheck:
         """Return the checks of one split."""

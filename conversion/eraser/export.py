@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 from array import array
 from collections.abc import Iterable, Sequence
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
-from eraser_hub.conversion.licenses import check_license_name, get_license_path
+from eraser_hub.conversion.licenses import get_license_path
 from eraser_hub.conversion.typed import convert_type
 from eraser_hub.records.atomic import atomic_write, clear_leftovers, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, get_label_name, open_built, read_rows
@@ -65,7 +66,9 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
     names = known if configs is None else [name for name in facts if name in configs]
     key = [__version__, *(compute_file_digest(dataset / name) for name in (RELEASE, "README.md")), *names]
     mark = out / f".{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]}.exported"
-    files = _read_mark(mark)
+    files: dict[str, list[str]] = {}  # of the configs that a stopped run of the same data finished
+    with suppress(DataError):
+        files = convert_type(read_json_object(mark), dict[str, list[str]])
     finished = [name for name in names if _is_finished(out / name, files.get(name))]
     for name in names:
         if name in finished:
@@ -77,14 +80,6 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
             atomic_write(mark, json.dumps(files).encode())
     mark.unlink(missing_ok=True)
     return ExportResult(out, [out / name / path for name in names for path in files[name]])
-
-
-def _read_mark(mark: Path) -> dict[str, list[str]]:
-    """Return config -> names of its files, of the configs that a stopped run of the same data finished."""
-    with suppress(DataError):
-        files: dict[str, list[str]] = convert_type(read_json_object(mark), dict[str, list[str]])
-        return files
-    return {}
 
 
 def _is_finished(target: Path, files: Sequence[str] | None) -> bool:
@@ -122,9 +117,8 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
                 documents.add(docid, text)
         positions = None
         if not entry["documents"]["in_order"]:
-            order = read_rows(
-                [others / f"{name}{part}.parquet" for part in (".order", "")], ["position"], whole=["position"]
-            )
+            paths = [others / f"{name}{part}.parquet" for part in (".order", "")]
+            order = read_rows(paths, ["position"], whole=["position"])
             positions = np.concatenate([batch["position"].to_numpy() for batch in order])
         documents.finish(positions, entry["documents"]["final_newline"])
         names.append("docs.jsonl" if documents.spool else "docs")
@@ -132,7 +126,9 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
         (folder / CORPUS_YAML).write_bytes(config.corpus_yaml.encode())
         names.append(CORPUS_YAML)
     for license in entry.get("licenses", ()):
-        check_license_name(license, built.folder / RELEASE)
+        if not re.fullmatch(r"[A-Za-z]+(?:\.[a-z]+)?", license):
+            message = f"expected a licence's file name, found {license!r}"
+            raise DataError(message, rule="file-name", file=built.folder / RELEASE)
         shutil.copyfile(built.folder / get_license_path(name, license), folder / license)
         names.append(license)
     masks = get_annotators_path(name)

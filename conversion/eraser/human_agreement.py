@@ -7,7 +7,7 @@ evidence. Figures are means and standard deviations over (text, annotator).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +109,16 @@ def _compute_scores(
     """Return the scores of each text's annotators, the number of annotations in no split, and of spans that are cut."""
     left, cut = set().union(*marked), 0
     scores = []
-    for row in _read_rows(built, config, left):
+    rows = (row for split in built.splits(config) for row in built.rows(config, split, COLUMNS, SCHEMA, COLUMNS))
+    for row in (row for row in rows if row["annotation_id"] in left):
         left.discard(row["annotation_id"])
         people = [spans[row["annotation_id"]] for spans in marked if row["annotation_id"] in spans]
-        gold = _get_gold_spans(row)
+        gold: Spans = {}
+        for evidence in (evidence for group in row["evidences"] for evidence in group):
+            gold.setdefault(evidence["docid"], []).append((evidence["start_token"], evidence["end_token"]))
         sizes = {document["docid"]: len(split_tokens(document["text"])) for document in row["documents"]}
-        cut += sum(_count_outside(spans, sizes) for spans in people)
+        bounds = ((docid, *one) for spans in people for docid, several in spans.items() for one in several)
+        cut += sum(not 0 <= start <= end <= sizes.get(docid, -1) for docid, start, end in bounds)
         masks = np.stack([_make_mask(spans, sizes) for spans in (gold, *people)])
         if config not in AMONG_THEMSELVES:
             # with the gold mask twice, the gold is the majority of three
@@ -123,28 +127,6 @@ def _compute_scores(
         elif len(people) > 1:
             scores.append(agreement(masks[1:]))
     return scores, len(left), cut
-
-
-def _read_rows(built: BuiltDataset, config: str, wanted: set[str]) -> Iterator[Mapping[str, Any]]:
-    for split in built.splits(config):
-        for row in built.rows(config, split, COLUMNS, SCHEMA, COLUMNS):
-            if row["annotation_id"] in wanted:
-                yield row
-
-
-def _get_gold_spans(row: Mapping[str, Any]) -> Spans:
-    spans: Spans = {}
-    for group in row["evidences"]:
-        for evidence in group:
-            spans.setdefault(evidence["docid"], []).append((evidence["start_token"], evidence["end_token"]))
-    return spans
-
-
-def _count_outside(spans: Spans, sizes: Mapping[str, int]) -> int:
-    """Return the number of spans that are reversed, or not within a document of the row."""
-    return sum(
-        not 0 <= start <= end <= sizes.get(docid, -1) for docid, bounds in spans.items() for start, end in bounds
-    )
 
 
 def _make_mask(spans: Spans, sizes: Mapping[str, int]) -> np.ndarray:

@@ -151,21 +151,21 @@ def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
         message = f"expected a Dataset (`Dataset.from_list`, `Dataset.from_pandas`), found a {type(rows).__name__}"
         raise DataError(message, rule="type", argument="sources")
     rows = rows.with_format(None)
-    return Source(name, lambda: _iterate_dataset(rows, name), dict(find_class_names(rows.features or {})))
 
+    def iterate() -> Iterator[SourceRow]:
+        each, number = iter(rows), 0
+        while True:
+            try:
+                row = next(each, None)
+            except Exception as error:  # datasets, Arrow and the Hub's client raise many types
+                message = f"cannot be read after row {number}: {get_first_line(error)}"
+                raise DataError(message, rule="file-unreadable", file=name) from error
+            if row is None:
+                return
+            number += 1
+            yield SourceRow(number, None, row)
 
-def _iterate_dataset(rows: Dataset | IterableDataset, name: str) -> Iterator[SourceRow]:
-    each, number = iter(rows), 0
-    while True:
-        try:
-            row = next(each, None)
-        except Exception as error:  # datasets, Arrow and the Hub's client raise many types
-            message = f"cannot be read after row {number}: {get_first_line(error)}"
-            raise DataError(message, rule="file-unreadable", file=name) from error
-        if row is None:
-            return
-        number += 1
-        yield SourceRow(number, None, row)
+    return Source(name, iterate, dict(find_class_names(rows.features or {})))
 
 
 def open_dataset(dataset: str, config: str | None, revision: str | None) -> dict[str, Source]:

@@ -190,12 +190,14 @@ class Utf16Offsets:
 
 
 def list_project_files(folder: Path, *suffixes: str) -> list[tuple[Path, str, str | None]]:
-    """Return file, name of its text, and person, of each file below a folder.
+    """Return file, name of its text, and person, of each file below a folder, or of the file that it is.
 
     An exported project of INCEpTION has ``annotation/TEXT/PERSON.tsv``; its folder ``curation`` and the files
     ``INITIAL_CAS`` are no person's, and are not read. In another folder each file is a text.
     """
     project = folder / "annotation"
+    if folder.is_file():
+        return [(folder, folder.stem, None)]
     if not project.is_dir():
         files = list_files(folder, *suffixes)
         return [(path, path.relative_to(folder).with_suffix("").as_posix(), None) for path in files]

@@ -6,7 +6,6 @@ import email.utils
 import errno
 import re
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from eraser_hub.records.errors import DataError
@@ -65,7 +64,12 @@ def explain_error(error: BaseException, what: str, endpoint: str, token: str | N
     """
     if isinstance(error, Refusal):
         return error
-    for cause in _list_causes(error):
+    causes: dict[int, BaseException] = {}
+    current: BaseException | None = error
+    while current is not None and id(current) not in causes:
+        causes[id(current)] = current
+        current = current.__cause__ or current.__context__
+    for cause in causes.values():
         status = getattr(getattr(cause, "response", None), "status_code", None)
         if isinstance(status, int):
             return _explain_status(cause, status, what, token)
@@ -79,15 +83,6 @@ def explain_error(error: BaseException, what: str, endpoint: str, token: str | N
             return Refusal(message, passing=True, rule="network")
     text = redact(" ".join(str(error).split())[:500], token)
     return Refusal(f"cannot {what}: {type(error).__name__}: {text}")
-
-
-def _list_causes(error: BaseException) -> Iterator[BaseException]:
-    visited: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in visited:
-        visited.add(id(current))
-        yield current
-        current = current.__cause__ or current.__context__
 
 
 def _is_network(error: BaseException) -> bool:

@@ -90,19 +90,15 @@ class Folder:
         for place, folders, names in os.walk(self.folder):
             folders[:] = sorted(name for name in folders if _is_listed(name))
             for path in (Path(place, name) for name in sorted(names) if _is_listed(name)):
-                if (file := self._find_file(path)) is not None:
-                    yield path.relative_to(self.folder).as_posix(), file
-
-    def _find_file(self, path: Path) -> tuple[HubFile, Path] | None:
-        try:
-            real = path.resolve(strict=True)
-            status = real.stat()
-        except (OSError, RuntimeError):  # gone, or links in a circle
-            return None
-        inside = stat.S_ISREG(status.st_mode) and real.is_relative_to(self.root)
-        if not inside or any(part.startswith(".") for part in real.relative_to(self.root).parts):
-            return None
-        return HubFile(status.st_size, _compute_fingerprint(real, status)), real
+                try:
+                    real = path.resolve(strict=True)
+                    status = real.stat()
+                except (OSError, RuntimeError):  # gone, or links in a circle
+                    continue
+                inside = stat.S_ISREG(status.st_mode) and real.is_relative_to(self.root)
+                if inside and not any(part.startswith(".") for part in real.relative_to(self.root).parts):
+                    file = HubFile(status.st_size, _compute_fingerprint(real, status))
+                    yield path.relative_to(self.folder).as_posix(), (file, real)
 
     def commit(self, revision: str) -> str | None:
         """Return the commit of a branch, tag or commit; None for an unknown name."""

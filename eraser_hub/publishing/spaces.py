@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -140,25 +140,25 @@ def space_code(module: Path, source: Path | None = None) -> dict[str, bytes]:
         parts = waiting.pop()
         code[parts] = _read_imports(_find_file(parts, folders), parts, folders, errors)
         waiting += [target for _, target in code[parts][1] if target not in code]
-    errors += _find_name_clashes(code, folders)
+    owners = {Path(file).stem: source / file for file in ALL_TOGETHER}
+    for parts in code:
+        file = _find_file(parts, folders)
+        if (owner := owners.setdefault(_flatten_name(parts), file)) != file:
+            message = f"expected a name of its own, found {_flatten_name(parts)}.py in the Space for {owner} too"
+            errors.append(DataError(message, rule="code", file=file))
     raise_all(errors)
-    contents = {f"{_flatten_name(parts)}.py": _flatten_imports(*file) for parts, file in code.items()}
+    contents = {}
+    for parts, (text, imports) in code.items():
+        lines = text.split("\n")
+        for line, target in imports:
+            lines[line - 1] = _FROM.sub(rf"\1.{_flatten_name(target)}", lines[line - 1])
+        contents[f"{_flatten_name(parts)}.py"] = "\n".join(lines)
     leaves = {_flatten_name(parts) for parts in code} - {module.stem}
     if further := sorted(leaves - {_flatten_name(target) for _, target in code[first][1]}):
         names = "".join(f"from .{leaf} import __name__ as _\n" for leaf in further)
         contents[module.name] += f"\n# needed by the leaves: evaluate's loader fetches what this file names\n{names}"
     _check_loader(module, contents[module.name], sorted(leaves))
     return {name: text.encode() for name, text in contents.items()}
-
-
-def _find_name_clashes(code: Iterable[Parts], folders: Mapping[str, Path]) -> Iterator[DataError]:
-    """Yield an error for each file whose name in the Space belongs to another file."""
-    owners = {Path(file).stem: folders["metrics"] / file for file in ALL_TOGETHER}
-    for parts in code:
-        file = _find_file(parts, folders)
-        if (owner := owners.setdefault(_flatten_name(parts), file)) != file:
-            message = f"expected a name of its own, found {_flatten_name(parts)}.py in the Space for {owner} too"
-            yield DataError(message, rule="code", file=file)
 
 
 def _find_file(parts: Parts, folders: Mapping[str, Path]) -> Path:
@@ -168,14 +168,6 @@ def _find_file(parts: Parts, folders: Mapping[str, Path]) -> Path:
 def _flatten_name(parts: Parts) -> str:
     """Return a leaf's name in a Space; names of the schema get a prefix, since metrics use the same words."""
     return parts[-1] if parts[0] == "metrics" else "_".join(parts)
-
-
-def _flatten_imports(text: str, imports: _Imports) -> str:
-    """Return a file's text with imports of siblings."""
-    lines = text.split("\n")
-    for line, target in imports:
-        lines[line - 1] = _FROM.sub(rf"\1.{_flatten_name(target)}", lines[line - 1])
-    return "\n".join(lines)
 
 
 def _check_loader(module: Path, text: str, leaves: Sequence[str]) -> None:

@@ -174,7 +174,11 @@ def make_viewer_report(folder: Path, configs: Sequence[str] | None = None) -> Vi
 def _check_split(built: BuiltDataset, config: str, split: str, paths: Sequence[Path]) -> tuple[SplitReport, list[str]]:
     """Return the findings of a split and its preview."""
     labels, schema = built.class_labels(config), pq.read_schema(paths[0])
-    columns = [column for name in schema if (column := _compute_column(name, labels)) is not None]
+    columns = []
+    for name in schema:
+        kind = "label" if name.name in labels else next((kind for holds, kind in KINDS if holds(name.type)), None)
+        if kind is not None:  # structs have no statistics
+            columns.append(Column(name.name, kind, distinct=set() if kind == "string length" else None))
     rows, findings = 0, list(_find_in_files(paths))
     first: list[dict[str, Any]] = []
     for batch in read_rows(paths, rows=BATCH_ROWS):
@@ -184,7 +188,9 @@ def _check_split(built: BuiltDataset, config: str, split: str, paths: Sequence[P
         for column in columns:
             _count_values(column, batch.column(column.name).combine_chunks())
     for column in columns:
-        _count_by_value(column, rows)
+        few = MOST_STRING_LABELS + 1 if column.distinct is None else len(column.distinct)
+        if few <= BINS or (few <= MOST_STRING_LABELS and few <= STRING_LABEL_SHARE * rows):
+            column.kind = "string label"  # counted by value instead of length
     shown_rows, cut_rows = count_fitting_rows(first, _count_header_bytes(built, config, split, paths))
     findings += _find_in_statistics(columns, schema)
     if empty := [column.name for column in columns if rows and column.missing == rows]:
@@ -264,12 +270,6 @@ def _count_header_bytes(built: BuiltDataset, config: str, split: str, paths: Seq
     return len(orjson.dumps(header | {"rows": [], "truncated": False}))
 
 
-def _compute_column(column: pa.Field, labels: Mapping[str, Sequence[str]]) -> Column | None:
-    """Return the viewer's statistics of a column; None for structs, which have none."""
-    kind = "label" if column.name in labels else next((kind for holds, kind in KINDS if holds(column.type)), None)
-    return Column(column.name, kind, distinct=set() if kind == "string length" else None) if kind else None
-
-
 def _count_values(column: Column, values: pa.Array) -> None:
     if column.distinct is not None:
         if len(column.distinct) <= MOST_STRING_LABELS:
@@ -282,15 +282,6 @@ def _count_values(column: Column, values: pa.Array) -> None:
     column.missing += values.null_count
     for entry in pc.value_counts(values.drop_null()).to_pylist():
         column.values[entry["values"]] += entry["counts"]
-
-
-def _count_by_value(column: Column, rows: int) -> None:
-    """Count a string column of few values by value instead of length."""
-    if column.distinct is None:
-        return
-    few = len(column.distinct)
-    if few <= BINS or (few <= MOST_STRING_LABELS and few <= STRING_LABEL_SHARE * rows):
-        column.kind = "string label"
 
 
 # -- the rules --------------------------------------------------------------------------------------------------------

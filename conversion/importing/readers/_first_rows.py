@@ -13,8 +13,7 @@ def first_line_object(path: Path) -> dict[str, Any]:
     """Return the object on the first line of JSON lines; {} for any other file."""
     if not path.name.endswith((".jsonl", ".ndjson", ".json")):
         return {}
-    line = look_at_start(path, 1 << 22).partition("\n")[0]
-    return _parse(line)
+    return _parse(look_at_start(path, 1 << 22).partition("\n")[0])
 
 
 def first_element(path: Path) -> dict[str, Any]:

@@ -53,22 +53,15 @@ class Cas(TaskReader):
     def recognizes(cls, path: Path) -> bool:
         """Look for the XMI element or the key of JSON CAS."""
         files = list_files(path, ".xmi", ".json") if path.is_dir() else [path]
-        return bool(files) and all(_is_cas(file) for file in files)
+        starts = [(file.suffix == ".xmi", look_at_start(file)) for file in files]
+        return bool(files) and all(
+            "<xmi:XMI" in start if is_xmi else start.startswith("{") and '"%' in start and "uima." in start
+            for is_xmi, start in starts
+        )
 
     def tasks(self) -> Iterator[Task]:
         """Read a task for each file; those of one text are one task."""
-        if self.path.is_file():
-            yield _read_task(self.path, self.path.stem, None)
-            return
-        for path, name, person in list_project_files(self.path, ".xmi", ".json"):
-            yield _read_task(path, name, person)
-
-
-def _is_cas(path: Path) -> bool:
-    start = look_at_start(path)
-    return (
-        "<xmi:XMI" in start if path.suffix == ".xmi" else start.startswith("{") and '"%' in start and "uima." in start
-    )
+        yield from (_read_task(*file) for file in list_project_files(self.path, ".xmi", ".json"))
 
 
 def _read_task(path: Path, name: str, person: str | None) -> Task:

@@ -44,7 +44,10 @@ class LabelStudio(TaskReader):
         whole = any("data" in cells for _, cells in rows)
         parse = self._parse_tasks if whole else self._parse_rows
         data = [cells.get("data") if whole else _list_data_columns(cells) for _, cells in rows]
-        marks = [_list_marked(cells) if whole else _list_marked_values(cells) for _, cells in rows]
+        marks = [
+            _list_marked(cells) if whole else [("", span) for value in cells.values() for span in _get_spans(value)]
+            for _, cells in rows
+        ]
         names = self._find_texts([each if isinstance(each, dict) else {} for each in data], marks)
         for number, cells in rows:
             with locate(self.path, number):
@@ -83,19 +86,20 @@ class LabelStudio(TaskReader):
             spans = _get_spans(value)
             if name in _MIN_KEYS or name == key or name in fields:
                 continue
+            for at, span in enumerate(spans):
+                offsets = _parse_offsets(span, f"{name}[{at}]")
+                annotation.marks += (Mark(*offsets[:2], one, words=offsets[2], text=key) for one in _get_labels(span))
             if spans:
-                annotation.marks += _parse_values(spans, name, key)
-            elif isinstance(value, str):
+                continue
+            if isinstance(value, str):
                 annotation.choices[name] = [value]
             elif isinstance(value, dict) and isinstance(value.get("choices"), list):
                 annotation.choices[name] = [str(choice) for choice in value["choices"]]
             else:
                 fields[name] = value
-        identity = str(cells["id"]) if "id" in cells else None
+        identity, texts = str(cells["id"]) if "id" in cells else None, {key: _get_text(cells, key)}
         reason = NOT_ANNOTATED if cells.get("annotation_id") is None else ""
-        yield Task(
-            number, {key: _get_text(cells, key)}, [annotation], identity, fields, left_out=reason, file=self.path
-        )
+        yield Task(number, texts, [annotation], identity, fields, left_out=reason, file=self.path)
 
     # -- texts ------------------------------------------------------------------------------------------------------
 
@@ -167,10 +171,6 @@ def _list_marked(cells: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]
     return [(str(result.get("to_name", "")), result["value"]) for result in results if _is_mark(result.get("value"))]
 
 
-def _list_marked_values(cells: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    return [("", span) for value in cells.values() for span in _get_spans(value)]
-
-
 def _get_spans(value: Any) -> list[Mapping[str, Any]]:
     return value if isinstance(value, list) and value and all(map(_is_mark, value)) else []
 
@@ -202,12 +202,6 @@ def _get_labels(value: Mapping[str, Any]) -> list[str]:
     return [str(label) for label in labels] or [""]
 
 
-def _parse_values(spans: list[Mapping[str, Any]], name: str, text: str) -> Iterator[Mark]:
-    for at, value in enumerate(spans):
-        start, end, words = _parse_offsets(value, f"{name}[{at}]")
-        yield from (Mark(start, end, label, words=words, text=text) for label in _get_labels(value))
-
-
 def _parse_annotation(each: Mapping[str, Any], names: Mapping[str, str], place: str) -> TaskAnnotation:
     annotation = TaskAnnotation(_get_person(each.get("completed_by")))
     answers: dict[str, dict[str, str]] = {}
@@ -223,7 +217,10 @@ def _parse_annotation(each: Mapping[str, Any], names: Mapping[str, str], place: 
             ends = [str(result.get("from_id")), str(result.get("to_id"))]
             annotation.relations.append(Relation(label, *(ends[::-1] if result.get("direction") == "left" else ends)))
         elif kind in _CHOICES:
-            chosen = _parse_choices(value.get(kind))
+            given = value.get(kind)
+            values = given if isinstance(given, list) else [] if given is None else [given]
+            # of a taxonomy's path the last name
+            chosen = [str(each[-1]) if isinstance(each, list) and each else str(each) for each in values]
             name = str(result.get("from_name", kind))
             if _is_mark(value):  # a question about one mark
                 answers.setdefault(str(result.get("id")), {})[name] = chosen[0] if chosen else ""
@@ -236,9 +233,3 @@ def _parse_annotation(each: Mapping[str, Any], names: Mapping[str, str], place: 
         for label in _get_labels(value):
             annotation.marks.append(Mark(start, end, label, identity, answers.get(identity, {}), words, text))
     return annotation
-
-
-def _parse_choices(value: Any) -> list[str]:
-    """Return the chosen labels; of a taxonomy's path the last name."""
-    values = value if isinstance(value, list) else [] if value is None else [value]
-    return [str(each[-1]) if isinstance(each, list) and each else str(each) for each in values]

@@ -55,7 +55,10 @@ def _parse_task(row: SourceRow, path: Path, ids: dict[str, str]) -> Task:
         raise DataError(f"expected accept, reject or ignore, found {show(answer)}", rule="choice", field="answer")
     person = cells.get("_annotator_id") or cells.get("_session_id")
     annotation = TaskAnnotation(None if person is None else str(person))
-    annotation.marks = [_parse_span(span, f"spans[{at}]") for at, span in enumerate(_list(cells, "spans"))]
+    for at, span in enumerate(_list(cells, "spans")):
+        (start, end), words = _parse_offsets(span, f"spans[{at}]"), span.get("text")
+        words = words if isinstance(words, str) else None
+        annotation.marks.append(Mark(start, end, str(span.get("label", "")), f"{start}-{end}", words=words))
     chosen = cells.get("accept")
     if chosen := [chosen] if isinstance(chosen, str | int) else _list(cells, "accept"):
         annotation.choices["accept"] = [str(choice) for choice in chosen]
@@ -68,7 +71,8 @@ def _parse_task(row: SourceRow, path: Path, ids: dict[str, str]) -> Task:
     key = json.dumps([text, fields, cells.get("_input_hash")], sort_keys=True)
     identity = ids.setdefault(key, str(len(ids) + 1))
     reason = NOT_ANNOTATED if answer is None else ANSWERS[answer]
-    return Task(row.number, {"text": text}, [annotation], identity, fields, _parse_tokens(cells), reason, path)
+    places = [_parse_offsets(token, f"tokens[{at}]") for at, token in enumerate(_list(cells, "tokens"))]
+    return Task(row.number, {"text": text}, [annotation], identity, fields, [places] if places else None, reason, path)
 
 
 def _list(cells: Mapping[str, Any], name: str) -> list[Any]:
@@ -84,21 +88,8 @@ def _parse_offsets(value: Any, place: str) -> tuple[int, int]:
     return value["start"], value["end"]
 
 
-def _parse_span(span: Any, place: str) -> Mark:
-    start, end = _parse_offsets(span, place)
-    words = span.get("text")
-    return Mark(
-        start, end, str(span.get("label", "")), f"{start}-{end}", words=words if isinstance(words, str) else None
-    )
-
-
 def _parse_relation(value: Any, place: str) -> Relation:
     if not isinstance(value, dict):
         raise DataError(f"expected an object, found {show(value)}", rule="type", field=place)
     ends = [_parse_offsets(value.get(name), f"{place}.{name}") for name in ("head_span", "child_span")]
     return Relation(str(value.get("label", "")), *(f"{start}-{end}" for start, end in ends))
-
-
-def _parse_tokens(cells: Mapping[str, Any]) -> list[list[tuple[int, int]]] | None:
-    tokens = _list(cells, "tokens")
-    return [[_parse_offsets(token, f"tokens[{at}]") for at, token in enumerate(tokens)]] if tokens else None

@@ -55,11 +55,7 @@ class WebAnno(TaskReader):
 
     def tasks(self) -> Iterator[Task]:
         """Read a task for each file; those of one text are one task."""
-        if self.path.is_file():
-            yield _read_task(self.path, self.path.stem, None)
-            return
-        for path, name, person in list_project_files(self.path, ".tsv"):
-            yield _read_task(path, name, person)
+        yield from (_read_task(*file) for file in list_project_files(self.path, ".tsv"))
 
 
 class _Parser:
@@ -80,10 +76,9 @@ class _Parser:
             kind, _, rest = line[3:].partition("=")
             name, *features = rest.split("|")
             self.layers.append(Layer(kind, name.rpartition(".")[2], tuple(features)))
-        elif line and not line.startswith("#"):
-            self._parse_token(line.split("\t"))
-
-    def _parse_token(self, cells: list[str]) -> None:
+        if not line or line.startswith("#"):
+            return
+        cells = line.split("\t")
         address, offsets = _ADDRESS.fullmatch(cells[0]), _OFFSETS.fullmatch(cells[1]) if len(cells) > 2 else None
         if address is None or offsets is None:
             message = f"expected a token's number, offsets and text, found {show(cells[:3])}"
@@ -117,7 +112,10 @@ class _Parser:
                 if layer.kind == "SP":
                     self._add_span(layer, values, place, start, end)
                 elif layer.kind == "RL":
-                    self._add_relation(layer, values, place)
+                    *labels, (source, numbers) = values
+                    target_layer = layer.features[-1].removeprefix("BT_").rpartition(".")[2]
+                    label = next((_unescape(value) for value, _ in labels if value not in ("_", "*")), layer.name)
+                    self.relations.append((target_layer, label, source, place, numbers))
 
     def _add_span(self, layer: Layer, values: tuple[tuple[str, str], ...], place: str, start: int, end: int) -> None:
         number = next((number for _, number in values if number), "")
@@ -131,12 +129,6 @@ class _Parser:
         first, _, _ = self.open.get((layer.name, identity), (start, end, {}))
         self.open[layer.name, identity] = first, end, attributes
         self.by_token.setdefault((layer.name, place), []).append(identity)
-
-    def _add_relation(self, layer: Layer, values: tuple[tuple[str, str], ...], place: str) -> None:
-        *labels, (source, numbers) = values
-        target_layer = layer.features[-1].removeprefix("BT_").rpartition(".")[2]
-        label = next((_unescape(value) for value, _ in labels if value not in ("_", "*")), layer.name)
-        self.relations.append((target_layer, label, source, place, numbers))
 
     def make_annotation(self, person: str | None) -> TaskAnnotation:
         marks = [
