@@ -309,8 +309,10 @@ def _find_misplaced_evidence(config: str, checks: Mapping[str, EraserSplitCheck]
         yield Finding(f"{config}: evidence that a search by text misplaces", "note", misplaced, lines, why=why)
 
 
-# of the release's files; pins.json has numbers and digests alone
-_PINS = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))
+def read_pins() -> dict[str, dict[str, Pin]]:
+    """Return config -> split -> pin, of the release's files; ``pins.json`` has numbers and digests alone."""
+    pins = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))
+    return {name: {split: Pin(**facts) for split, facts in pins.get(name, {}).items()} for name in CONFIGS}
 
 
 class EraserRules(CheckRules):
@@ -323,7 +325,7 @@ class EraserRules(CheckRules):
     schema, entry = SCHEMA, ConfigFacts
     quirks = QUIRKS
     notes = NOTES
-    pins = {name: {split: Pin(**facts) for split, facts in _PINS.get(name, {}).items()} for name in CONFIGS}  # noqa: RUF012
+    pins = read_pins()
 
     def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> EraserSplitCheck:
         """Return the checks of one split."""
