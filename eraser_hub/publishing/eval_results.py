@@ -79,8 +79,6 @@ def write_eval_results(
         DataError: A dataset or split without tasks, no headline score, or an existing file that this function did not
             write.
     """
-    from huggingface_hub import EvalResult
-
     writer = writer or OutputWriter()
     check_model(model, writer, folder)
     name, config, split = built.place.dataset, str(scores["config"]), str(scores["split"])
@@ -110,16 +108,7 @@ def write_eval_results(
         "dataset_split": split,
         "dataset_revision": revision,
     }
-    results = [
-        EvalResult(
-            **place,
-            metric_type=headline.key,
-            metric_name=f"{headline.name}{' (lower is better)' if headline.lower else ''}",
-            metric_value=value,
-            metric_args={"signature": signature, "framework": FRAMEWORK},
-        )
-        for headline, value, signature in values
-    ]
+    results = [_make_result(place, headline, value, signature) for headline, value, signature in values]
     model_folder = folder / model
     paths = [model_folder / HIDDEN / f"{name}.yaml", model_folder / CARD]
     writer.check(paths[0], _keeps_content)
@@ -172,6 +161,14 @@ def _make_entries(
         raise DataError(message, rule="extra-missing", argument="eval_results") from None
     options = {"dataset_id": dataset, "date": datetime.now(timezone.utc).date().isoformat(), **origin}
     return [EvalResultEntry(task_id=task, value=value, notes=signature, **options) for task, value, signature in values]
+
+
+def _make_result(place: Mapping[str, Any], headline: Headline, value: float, signature: str) -> EvalResult:
+    from huggingface_hub import EvalResult
+
+    name = f"{headline.name}{' (lower is better)' if headline.lower else ''}"
+    options = {"signature": signature, "framework": FRAMEWORK}
+    return EvalResult(**place, metric_type=headline.key, metric_name=name, metric_value=value, metric_args=options)
 
 
 # -- existing and new entries -----------------------------------------------------------------------------------------

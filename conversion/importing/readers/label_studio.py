@@ -217,8 +217,8 @@ def _parse_annotation(each: Mapping[str, Any], names: Mapping[str, str], place: 
             ends = [str(result.get("from_id")), str(result.get("to_id"))]
             annotation.relations.append(Relation(label, *(ends[::-1] if result.get("direction") == "left" else ends)))
         elif kind in _CHOICES:
-            given = value.get(kind)
-            values = given if isinstance(given, list) else [] if given is None else [given]
+            answer = value.get(kind)
+            values = answer if isinstance(answer, list) else [] if answer is None else [answer]
             # of a taxonomy's path the last name
             chosen = [str(each[-1]) if isinstance(each, list) and each else str(each) for each in values]
             name = str(result.get("from_name", kind))
