@@ -73,15 +73,15 @@ class DocumentLengths:
         numbers: docid -> the document's number.
         tokens: the tokens of each document, see `flat.References`.
         sentences: the sentences of each document.
-        first_sentence: the place of each document's first sentence.
-        reached: tokens before each sentence of all documents, one after another, and after the last.
+        sentence_places: the place of each document's first sentence; and the tokens before each sentence of all
+            documents, one after another, and after the last.
     """
 
     def __init__(self, references: References) -> None:
         self.numbers = {docid: number for number, docid in enumerate(references.docids)}
         self.tokens, self.sentences = references.tokens, references.sentences
-        self.first_sentence = references.first_sentence
-        self.reached = np.append(0, np.cumsum(references.sentence_tokens, dtype=np.int64))
+        reached = np.append(0, np.cumsum(references.sentence_tokens, dtype=np.int64))
+        self.sentence_places = references.first_sentence, reached
         self.width = max(len(self.numbers), 1)
         packed = references.document_instance * self.width + references.document
         self.order = np.argsort(packed, kind="stable")
@@ -128,8 +128,9 @@ class DocumentLengths:
             start: the first token of each span, within the document.
             end: the token behind its last one, start <= end; an empty span covers no sentence.
         """
-        first = self.first_sentence[self.find(annotation, doc)]
-        before = self.reached[first]
-        low = np.searchsorted(self.reached, before + start, side="right") - 1 - first
-        high = np.searchsorted(self.reached, before + end, side="left") - first
+        first_sentence, reached = self.sentence_places
+        first = first_sentence[self.find(annotation, doc)]
+        before = reached[first]
+        low = np.searchsorted(reached, before + start, side="right") - 1 - first
+        high = np.searchsorted(reached, before + end, side="left") - first
         return low, np.where(end > start, high, low)

@@ -143,20 +143,21 @@ class ScoreLevels:
         documents, annotation = chunk.documents, chunk.rows[owner]
         place = documents.find(annotation, doc)
         known = place >= 0
-        first = np.where(known, documents.first_sentence[place], 0)
+        first_sentence, reached = documents.sentence_places
+        first = np.where(known, first_sentence[place], 0)
         n_sentences = np.where(known, np.maximum(documents.sentences[place], 0), 0)
         # the sentences that each predicted span touches, and whether they are covered in full
         low, high = documents.sentence_spans(
             annotation[predicted.key], doc[predicted.key], predicted.start, predicted.end
         )
         own = first[predicted.key]
-        begin, end = (documents.reached[own + at] - documents.reached[own] for at in (low, high))
+        begin, end = (reached[own + at] - reached[own] for at in (low, high))
         if not ((begin == predicted.start) & (end == predicted.end) & (predicted.end > predicted.start)).all():
             self.form.whole_sentences = False
             return
         self.form.choices += int((n_sentences[predicted.key] > 1).sum())
         chosen = count_covered_tokens(Spans(predicted.key, low, high), owner.size)
-        best = choose_sentences(truth, chosen, n_gold, documents.reached, first, n_sentences)
+        best = choose_sentences(truth, chosen, n_gold, reached, first, n_sentences)
         counts = count_spans(truth, best, owner.size, self.thresholds)
         builder = self.best[SENTENCES]
         add_prf(builder, "exact", counts.exact, owner)

@@ -113,8 +113,28 @@ class Option:
             return None
         if self.many and isinstance(value, Mapping):
             value = _name_values(field, value)
+        low, high, kinds = self.min, self.max, _KINDS.get(self.kind, self.kind)
         for each in value if self.many and isinstance(value, (list, tuple)) else [value]:
-            if expected := self._expected(each):
+            if self.choices:
+                expected = "" if each in self.choices else f"one of {', '.join(self.choices)}"
+            elif self.kind in _NOUNS and (
+                not isinstance(each, kinds) or (isinstance(each, bool) and self.kind is not bool)
+            ):
+                expected = _NOUNS[self.kind]
+            elif isinstance(each, _TEXT) and "\0" in str(each):
+                expected = f"{_NOUNS.get(self.kind, 'a string')} without NUL characters"
+            elif not isinstance(each, numbers.Real):
+                expected = ""
+            elif self.kind is int and float(each) > LARGEST:
+                expected = f"at most {LARGEST}"
+            elif (low is None or low <= float(each)) and (high is None or float(each) <= high):
+                expected = ""
+            elif low is None or high is None:
+                expected = f"at most {high:g}" if low is None else f"at least {low:g}"
+            else:
+                noun = "a share" if (low, high, self.kind) == (0, 1, float) else _NOUNS[self.kind]
+                expected = f"{noun} from {low:g} to {high:g}"
+            if expected:
                 raise UsageError(f"expected {expected}, found {show(each)}", rule="option-value", argument=field)
         if isinstance(self.default, tuple) and not isinstance(value, tuple):
             return (value,) if isinstance(value, str) else tuple(value or ())
@@ -132,29 +152,6 @@ class Option:
             return self.kind(text) if self.kind in (int, float, Path) else text
         except ValueError:
             return text
-
-    def _expected(self, value: object) -> str:
-        """Return the expected values if one value is bad; "" if it is good."""
-        kinds: Any = _KINDS.get(self.kind, self.kind)
-        if self.choices:
-            return "" if value in self.choices else f"one of {', '.join(self.choices)}"
-        if self.kind in _NOUNS and (
-            not isinstance(value, kinds) or (isinstance(value, bool) and self.kind is not bool)
-        ):
-            return _NOUNS[self.kind]
-        low, high = self.min, self.max
-        if isinstance(value, _TEXT) and "\0" in str(value):
-            return f"{_NOUNS.get(self.kind, 'a string')} without NUL characters"
-        if not isinstance(value, numbers.Real):
-            return ""
-        if self.kind is int and float(value) > LARGEST:
-            return f"at most {LARGEST}"
-        if (low is None or low <= float(value)) and (high is None or float(value) <= high):
-            return ""
-        if low is None or high is None:
-            return f"at most {high:g}" if low is None else f"at least {low:g}"
-        noun = "a share" if (low, high, self.kind) == (0, 1, float) else _NOUNS[self.kind]
-        return f"{noun} from {low:g} to {high:g}"
 
 
 def _name_values(field: str, values: Mapping[Any, Any]) -> list[str]:

@@ -48,24 +48,15 @@ class CorpusDocuments(DocumentLengths):
         self.digests = KeyedLines(to_json_lines)  # of the documents that exist, in the order of their numbers
         self.sizes = array("i")  # of sentences
         self.known = 0  # how many numbers have been looked for
-        self._places: list[np.ndarray] = []
+        self._places = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     @property
-    def first_sentence(self) -> np.ndarray:  # type: ignore[override]
-        """See `flat.References`."""
-        return self._sentence_places()[0]
-
-    @property
-    def reached(self) -> np.ndarray:  # type: ignore[override]
-        """See `joining.DocumentLengths`."""
-        return self._sentence_places()[1]
-
-    def _sentence_places(self) -> list[np.ndarray]:
-        """Return the sentence boundaries. The first call makes the list, and all chunks share it."""
-        if not self._places or len(self._places[1]) != len(self.sizes) + 1:
+    def sentence_places(self) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[override]
+        """See `joining.DocumentLengths`; computed when documents were added since the last time."""
+        if len(self._places[1]) != len(self.sizes) + 1:
             counts = np.maximum(self.sentences, 0)
             sizes = np.frombuffer(self.sizes, dtype=np.intc) if self.sizes else np.zeros(0, dtype=np.intc)
-            self._places[:] = [np.cumsum(counts) - counts, np.append(0, np.cumsum(sizes, dtype=np.int64))]
+            self._places = np.cumsum(counts) - counts, np.append(0, np.cumsum(sizes, dtype=np.int64))
         return self._places
 
     def number(self, docids: Sequence[str]) -> np.ndarray:

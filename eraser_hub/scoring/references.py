@@ -87,23 +87,6 @@ class Gold:
         return cluster_by_documents(self.references)
 
 
-def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = False) -> Gold:
-    """Read annotations, of a corpus folder or of a built dataset.
-
-    Args:
-        source: the split.
-        columns: the columns to break scores down by, or to cluster by.
-        listed: keep the documents of each annotation; a corpus only says which documents its evidence is in.
-
-    Raises:
-        DataError: a file cannot be read, or is faulty; at most ten faults are named.
-    """
-    if source.dataset is None:
-        return _of_corpus(source, columns, listed)
-    gold = _of_dataset(source, columns)
-    return replace(gold, listed=(gold.references.document_instance, gold.references.document)) if listed else gold
-
-
 def raise_issues(issues: Issues, files: dict[str, Path]) -> None:
     """Raise the faults that were collected, if there are any.
 
@@ -169,8 +152,20 @@ def describe_backup(source: ScoredSplit, unknown: set[str]) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus
-def _of_corpus(source: ScoredSplit, columns: Sequence[str], listed: bool) -> Gold:
-    """Read annotations and documents of a corpus folder, checked as `build` checks them."""
+def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = False) -> Gold:
+    """Read annotations, of a corpus folder or of a built dataset.
+
+    Args:
+        source: the split.
+        columns: the columns to break scores down by, or to cluster by.
+        listed: keep the documents of each annotation; a corpus only says which documents its evidence is in.
+
+    Raises:
+        DataError: a file cannot be read, or is faulty; at most ten faults are named.
+    """
+    if source.dataset is not None:
+        gold = _of_dataset(source, columns)
+        return replace(gold, listed=(gold.references.document_instance, gold.references.document)) if listed else gold
     from eraser_hub.conversion.eraser.checked import read_checked
 
     names, path = source.labels.names, source.annotation_file

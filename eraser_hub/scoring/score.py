@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from eraser_hub.metrics.agreement import Agreement
+from eraser_hub.metrics.agreement import Agreement, AgreementSettings
 from eraser_hub.metrics.agreement_scores import PRF, SOFT, describe_scores, format_iou_suffix
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import AUTO, NONE, add_clusters
@@ -132,10 +132,19 @@ class _Instances:
         name_labels(gold.references, gold.label_names, rules["label names"])
         self.parts = Matcher(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
         self.parts.option = "`only_predicted`"
+        thresholds = tuple(dict.fromkeys(settings.iou_thresholds))
+        own = AgreementSettings(
+            thresholds,
+            0.5 if 0.5 in thresholds else thresholds[0],
+            settings.auprc_policy,
+            settings.random_baseline,
+            settings.sentence_threshold,
+            settings.unmarked or "score",
+        )
         self.agreement = (
-            SoftAgreement(self.parts, settings.agreement, gold.shares)
+            SoftAgreement(self.parts, own, gold.shares)
             if settings.gold == SOFT_FORM
-            else Agreement(self.parts, settings.agreement, settings.totals)
+            else Agreement(self.parts, own, settings.totals)
         )
         is_multi_label = source.label_task == MULTI_LABEL and "query" in gold.columns
         queries = list(map(str, gold("query"))) if is_multi_label else None
@@ -332,7 +341,8 @@ class _Instances:
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part
         if "hard" in used and a:
-            suffixes = {value: format_iou_suffix(value, s.agreement.main_iou) for value in s.agreement.iou_thresholds}
+            own = self.agreement.settings
+            suffixes = {value: format_iou_suffix(value, own.main_iou) for value in own.iou_thresholds}
             result["iou_scores"] = [
                 {"threshold": value}
                 | {kind: {part: a[f"iou_{kind}_{part}{end}"] for part in PRF} for kind in ("micro", "macro", "matched")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from eraser_hub.metrics.agreement import UNMARKED, AgreementSettings
+from eraser_hub.metrics.agreement import UNMARKED
 from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.issues import check_choice
 from eraser_hub.metrics.rankings import AUPRC_POLICIES
@@ -79,20 +79,6 @@ class ScoreSettings:
         rows = self.per_instance or self.by is not None
         rows = rows or self.gold == "soft"
         return self.totals_only and not rows and self.confidence_level is None and self.n_resamples is None
-
-    @property
-    def agreement(self) -> AgreementSettings:
-        """The settings of agreement."""
-        thresholds = tuple(dict.fromkeys(self.iou_thresholds))
-        main = 0.5 if 0.5 in thresholds else thresholds[0]
-        return AgreementSettings(
-            thresholds,
-            main,
-            self.auprc_policy,
-            self.random_baseline,
-            self.sentence_threshold,
-            self.unmarked or "score",
-        )
 
     def everything(self, pairs: bool = False, task: LabelTask = CLASSIFICATION) -> ScoreSettings:
         """Return these settings with everything that reports show: per instance, by class, every block.
