@@ -7,13 +7,11 @@ values beside the number of keys, so that sums over any set of annotations give 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from .rankings import Rankings
-from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
+from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
 
 PRF = ("p", "r", "f1")
 SOFT = Rankings._fields
@@ -35,47 +33,31 @@ def format_iou_suffix(threshold: float, main: float) -> str:
 SENTENCES_BY_SPANS = "sentence_by_spans"
 
 
-@dataclass(frozen=True)
-class PrecisionRecall:
-    """Micro and macro precision, recall and F1 (``NAME_micro_p`` ..) of the columns ``SOURCE.truth`` ..
+def compute_prf(column: Column, name: str, source: str) -> dict[str, np.ndarray]:
+    """Return micro and macro precision, recall and F1 (``NAME_micro_p`` ..) of the columns ``SOURCE.truth`` ..
 
     Macro scores are means over the keys that have truth or prediction. Without such a key all are 0, as in the
     reference scorer; sentence scores, which that scorer does not have, are NaN then.
     """
-
-    name: str
-    source: str
-    PLACE: ClassVar[int] = 0
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the scores of the sums."""
-        name, source = self.name, self.source
-        p, r, f1 = precision_recall_f1(*(column(f"{source}.{part}") for part in ("truth", "predicted", "hits")))
-        scores = {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1}
-        for part in PRF:
-            scores[f"{name}_macro_{part}"] = divide(column(f"{source}.sum_{part}"), column(f"{source}.keys"))
-        if name == "sentence":
-            none = np.asarray(column(f"{source}.keys")) == 0
-            scores = {key: np.where(none, np.nan, score) for key, score in scores.items()}
-        return scores
+    p, r, f1 = precision_recall_f1(*(column(f"{source}.{part}") for part in ("truth", "predicted", "hits")))
+    scores = {f"{name}_micro_p": p, f"{name}_micro_r": r, f"{name}_micro_f1": f1}
+    for part in PRF:
+        scores[f"{name}_macro_{part}"] = divide(column(f"{source}.sum_{part}"), column(f"{source}.keys"))
+    if name == "sentence":
+        none = np.asarray(column(f"{source}.keys")) == 0
+        scores = {key: np.where(none, np.nan, score) for key, score in scores.items()}
+    return scores
 
 
-@dataclass(frozen=True)
-class Iou:
-    """IOU at one threshold: micro, macro (F1 of the mean p and r), and the one-to-one matched variant."""
-
-    end: str  # see `format_iou_suffix`
-    PLACE: ClassVar[int] = 1
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the scores of the sums."""
-        end, name = self.end, f"iou{self.end}"
-        scores: dict[str, np.ndarray] = {}
-        for kind, hits in (("micro", "hits"), ("matched", "matched")):
-            p, r, f1 = precision_recall_f1(*(column(f"{name}.{part}") for part in ("truth", "predicted", hits)))
-            scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1}
-        p, r = (divide(column(f"{name}.sum_{part}"), column(f"{name}.keys_{part}")) for part in ("p", "r"))
-        return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": divide(2 * p * r, p + r)}
+def compute_iou(column: Column, end: str) -> dict[str, np.ndarray]:
+    """Return IOU at one threshold: micro, macro (F1 of the mean p and r), and the one-to-one matched variant."""
+    name = f"iou{end}"
+    scores: dict[str, np.ndarray] = {}
+    for kind, hits in (("micro", "hits"), ("matched", "matched")):
+        p, r, f1 = precision_recall_f1(*(column(f"{name}.{part}") for part in ("truth", "predicted", hits)))
+        scores |= {f"iou_{kind}_p{end}": p, f"iou_{kind}_r{end}": r, f"iou_{kind}_f1{end}": f1}
+    p, r = (divide(column(f"{name}.sum_{part}"), column(f"{name}.keys_{part}")) for part in ("p", "r"))
+    return scores | {f"iou_macro_p{end}": p, f"iou_macro_r{end}": r, f"iou_macro_f1{end}": divide(2 * p * r, p + r)}
 
 
 def add_prf(
@@ -95,7 +77,7 @@ def add_prf(
     used = (n_truth > 0) | (n_predicted > 0)
     columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "keys": used}
     columns |= {"sum_p": p * used, "sum_r": r * used, "sum_f1": f1 * used}
-    builder.add(PrecisionRecall(name, source or name), columns, owner, source or name)
+    builder.add(Score(0, compute_prf, (name, source or name)), columns, owner, source or name)
 
 
 def add_iou(builder: StatisticsBuilder, end: str, counts: Sequence[np.ndarray], owner: np.ndarray) -> None:
@@ -104,7 +86,7 @@ def add_iou(builder: StatisticsBuilder, end: str, counts: Sequence[np.ndarray], 
     columns = {"truth": n_truth, "predicted": n_predicted, "hits": hits, "matched": matched}
     columns |= {"sum_p": divide(hits, n_predicted), "keys_p": n_predicted > 0}
     columns |= {"sum_r": divide(hits, n_truth), "keys_r": n_truth > 0}
-    builder.add(Iou(end), columns, owner, f"iou{end}")
+    builder.add(Score(1, compute_iou, (end,)), columns, owner, f"iou{end}")
 
 
 def describe_scores() -> ScoreInfo:

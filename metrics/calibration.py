@@ -6,28 +6,20 @@ Sources: Brier (1950); Naeini, Cooper and Hauskrecht (2015) and Guo et al. (2017
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
+from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
 
 # bins of equal width of the predicted label's probability
 BINS = 10
 SCORES: ScoreInfo = {"brier": (False, 0.0, 2.0), "ece": (False, 0.0, 1.0)}
 
 
-@dataclass(frozen=True)
-class CalibrationError:
-    """Expected calibration error: the mean over instances of each bin's absolute mean of (right - p)."""
-
-    PLACE: ClassVar[int] = 4
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the score of the sums."""
-        gaps = sum(np.abs(column(f"ece.gap{at}")) for at in range(BINS))
-        return {"ece": divide(np.asarray(gaps), column("ece.count"), empty=np.nan)}
+def compute_calibration_error(column: Column) -> dict[str, np.ndarray]:
+    """Return the expected calibration error: the mean over instances of each bin's absolute mean of (right - p)."""
+    gaps = sum(np.abs(column(f"ece.gap{at}")) for at in range(BINS))
+    return {"ece": divide(np.asarray(gaps), column("ece.count"), empty=np.nan)}
 
 
 def add_calibration(
@@ -60,4 +52,4 @@ def add_calibration(
     bins = np.minimum((p * BINS).astype(np.int64), BINS - 1)
     gap = np.where(known, (truth == predicted) - p, 0.0)
     columns = {f"gap{at}": np.where(bins == at, gap, 0.0) for at in range(BINS)}
-    builder.add(CalibrationError(), {**columns, "count": known.astype(float)}, source="ece")
+    builder.add(Score(4, compute_calibration_error), {**columns, "count": known.astype(float)}, source="ece")

@@ -23,7 +23,7 @@ from eraser_hub.schema.instance import (
     SOFT_FIELDS,
 )
 
-from .flat import Predictions, References
+from .flat import SIZES, TABLES, Predictions, References
 from .issues import MAX_SHOWN, Issues
 from .joining import MatchedChunk
 from .label_tasks import is_regression
@@ -31,42 +31,6 @@ from .label_tasks import is_regression
 ROWS_AT_ONCE = 1 << 16
 # tolerance of the bounds of differences of probabilities: the rounding of a sum of thousands is smaller
 BOUND_SLACK = 1e-9
-
-
-def check_references(r: References, tokens: np.ndarray, sentences: np.ndarray | None, issues: Issues) -> None:
-    """Check gold spans: each is in a known document and within it, with start <= end. Empty spans are valid.
-
-    Args:
-        r: the references.
-        tokens: the tokens of each evidence's document; -1 if it is unknown.
-        sentences: its sentences, likewise; None if no score needs them.
-        issues: the issues to extend.
-    """
-    rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
-    unknown = tokens < 0
-    reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
-    past = ~unknown & ~reversed_ & (r.end > tokens)
-    order, most = "expected 0 <= start_token <= end_token, found", "(the document's tokens), found"
-    rules: list[tuple[np.ndarray, str, Callable[[int], str], str]] = [
-        (unknown, "docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown"),
-        (reversed_, "start_token", lambda e: f"{order} [{r.start[e]}, {r.end[e]})", "span-order"),
-        (past, "end_token", lambda e: f"expected at most {tokens[e]} {most} {r.end[e]}", "span-bounds"),
-    ]
-    if sentences is not None:
-        first, last = r.start_sentence, r.end_sentence
-        known = ~unknown & (first >= 0) & (last >= 0)
-        orders, limit = "expected start_sentence <= end_sentence, found", "(the document's sentences), found"
-        rules += [
-            (known & (last < first), "start_sentence", lambda e: f"{orders} [{first[e]}, {last[e]})", "span-order"),
-            (
-                known & (last > sentences),
-                "end_sentence",
-                lambda e: f"expected at most {sentences[e]} {limit} {last[e]}",
-                "span-bounds",
-            ),
-        ]
-    for bad, field, message, rule in rules:
-        issues.add_where("reference", bad, partial(_find_evidence_path, r, field), message, rule, rows)
 
 
 def _find_evidence_path(r: References, field: str, evidence: int) -> str:
@@ -276,13 +240,7 @@ def check_leave_one_out(p: Predictions, issues: Issues) -> None:
 
 
 # name of an array -> its field in messages; other arrays have the field's name
-FIELDS = {"hard": f"rationales.{HARD_FIELD}", **SCORE_FIELDS}
-FIELDS |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
-FIELDS |= {name: several.field for name, several in LIST_FIELDS.items()}
-FIELDS |= {name: number.field for name, number in NUMBER_FIELDS.items()}
-FIELDS |= {
-    f"{entry}_{side}": f"{field}.{SCORE_FIELDS[side]}" for field, entry in LIST_FIELDS.values() for side in ERASED
-}
+FIELDS = SIZES | TABLES | {name: number.field for name, number in NUMBER_FIELDS.items()}
 
 
 # name of an array -> the one that the predictions need beside it
@@ -362,10 +320,37 @@ def check_own_documents(r: References, issues: Issues) -> None:
 
 
 def check_documents(chunk: MatchedChunk, used: Set[str], issues: Issues) -> None:
-    """Check spans and their documents, and that every document with evidence has soft scores."""
+    """Check gold spans, predicted spans and their documents, and that every document with evidence has soft scores.
+
+    A gold span lies in a known document and within it, with start <= end; empty ones are valid.
+    """
     r = chunk.r
-    tokens, sentences = chunk.documents.lengths(chunk.rows[r.group_instance[r.group]], r.doc)
-    check_references(r, tokens, sentences if used & {"sentence", "hard"} else None, issues)
+    rows = r.group_instance[r.group] if r.group.size else np.zeros(0, dtype=np.int64)
+    tokens, sentences = chunk.documents.lengths(chunk.rows[rows], r.doc)
+    unknown = tokens < 0
+    reversed_ = ~unknown & ((r.start < 0) | (r.end < r.start))
+    past = ~unknown & ~reversed_ & (r.end > tokens)
+    order, most = "expected 0 <= start_token <= end_token, found", "(the document's tokens), found"
+    rules: list[tuple[np.ndarray, str, Callable[[int], str], str]] = [
+        (unknown, "docid", lambda e: f"no document {r.docids[int(r.doc[e])]!r}", "document-unknown"),
+        (reversed_, "start_token", lambda e: f"{order} [{r.start[e]}, {r.end[e]})", "span-order"),
+        (past, "end_token", lambda e: f"expected at most {tokens[e]} {most} {r.end[e]}", "span-bounds"),
+    ]
+    if used & {"sentence", "hard"}:
+        first, last = r.start_sentence, r.end_sentence
+        known = ~unknown & (first >= 0) & (last >= 0)
+        orders, limit = "expected start_sentence <= end_sentence, found", "(the document's sentences), found"
+        rules += [
+            (known & (last < first), "start_sentence", lambda e: f"{orders} [{first[e]}, {last[e]})", "span-order"),
+            (
+                known & (last > sentences),
+                "end_sentence",
+                lambda e: f"expected at most {sentences[e]} {limit} {last[e]}",
+                "span-bounds",
+            ),
+        ]
+    for bad, field, describe, rule in rules:
+        issues.add_where("reference", bad, partial(_find_evidence_path, r, field), describe, rule, rows)
     check_rationales(chunk, chunk.lengths[0], issues)
     message = "expected scores for document {!r}, which has evidence; found none"
     for name in (name for name in SOFT_FIELDS if name in used):

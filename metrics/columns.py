@@ -10,6 +10,7 @@ import dataclasses
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -64,11 +65,13 @@ class FlatColumns:
     tables: dict[str, tuple[list[str], np.ndarray]] = dataclasses.field(default_factory=dict)
 
 
+@dataclasses.dataclass
 class ScoreTable:
     """Rows of {label: probability} as flat values, with the layout (tuple of labels) of each row."""
 
-    def __init__(self, layouts: dict[tuple[str, ...], int]) -> None:
-        self.layouts, self.layout, self.values = layouts, array("i"), array("d")
+    layouts: dict[tuple[str, ...], int]
+    layout: array[int] = dataclasses.field(default_factory=partial(array, "i"))
+    values: array[float] = dataclasses.field(default_factory=partial(array, "d"))
 
     def add(self, rows: Sequence[Mapping[str, float | None] | None]) -> None:
         """Append rows.
@@ -191,12 +194,12 @@ class ObjectColumns:
         self.paths = frozenset(paths)
         self.texts: dict[str, list[bytes]] = {path: [] for path in texts}
         self.unknown, self.ids = False, list[str]()
-        self.integers: dict[str, array[int]] = defaultdict(lambda: array("q"))
-        self.floats: dict[str, array[float]] = defaultdict(lambda: array("d"))
-        self.sizes: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self.integers: dict[str, array[int]] = defaultdict(partial(array, "q"))
+        self.floats: dict[str, array[float]] = defaultdict(partial(array, "d"))
+        self.sizes: dict[str, array[int]] = defaultdict(partial(array, "q"))
         self.words: dict[str, dict[str, int]] = defaultdict(dict)
         self.layouts: dict[tuple[str, ...], int] = {}
-        self.tables: dict[str, ScoreTable] = defaultdict(lambda: ScoreTable(self.layouts))
+        self.tables: dict[str, ScoreTable] = defaultdict(partial(ScoreTable, self.layouts))
         self.add(Level([], record))  # each field gets its arrays, even without values
 
     def add(self, level: Level, before: str = "", there: Sequence[bool] | None = None) -> None:
@@ -230,7 +233,16 @@ class ObjectColumns:
             lengths = (-1 if one is None else len(one) for one in values) if ABSENT in types else map(len, values)
             self.sizes[path + "[]" * depth].fromlist([*lengths])
             if depth + 1 == field.depth and field.record is None:
-                return self._add_numbers(path, values, typed is not None)
+                out = self.floats[path]
+                try:
+                    for own in values:
+                        if type(own) is np.ndarray:
+                            out.frombytes(np.ascontiguousarray(own, dtype=np.float64).tobytes())
+                        elif own:  # a list
+                            out.fromlist(own if typed or {*map(type, own)} <= NUMBERS else [*map(_number, own)])
+                except (OverflowError, TypeError):
+                    raise UnsuitedError from None
+                return
             values = list(chain.from_iterable(value for value in values if value is not None))
             types = {*map(type, values)}
         if typed is None and not types <= TYPES[field.kind]:
@@ -248,23 +260,9 @@ class ObjectColumns:
                 for name in field.record:
                     if f"{path}.{name}" in self.paths:
                         self.floats[f"{path}.{name}"].extend(array("d", [np.nan]) * len(values))
-                return None
+                return
             inner = typed.inner(field.name) if typed else Level(present, field.record)
             self.add(inner, f"{path}.", [value is not None for value in values])
-        return None
-
-    def _add_numbers(self, path: str, lists: Sequence[Any], checked: bool) -> None:
-        out = self.floats[path]
-        try:
-            for values in lists:
-                if type(values) is np.ndarray:
-                    out.frombytes(np.ascontiguousarray(values, dtype=np.float64).tobytes())
-                elif values:  # a list
-                    if not checked and not {*map(type, values)} <= NUMBERS:
-                        values = [_number(value) for value in values]
-                    out.fromlist(values)
-        except (OverflowError, TypeError):
-            raise UnsuitedError from None
 
     def _add_values(self, field: Field, path: str, values: Sequence[Any]) -> None:
         if field.kind == "probabilities":

@@ -9,9 +9,7 @@ Source: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, suffici
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +18,7 @@ from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 
 from .calibration import SCORES as CALIBRATION
 from .label_tasks import LABEL_SCORES
-from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
+from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
 from .statistics_builder import make_info as make_described_info
 
 Floats = npt.NDArray[np.float64]
@@ -112,55 +110,38 @@ def find_threshold_columns(
     return positions, good
 
 
-@dataclass(frozen=True)
-class Curve:
-    """AOPC: ``KEY_points``, the mean per threshold, and ``KEY``, the mean of the points."""
-
-    key: str
-    size: int
-    PLACE: ClassVar[int] = 3
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the scores of the sums."""
-        count = column(f"{self.key}.count")
-        if not self.size:
-            return {self.key: np.full(count.shape, np.nan), f"{self.key}_points": np.zeros((*count.shape, 0))}
-        sums = np.stack([column(f"{self.key}.sum{number}") for number in range(self.size)], axis=-1)
-        points = divide(sums, count[..., None], empty=np.nan)
-        return {self.key: points.mean(axis=-1), f"{self.key}_points": points}
+def compute_curve(column: Column, key: str, size: int) -> dict[str, np.ndarray]:
+    """Return AOPC: ``KEY_points``, the mean per threshold, and ``KEY``, the mean of the points."""
+    sums = np.stack([column(f"{key}.sum{number}") for number in range(size)], axis=-1)
+    points = divide(sums, column(f"{key}.count")[..., None], empty=np.nan)
+    return {key: points.mean(axis=-1), f"{key}_points": points}
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Accuracy and macro F1, from the counts per label."""
+def compute_label_scores(column: Column, *labels: str) -> dict[str, np.ndarray]:
+    """Return accuracy and macro F1, from the counts per label."""
+    accuracy = divide(column("labels.hits"), column("labels.count"), empty=np.nan)
+    report = report_labels(column, labels)
+    total = (report["f1-score"] * report["used"]).sum(axis=-1)
+    return {"accuracy": accuracy, "macro_f1": divide(total, report["used"].sum(axis=-1), empty=np.nan)}
 
-    labels: tuple[str, ...]
-    PLACE: ClassVar[int] = 4
 
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the scores of the sums."""
-        accuracy = divide(column("labels.hits"), column("labels.count"), empty=np.nan)
-        report = self.per_label(column)
-        total = (report["f1-score"] * report["used"]).sum(axis=-1)
-        return {"accuracy": accuracy, "macro_f1": divide(total, report["used"].sum(axis=-1), empty=np.nan)}
-
-    def per_label(self, column: Column) -> dict[str, np.ndarray]:
-        """Return ``precision recall f1-score support used`` per label: each (..., labels)."""
-        count = column("labels.count")
-        support, predicted, hits = (
-            np.stack([column(f"label {label}.{part}") for label in self.labels], axis=-1)
-            if self.labels
-            else np.zeros((*count.shape, 0))
-            for part in ("truth", "predicted", "hits")
-        )
-        # 2PR / (P + R), as 2 hits / (support + predicted): the same number, and 0 where nothing is there
-        return {
-            "precision": divide(hits, predicted),
-            "recall": divide(hits, support),
-            "f1-score": divide(2 * hits, support + predicted),
-            "support": support,
-            "used": (support + predicted) > 0,
-        }
+def report_labels(column: Column, labels: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return ``precision recall f1-score support used`` per label: each (..., labels)."""
+    count = column("labels.count")
+    support, predicted, hits = (
+        np.stack([column(f"label {label}.{part}") for label in labels], axis=-1)
+        if labels
+        else np.zeros((*count.shape, 0))
+        for part in ("truth", "predicted", "hits")
+    )
+    # 2PR / (P + R), as 2 hits / (support + predicted): the same number, and 0 where nothing is there
+    return {
+        "precision": divide(hits, predicted),
+        "recall": divide(hits, support),
+        "f1-score": divide(2 * hits, support + predicted),
+        "support": support,
+        "used": (support + predicted) > 0,
+    }
 
 
 def add_labels(builder: StatisticsBuilder, labels: Sequence[str], *sides: tuple[Sequence[str], np.ndarray]) -> None:
@@ -186,7 +167,10 @@ def count_labels(builder: StatisticsBuilder, labels: Sequence[str]) -> None:
     kept = {f"label {label}.{part}": None for label in labels for part in ("truth", "predicted", "hits")}
     for name in [name for name in builder.columns if name.startswith("label ") and name not in kept]:
         del builder.columns[name]
-    builder.add(Labels(tuple(labels)), {name: np.zeros(1) for name in kept if name not in builder.columns})
+    builder.add(
+        Score(4, compute_label_scores, tuple(labels)),
+        {name: np.zeros(1) for name in kept if name not in builder.columns},
+    )
 
 
 def classification_report(builder: StatisticsBuilder) -> dict[str, object] | None:
@@ -194,19 +178,20 @@ def classification_report(builder: StatisticsBuilder) -> dict[str, object] | Non
 
     Labels without truth and prediction are left out; None if the builder has no labels.
     """
-    score = next((score for score in builder.scores if isinstance(score, Labels)), None)
+    score = next((score for score in builder.scores if score.compute is compute_label_scores), None)
     if score is None:
         return None
     sums = {name: np.asarray(column.sum()) for name, column in builder.columns.items()}
-    table = score.per_label(sums.__getitem__)
+    labels = list(map(str, score.settings))
+    table = report_labels(sums.__getitem__, labels)
     used = table.pop("used")
     report: dict[str, object] = {
         label: {part: float(column[code]) for part, column in table.items()}
-        for code, label in sorted(enumerate(score.labels), key=lambda pair: pair[1])
+        for code, label in sorted(enumerate(labels), key=lambda pair: pair[1])
         if used[code]
     }
     support = table.pop("support")[used]
-    report["accuracy"] = float(score.finalize(sums.__getitem__)["accuracy"])
+    report["accuracy"] = float(score.compute(sums.__getitem__, *labels)["accuracy"])
     for name, weights in (("macro avg", np.ones(support.size)), ("weighted avg", support)):
         means = {part: float(divide((column[used] * weights).sum(), weights.sum())) for part, column in table.items()}
         report[name] = {**means, "support": float(support.sum())}

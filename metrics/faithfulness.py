@@ -24,8 +24,8 @@ from eraser_hub.schema.label_tasks import REGRESSION
 from .calibration import add_calibration
 from .checks import LabelChecker, check_thresholds
 from .erasure import (
-    Curve,
     add_labels,
+    compute_curve,
     count_labels,
     drop,
     entropy,
@@ -39,7 +39,7 @@ from .label_tasks import add_label_f1, add_number_errors
 from .matching import LeftOut, Matcher
 from .rank_correlation import kendall_tau
 from .resampling import against_chance
-from .statistics_builder import StatisticsBuilder, divide
+from .statistics_builder import Score, StatisticsBuilder, divide
 
 ROWS_AT_ONCE = 1 << 16
 Areas = dict[str, np.ndarray]
@@ -175,7 +175,9 @@ class Faithfulness:
                 curves[side] = each = np.concatenate(drops)
                 key = f"{side}_aopc"
                 columns = {f"{key}.sum{number}": column for number, column in enumerate(each.T)}
-                self.builder.add(Curve(key, each.shape[1]), columns | {f"{key}.count": np.ones(len(each))})
+                self.builder.add(
+                    Score(3, compute_curve, (key, each.shape[1])), columns | {f"{key}.count": np.ones(len(each))}
+                )
                 areas[side] = each.mean(axis=1)
         if not regression:
             self.matcher.plausibility.add_curves(curves)

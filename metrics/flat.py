@@ -196,12 +196,12 @@ def make_blank(kind: type[Record], ids: Sequence[str]) -> Record:
 
 
 _HARD = f"rationales.{HARD_FIELD}"
-_TABLES = SCORE_FIELDS | {
+TABLES = SCORE_FIELDS | {
     f"{entry}_{side}": f"{field}.{SCORE_FIELDS[side]}" for field, entry in LIST_FIELDS.values() for side in ERASED
 }
-_SIZES = {"rationales": "rationales", "hard": _HARD, LEAVE_ONE_OUT: LEAVE_ONE_OUT}
-_SIZES |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
-_SIZES |= {name: several.field for name, several in LIST_FIELDS.items()}
+SIZES = {"rationales": "rationales", "hard": _HARD, LEAVE_ONE_OUT: LEAVE_ONE_OUT}
+SIZES |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
+SIZES |= {name: several.field for name, several in LIST_FIELDS.items()}
 _VALUES = {
     "classification": "classification",
     "doc": "rationales.docid",
@@ -214,7 +214,7 @@ _VALUES = {
 _OBJECTS = {number.field.partition(".")[0] for number in NUMBER_FIELDS.values()}
 # the fields of an instance that scores of instances read, for `columns`
 PREDICTION_PATHS = frozenset(
-    ["annotation_id", OUTCOME_FIELD, *_TABLES.values(), *_SIZES.values(), *_VALUES.values(), *_OBJECTS]
+    ["annotation_id", OUTCOME_FIELD, *TABLES.values(), *SIZES.values(), *_VALUES.values(), *_OBJECTS]
 ) | {number.field for number in NUMBER_FIELDS.values()}
 
 
@@ -223,7 +223,10 @@ def to_predictions(columns: FlatColumns) -> Predictions:
     answers = [*(word == ANSWERED for word in columns.words[OUTCOME_FIELD]), True]
     names = [columns.words["classification"], *(labels for labels, _ in columns.tables.values())]
     merged, places = _merge_vocabularies(names)
-    codes = dict(zip(columns.tables, places[1:], strict=True))
+    tables = {
+        path: matrix if own == merged else _widen(matrix, codes, len(merged))
+        for (path, (own, matrix)), codes in zip(columns.tables.items(), places[1:], strict=True)
+    }
     sizes = columns.sizes["rationales"]
     return Predictions(
         ids=columns.ids,
@@ -232,9 +235,9 @@ def to_predictions(columns: FlatColumns) -> Predictions:
         instance=np.repeat(np.arange(len(columns.ids)), np.maximum(sizes, 0)),
         answered=np.array(answers, dtype=np.int64)[columns.values[OUTCOME_FIELD]],
         numbers=np.column_stack([columns.values[number.field] for number in NUMBER_FIELDS.values()]),
-        **{name: columns.sizes[path] for name, path in _SIZES.items()},
+        **{name: columns.sizes[path] for name, path in SIZES.items()},
         **{name: columns.values[path] for name, path in _VALUES.items()},
-        **{name: _widen(columns.tables[path][1], codes[path], len(merged)) for name, path in _TABLES.items()},
+        **{name: tables[path] for name, path in TABLES.items()},
     )
 
 
@@ -311,9 +314,6 @@ def concatenate(parts: Sequence[Record]) -> Record:
 
 def _widen(matrix: np.ndarray, codes: np.ndarray, width: int) -> np.ndarray:
     """Return the matrix with each column at its code of `_merge_vocabularies`, and NaN elsewhere."""
-    places = codes[:-1]
-    if np.array_equal(places, np.arange(width)):
-        return matrix
     out = np.full((matrix.shape[0], width), np.nan)
-    out[:, places] = matrix
+    out[:, codes[:-1]] = matrix
     return out

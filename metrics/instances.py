@@ -64,10 +64,8 @@ class InstanceBatches(Batches):
         """Keep one side of a batch, flat; plain rows are converted when both sides are known."""
         if hasattr(data, "__next__"):  # an iterator, which can be read once
             data = list(data)
-        plain = find_plain_rows(data)
-        return self._flatten(data, side) if plain is None else Batch(plain)
-
-    def _flatten(self, data: Any, side: str) -> FlatBatch:
+        if (plain := find_plain_rows(data)) is not None:
+            return Batch(plain)
         table, names = None, None
         if hasattr(data, "features") and hasattr(data, "with_format"):  # a Dataset
             features = data.features or {}
@@ -95,9 +93,9 @@ class InstanceBatches(Batches):
 
     def _convert_plain(
         self, predictions: Sequence[Batch], references: Sequence[Batch]
-    ) -> tuple[list[FlatBatch], list[FlatBatch], list[str]]:
+    ) -> tuple[list[Batch], list[Batch], list[str]]:
         """Return the batches with plain rows converted, and notes."""
-        ours, theirs = list[FlatBatch](), list[FlatBatch]()
+        ours, theirs = list[Batch](), list[Batch]()
         texts: dict[str, PlainText] = {}
         notes: list[str] = []
         for batch in references:
@@ -107,24 +105,24 @@ class InstanceBatches(Batches):
                 rows, own, further = make_annotations(batch.source, len(texts))
                 texts |= own
                 notes += further
-                batch = self._flatten(rows, "reference")
+                batch = self._keep(rows, "reference")
             theirs.append(batch)
         for batch in predictions:
             if not isinstance(batch, FlatBatch):
                 places = list(texts) if references else None
                 rows, further = make_instances(batch.source, texts, places, sum(map(len, ours)))
                 notes += further
-                batch = self._flatten(rows, "prediction")
+                batch = self._keep(rows, "prediction")
             ours.append(batch)
         return ours, theirs, notes
 
     def _measure_batches(
         self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]
     ) -> tuple[Measured, AnnotationColumns]:
-        ours, theirs = ([one for one in side if isinstance(one, FlatBatch)] for side in (predictions, references))
         notes: list[str] = []
-        if len(ours) + len(theirs) < len(predictions) + len(references):
-            ours, theirs, notes = self._convert_plain(predictions, references)
+        if not all(isinstance(one, FlatBatch) for one in (*predictions, *references)):
+            predictions, references, notes = self._convert_plain(predictions, references)
+        ours, theirs = ([one for one in side if isinstance(one, FlatBatch)] for side in (predictions, references))
         p, r = (concatenate([batch.record for batch in side]) if side else None for side in (ours, theirs))
         if p is None:
             raise InputError("expected at least one instance, found none", "empty", "predictions")

@@ -129,11 +129,6 @@ class Issues(list[Issue]):
         self += other[: max(MAX_SHOWN - len(self), 0)]
         self.total += other.total
 
-    def reset(self) -> None:
-        """Remove all issues."""
-        self.clear()
-        self.total = 0
-
     def _make_issue(self, side: str, row: int, field: str, message: str, rule: str) -> Issue:
         if side not in self.sides:
             return Issue(side, row, field, message, rule=rule)
@@ -162,23 +157,19 @@ class Issues(list[Issue]):
             names = (ids or {}).get(issue.side, ())
             if issue.name is None and issue.id is None and 0 <= issue.row < len(names):
                 issue = issue._replace(id=names[issue.row])
-            line, half = _describe_issue(issue, bool(names)), MAX_LINE_LENGTH // 2
+            where, half = f": {issue.field}" if issue.field else "", MAX_LINE_LENGTH // 2
+            if issue.name is not None:
+                line = f"{issue.side} {issue.name}{where}: {issue.message}"
+            elif not names and issue.id is None:
+                line = f"{issue.side}s: {issue.message}"
+            else:
+                noun = "instance" if issue.side == "prediction" else "reference"
+                line = f"{noun} {repr(issue.id) if issue.id else f'number {issue.row}'}{where}: {issue.message}"
             errors.append(issue)
             lines.append(line if len(line) <= MAX_LINE_LENGTH else f"{line[:half]} … {line[-half:]}")
         if self.total > len(self):
             lines.append(f"… and {self.total - len(self)} more ({self.total} in all)")
         raise InputError("\n".join(lines), errors=errors, total=self.total)
-
-
-def _describe_issue(issue: Issue, known: bool) -> str:
-    """Return the line of an issue; ``known``: the ids of its side are known."""
-    where = f": {issue.field}" if issue.field else ""
-    if issue.name is not None:
-        return f"{issue.side} {issue.name}{where}: {issue.message}"
-    if not known and issue.id is None:
-        return f"{issue.side}s: {issue.message}"
-    noun = "instance" if issue.side == "prediction" else "reference"
-    return f"{noun} {repr(issue.id) if issue.id else f'number {issue.row}'}{where}: {issue.message}"
 
 
 class IssuesByRule(dict[str, Issues]):

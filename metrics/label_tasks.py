@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from eraser_hub.schema.label_tasks import PRESENT, VALUE
 
-from .statistics_builder import Column, ScoreInfo, StatisticsBuilder, divide
+from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
 
 # key -> (higher is better, lowest, highest)
 LABEL_SCORES: ScoreInfo = {
@@ -41,29 +39,20 @@ def _is_number(text: str) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class LabelF1:
-    """F1 of the present labels of texts: over all pairs of a text and a label, and the mean of the labels' own.
+def compute_label_f1(column: Column, *labels: str) -> dict[str, np.ndarray]:
+    """Return F1 of the present labels of texts: over all pairs of a text and a label, and the mean of the labels' own.
 
     A label that no text has and that is never predicted counts as 0 in the macro F1, as in scikit-learn.
     """
-
-    labels: tuple[str, ...]
-    PLACE: ClassVar[int] = 4
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the scores of the sums."""
-        truth, predicted, hits = (
-            np.stack([column(f"query {label}.{part}") for label in self.labels], axis=-1) for part in _PARTS
-        )
-        micro = divide(2 * hits.sum(axis=-1), (truth + predicted).sum(axis=-1))
-        return {"label_micro_f1": micro, "label_macro_f1": divide(2 * hits, truth + predicted).mean(axis=-1)}
+    truth, predicted, hits = (np.stack([column(f"query {label}.{part}") for label in labels], -1) for part in _PARTS)
+    micro = divide(2 * hits.sum(axis=-1), (truth + predicted).sum(axis=-1))
+    return {"label_micro_f1": micro, "label_macro_f1": divide(2 * hits, truth + predicted).mean(axis=-1)}
 
 
 def add_label_f1(
     builder: StatisticsBuilder, labels: Sequence[str], queries: Sequence[str], truth: np.ndarray, predicted: np.ndarray
 ) -> None:
-    """Add the counts of `LabelF1`.
+    """Add the counts of `compute_label_f1`.
 
     Args:
         builder: the columns to extend.
@@ -77,33 +66,25 @@ def add_label_f1(
         here = own == label
         columns = {"truth": here & true, "predicted": here & chosen, "hits": here & true & chosen}
         builder.add(None, columns, source=f"query {label}")
-    score = LabelF1(tuple(labels))
-    if score not in builder.scores:
-        builder.scores.append(score)
+    builder.add(Score(4, compute_label_f1, tuple(labels)), {})
 
 
-@dataclass(frozen=True)
-class NumberErrors:
-    """Mean absolute error, root of the mean squared error, and Pearson's r; NaN where a side is constant."""
-
-    PLACE: ClassVar[int] = 4
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the scores of the sums."""
-        n, absolute, squared, x, y, xx, yy, xy = (column(f"number.{part}") for part in _SUMS)
-        with np.errstate(invalid="ignore"):
-            spread = np.sqrt(np.maximum(n * xx - x * x, 0.0) * np.maximum(n * yy - y * y, 0.0))
-            squared = np.sqrt(divide(squared, n, empty=np.nan))
-        return {
-            "mean_absolute_error": divide(absolute, n, empty=np.nan),
-            "root_mean_squared_error": squared,
-            # a spread that rounding leaves of a constant side is none
-            "pearson_r": divide(n * xy - x * y, np.where(spread > 1e-9 * np.abs(n * xy), spread, 0.0), empty=np.nan),
-        }
+def compute_number_errors(column: Column) -> dict[str, np.ndarray]:
+    """Return mean absolute error, root of the mean squared error, and Pearson's r; NaN where a side is constant."""
+    n, absolute, squared, x, y, xx, yy, xy = (column(f"number.{part}") for part in _SUMS)
+    with np.errstate(invalid="ignore"):
+        spread = np.sqrt(np.maximum(n * xx - x * x, 0.0) * np.maximum(n * yy - y * y, 0.0))
+        squared = np.sqrt(divide(squared, n, empty=np.nan))
+    return {
+        "mean_absolute_error": divide(absolute, n, empty=np.nan),
+        "root_mean_squared_error": squared,
+        # a spread that rounding leaves of a constant side is none
+        "pearson_r": divide(n * xy - x * y, np.where(spread > 1e-9 * np.abs(n * xy), spread, 0.0), empty=np.nan),
+    }
 
 
 def add_number_errors(builder: StatisticsBuilder, truth: np.ndarray, values: np.ndarray) -> None:
-    """Add the sums of `NumberErrors`.
+    """Add the sums of `compute_number_errors`.
 
     Args:
         builder: the columns to extend.
@@ -112,4 +93,4 @@ def add_number_errors(builder: StatisticsBuilder, truth: np.ndarray, values: np.
     """
     errors = values - truth
     parts = (np.ones(truth.size), np.abs(errors), errors**2, truth, values, truth**2, values**2, truth * values)
-    builder.add(NumberErrors(), dict(zip(_SUMS, parts, strict=True)), source="number")
+    builder.add(Score(4, compute_number_errors), dict(zip(_SUMS, parts, strict=True)), source="number")

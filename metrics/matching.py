@@ -163,7 +163,8 @@ class Matcher:
         missing, total = np.flatnonzero(np.frombuffer(self.seen, dtype=np.uint8) == 0), len(ids)
         none_matches = missing.size == total and unknown.total == self.instances
         if none_matches:
-            unknown.reset()
+            unknown.clear()
+            unknown.total = 0
             like = f" (ids like {ids[0]!r})" if total else ""
             words = f"none of the {self.instances:,} ids occurs among the {total:,} annotations{like}"
             message = f"{words}: another corpus or another split?"

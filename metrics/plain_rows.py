@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from eraser_hub.schema.instance import HARD_FIELD
@@ -309,10 +309,7 @@ def _split(items: list[Any], text: PlainText | None, name: str) -> list[list[Any
     if len(items) != sum(text.sizes):
         message = f"expected {sum(text.sizes)} values, one a token, found {len(items)}"
         raise InputError(message, "length", name)
-    bounds = [0]
-    for size in text.sizes:
-        bounds.append(bounds[-1] + size)
-    return [items[start:end] for start, end in pairwise(bounds)]
+    return [items[start:end] for start, end in pairwise([0, *accumulate(text.sizes)])]
 
 
 def _read_spans(items: Sequence[Any], text: PlainText | None, name: str) -> list[Span]:
@@ -397,27 +394,19 @@ def make_annotations(
 
 
 def _make_annotation(cells: Row, name: str, text: PlainText, spans: Sequence[Sequence[Span]]) -> dict[str, Any]:
-    group = []
+    group, documents = [], []
     for (docid, tokens, sentences), some in zip(text.documents, spans, strict=True):
-        starts = [0]
-        for size in sentences:
-            starts.append(starts[-1] + size)
+        starts = [0, *accumulate(sentences)]
+        lines = [" ".join(tokens[start:end]) for start, end in pairwise(starts)]
+        documents.append({"docid": docid, "text": "\n".join(lines)})
         for start, end in some:
             place = {"docid": docid, "text": " ".join(tokens[start:end]), "start_token": start, "end_token": end}
-            lines = {"start_sentence": bisect_right(starts, start) - 1, "end_sentence": bisect_left(starts, end)}
-            group.append({**place, **lines})
+            sentence = {"start_sentence": bisect_right(starts, start) - 1, "end_sentence": bisect_left(starts, end)}
+            group.append({**place, **sentence})
     known = {RATIONALE, "scores", "quotes", "text", "tokens", "label", "id"}
     row: dict[str, Any] = {key: value for key, value in cells.items() if key not in known}
-    documents = [{"docid": docid, "text": _join(tokens, sizes)} for docid, tokens, sizes in text.documents]
     row |= {"annotation_id": name, "documents": documents, "evidences": [group] if group else []}
     return row if cells.get("label") is None else {**row, "classification": cells["label"]}
-
-
-def _join(tokens: Sequence[str], sentences: Sequence[int]) -> str:
-    bounds = [0]
-    for size in sentences:
-        bounds.append(bounds[-1] + size)
-    return "\n".join(" ".join(tokens[start:end]) for start, end in pairwise(bounds))
 
 
 def make_instances(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +14,7 @@ from .citations import SCORES as CITATION_SCORES
 from .citations import EvidenceGroups
 from .issues import Issues
 from .rows import CellReader
-from .statistics_builder import Column, ScoreInfo, Statistics, StatisticsBuilder, divide
+from .statistics_builder import Column, Score, ScoreInfo, Statistics, StatisticsBuilder, divide
 
 # change of the question -> (the score, True if the label has to change)
 CONSISTENCY_KINDS = {
@@ -30,6 +28,7 @@ CONSISTENCY_KINDS = {
     "simulated_both": ("simulatability_both", False),
 }
 LEAK_ADJUSTED = "simulatability_leak_adjusted"
+_LEAK_PARTS = (f"{LEAK_ADJUSTED}.leaking", f"{LEAK_ADJUSTED}.other")
 _NEUTRAL = ("random", "simulated_random", "simulated_input")
 SCORES: ScoreInfo = {
     **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
@@ -128,7 +127,7 @@ class Quotes:
         length = sum(end - start for _, start, end in self.spans)
         covered = self.count_covered(sizes) if sizes else 0
         citations = {} if reference is None else EvidenceGroups(reference).count(self.spans)
-        gain = [(0.0, 0.0), (0.0, 0.0)]  # of `LeakAdjusted.parts`
+        gain = [(0.0, 0.0), (0.0, 0.0)]  # of `_LEAK_PARTS`
         if {"simulated", "simulated_input", "simulated_both"} <= self.consistency.keys():
             more = float(self.consistency["simulated_both"]) - self.consistency["simulated_input"]
             gain[not self.consistency["simulated"]] = (more, 1.0)
@@ -145,26 +144,19 @@ class Quotes:
                 key: (self.consistency.get(kind, False), kind in self.consistency)
                 for kind, (key, _) in CONSISTENCY_KINDS.items()
             },
-            **dict(zip(LeakAdjusted.parts, gain, strict=True)),
+            **dict(zip(_LEAK_PARTS, gain, strict=True)),
             **{key: (citations.get(key, 0.0), bool(citations)) for key in CITATION_SCORES},
         }
 
 
-@dataclass(frozen=True)
-class LeakAdjusted:
-    """Leak-adjusted simulatability of Hase et al. (2020).
+def compute_leak_adjusted(column: Column) -> dict[str, np.ndarray]:
+    """Return the leak-adjusted simulatability of Hase et al. (2020).
 
     Quotes leak a label that a simulator tells from them alone. The score is the mean over both groups of the gain
     [1(label | input, quotes) - 1(label | input)].
     """
-
-    PLACE: ClassVar[int] = 2
-    parts: ClassVar[tuple[str, str]] = (f"{LEAK_ADJUSTED}.leaking", f"{LEAK_ADJUSTED}.other")
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the score of the sums."""
-        leaking, other = (divide(column(f"{part}.sum"), column(f"{part}.count"), np.nan) for part in self.parts)
-        return {LEAK_ADJUSTED: (leaking + other) / 2}
+    leaking, other = (divide(column(f"{part}.sum"), column(f"{part}.count"), np.nan) for part in _LEAK_PARTS)
+    return {LEAK_ADJUSTED: (leaking + other) / 2}
 
 
 def quote_statistics(
@@ -188,7 +180,7 @@ def quote_statistics(
         statuses.update(quotes.statuses)
     builder = StatisticsBuilder(len(rows))
     for key in each[0] if each else ():
-        score = LeakAdjusted() if key in LeakAdjusted.parts else None
+        score = Score(2, compute_leak_adjusted) if key in _LEAK_PARTS else None
         builder.add_pairs(key, [pairs[key] for pairs in each], score)
     empty = statuses["empty"]
     return builder.statistics(list(rows)), {"quotes": statuses.total() - empty, "empty": empty}

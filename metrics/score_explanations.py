@@ -79,10 +79,13 @@ def explain_scores(
         value = scores.get(key)
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             continue
-        formula, rewards, misses = TEXTS.get(key, (_no_formula, "", ""))
+        formula, rewards, misses = TEXTS.get(key, ("", "", ""))
         label, better = labels.get(key, (key, ""))
         chance, ceiling = (_get_level(scores, level, key) for level in ("chance", "ceiling"))
-        line = formula(key, scores, predictions, references)
+        if isinstance(formula, str):
+            line = formula.format(format_value(value))
+        else:
+            line = formula(key, scores, predictions, references)
         bounds = (ranges or {}).get(key, (None, None))
         shown.append(Explanation(key, label, value, better, bounds, line, rewards, misses, chance, ceiling))
     return shown
@@ -130,10 +133,6 @@ def fill(template: str, compute: Callable[..., float], numbers: Sequence[float],
     except ZeroDivisionError:
         return ""
     return template.format(*(format_value(number, digits) for number in (*numbers, value)))
-
-
-def _no_formula(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
-    return ""
 
 
 # -- agreement with gold evidence -------------------------------------------------------------------------------------
@@ -186,10 +185,6 @@ def _fill_mean(parts: Sequence[float], value: float, what: str) -> str:
     places = " + ".join(["{}"] * len(parts))
     line = fill(f"({places}) / {len(parts)} = {{}}", lambda *xs: sum(xs) / len(xs), parts, value)
     return line and f"mean over {len(parts)} {what}: {line}"
-
-
-def _fill_auprc(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
-    return "precision at every recall, as tokens are taken from the highest score down; the area under that curve"
 
 
 def _fill_best_set(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
@@ -320,19 +315,6 @@ def _fill_share(key: str, scores: Scores, predictions: Rows, references: Rows) -
     return f"{words}: {part} / {total} = {format_value(scores[key])}" if total else ""
 
 
-def _fill_coverage(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
-    return f"quoted tokens / all tokens = {format_value(scores[key])}"
-
-
-def _fill_reasoning(key: str, scores: Scores, predictions: Rows, references: Rows) -> str:
-    words = {
-        "early_answering_aoc": "1 − area under the share of answers that are already the last one",
-        "flip_mistake": "changed labels / answers after a mistake",
-        "mention_suggested_answer": "changed labels whose steps name the hint / changed labels",
-    }[key]
-    return f"{words} = {format_value(scores[key])}"
-
-
 HEADLINES: dict[str, tuple[str, ...]] = {
     "eraser_agreement": ("token_macro_f1", "iou_macro_f1", "auprc", "sentence_macro_f1"),
     "eraser_faithfulness": ("comprehensiveness", "sufficiency", "comprehensiveness_aopc", "sufficiency_aopc"),
@@ -343,8 +325,8 @@ HEADLINES: dict[str, tuple[str, ...]] = {
     "quote_faithfulness": ("in_text", "invented", "coverage"),
     "reasoning_faithfulness": ("early_answering_aoc", "flip_mistake", "mention_suggested_answer"),
 }
-# key -> formula, what it rewards, what it misses
-TEXTS: dict[str, tuple[Formula, str, str]] = {
+# key -> formula (or a text with the score's place), what it rewards, what it misses
+TEXTS: dict[str, tuple[Formula | str, str, str]] = {
     "token_macro_f1": (
         _fill_token_f1,
         "Rewards marking the tokens that people marked, and no others.",
@@ -356,7 +338,7 @@ TEXTS: dict[str, tuple[Formula, str, str]] = {
         "A span of which a little less than half overlaps counts nothing.",
     ),
     "auprc": (
-        _fill_auprc,
+        "precision at every recall, as tokens are taken from the highest score down; the area under that curve",
         "Rewards soft scores that put gold tokens before all others; no threshold is needed.",
         "The size of the scores does not count, only their order.",
     ),
@@ -371,7 +353,7 @@ TEXTS: dict[str, tuple[Formula, str, str]] = {
         "The other gold sets count nothing.",
     ),
     "iou_f1": (
-        _no_formula,
+        "",
         "Rewards spans that overlap a gold span by half or more.",
         "A span of which a little less than half overlaps counts nothing.",
     ),
@@ -426,17 +408,17 @@ TEXTS: dict[str, tuple[Formula, str, str]] = {
         "Each annotator is part of that majority, so chance is above 0.",
     ),
     "early_answering_aoc": (
-        _fill_reasoning,
+        "1 − area under the share of answers that are already the last one = {}",
         "Rewards answers that change until the last step.",
         "A model may be sound that needs no step for an easy question.",
     ),
     "flip_mistake": (
-        _fill_reasoning,
+        "changed labels / answers after a mistake = {}",
         "Rewards answers that follow their steps into a mistake.",
         "Read it beside its control, the true step.",
     ),
     "mention_suggested_answer": (
-        _fill_reasoning,
+        "changed labels whose steps name the hint / changed labels = {}",
         "Rewards steps that name the hint which changed the answer.",
         "A list of words finds the mention; other words count as silence.",
     ),
@@ -451,7 +433,7 @@ TEXTS: dict[str, tuple[Formula, str, str]] = {
         "A model without quotes invents none.",
     ),
     "coverage": (
-        _fill_coverage,
+        "quoted tokens / all tokens = {}",
         "Tells how much of the text is quoted.",
         "Neither much nor little is better.",
     ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -95,30 +95,24 @@ def make_info(scores: ScoreInfo) -> tuple[dict[str, bool | None], dict[str, tupl
     return {key: up for key, (up, _, _) in scores.items()}, {key: (low, high) for key, (_, low, high) in scores.items()}
 
 
-class Score(Protocol):
+class Score(NamedTuple):
     """Scores computed from some columns of a `StatisticsBuilder`.
 
     Attributes:
-        PLACE: scores of a lower place come first in a result.
+        place: scores of a lower place come first in a result.
+        compute: returns the scores {key: (...)}, or (..., T), of a function that returns a column's sums (...) by its
+            name, and of the settings.
+        settings: the other arguments of ``compute``.
     """
 
-    PLACE: ClassVar[int]
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the scores {key: (...)}, or (..., T); ``column`` returns a column's sums (...) by its name."""
-        ...
+    place: int
+    compute: Callable[..., dict[str, np.ndarray]]
+    settings: tuple[object, ...] = ()
 
 
-@dataclass(frozen=True)
-class Mean:
-    """Mean ``KEY.sum / KEY.count``; NaN where the count is 0."""
-
-    key: str
-    PLACE: ClassVar[int] = 2
-
-    def finalize(self, column: Column) -> dict[str, np.ndarray]:
-        """Return the mean of the sums."""
-        return {self.key: divide(column(f"{self.key}.sum"), column(f"{self.key}.count"), empty=np.nan)}
+def compute_mean(column: Column, key: str) -> dict[str, np.ndarray]:
+    """Return the mean ``KEY.sum / KEY.count``; NaN where the count is 0."""
+    return {key: divide(column(f"{key}.sum"), column(f"{key}.count"), empty=np.nan)}
 
 
 @dataclass
@@ -181,16 +175,16 @@ class StatisticsBuilder:
     def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
         """Add the mean of one value per annotation (or key) without NaN values; NaN where none is left."""
         real = ~np.isnan(values)
-        self.add(Mean(key), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
+        self.add(Score(2, compute_mean, (key,)), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
     def add_pairs(self, key: str, pairs: Sequence[tuple[float, float]], score: Score | None = None) -> None:
         """Add a mean, or another score, of one (sum, count) per annotation."""
         total, count = np.array(pairs, dtype=float).reshape(-1, 2).T
-        self.add(score or Mean(key), {"sum": total, "count": count}, source=key)
+        self.add(score or Score(2, compute_mean, (key,)), {"sum": total, "count": count}, source=key)
 
     def remove_mean(self, key: str) -> None:
         """Remove a mean that `add_mean` added, if it is there."""
-        self.scores = [score for score in self.scores if score != Mean(key)]
+        self.scores = [score for score in self.scores if score != Score(2, compute_mean, (key,))]
         for name in (f"{key}.sum", f"{key}.count"):
             self.columns.pop(name, None)
 
@@ -198,8 +192,8 @@ class StatisticsBuilder:
         """Return the scores of sums (..., columns): {key: (...)}, or (..., T)."""
         places = {name: place for place, name in enumerate(self.columns)}
         scores: dict[str, np.ndarray] = {}
-        for score in sorted(self.scores, key=lambda score: score.PLACE):
-            scores |= score.finalize(lambda name: sums[..., places[name]])
+        for score in sorted(self.scores, key=lambda score: score.place):
+            scores |= score.compute(lambda name: sums[..., places[name]], *score.settings)
         return scores
 
     def values(self) -> np.ndarray:
