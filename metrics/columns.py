@@ -10,7 +10,6 @@ import dataclasses
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -70,8 +69,8 @@ class ScoreTable:
     """Rows of {label: probability} as flat values, with the layout (tuple of labels) of each row."""
 
     layouts: dict[tuple[str, ...], int]
-    layout: array[int] = dataclasses.field(default_factory=partial(array, "i"))
-    values: array[float] = dataclasses.field(default_factory=partial(array, "d"))
+    layout: array[int] = dataclasses.field(default_factory=lambda: array("i"))
+    values: array[float] = dataclasses.field(default_factory=lambda: array("d"))
 
     def add(self, rows: Sequence[Mapping[str, float | None] | None]) -> None:
         """Append rows.
@@ -194,12 +193,12 @@ class ObjectColumns:
         self.paths = frozenset(paths)
         self.texts: dict[str, list[bytes]] = {path: [] for path in texts}
         self.unknown, self.ids = False, list[str]()
-        self.integers: dict[str, array[int]] = defaultdict(partial(array, "q"))
-        self.floats: dict[str, array[float]] = defaultdict(partial(array, "d"))
-        self.sizes: dict[str, array[int]] = defaultdict(partial(array, "q"))
+        self.integers: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        self.floats: dict[str, array[float]] = defaultdict(lambda: array("d"))
+        self.sizes: dict[str, array[int]] = defaultdict(lambda: array("q"))
         self.words: dict[str, dict[str, int]] = defaultdict(dict)
         self.layouts: dict[tuple[str, ...], int] = {}
-        self.tables: dict[str, ScoreTable] = defaultdict(partial(ScoreTable, self.layouts))
+        self.tables: dict[str, ScoreTable] = defaultdict(lambda: ScoreTable(self.layouts))
         self.add(Level([], record))  # each field gets its arrays, even without values
 
     def add(self, level: Level, before: str = "", there: Sequence[bool] | None = None) -> None:

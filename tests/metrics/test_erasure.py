@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.erasure import (
-    Curve,
     add_labels,
     classification_report,
+    compute_curve,
     count_labels,
     drop,
     entropy,
     find_threshold_columns,
     kl_divergence,
 )
-from eraser_hub.metrics.statistics_builder import StatisticsBuilder
+from eraser_hub.metrics.statistics_builder import Score, StatisticsBuilder
 
 pytestmark = pytest.mark.unit
 
@@ -77,7 +77,7 @@ def test_sums_of_parts_give_the_parts_scores() -> None:
     builder = StatisticsBuilder(4)
     builder.add_mean("x", np.array([1.0, np.nan, 3.0, np.nan]))
     points = {"y_aopc.sum0": np.array([0.0, 1.0, 0.5, 0.0]), "y_aopc.sum1": np.array([1.0, 1.0, 0.5, 0.0])}
-    builder.add(Curve("y_aopc", 2), points | {"y_aopc.count": np.ones(4)})
+    builder.add(Score(3, compute_curve, ("y_aopc", 2)), points | {"y_aopc.count": np.ones(4)})
     values = builder.statistics([str(k) for k in range(builder.n)]).values
     whole = builder.finalize(values.sum(axis=0))
     assert whole["x"] == 2.0 and whole["y_aopc_points"].tolist() == [0.375, 0.625] and whole["y_aopc"] == 0.5
