@@ -108,7 +108,8 @@ class Agreement:
             check_documents(chunk, used, self.rules["documents"])
         if self.rules.collect():
             return
-        self.builder.rows = chunk.rows
+        for builder in (self.builder, *self.levels.builders):
+            builder.rows = chunk.rows
         if used & {"hard", *SOFT_FIELDS} and (self.settings.levels or not self.marked.all()):
             pairs, key = np.unique(chunk.evidence, return_inverse=True)
             gold = count_covered_tokens(Spans(key, chunk.r.start, chunk.r.end), pairs.size)
@@ -198,7 +199,8 @@ class Agreement:
             for key, own, least in zip(SOFT, expected, (no_positives, np.nan, np.nan), strict=settings.levels):
                 # the best ranking has all positives first; without them every ranking is alike
                 best = np.where(positives > 0, np.where(np.isnan(own), np.nan, 1.0), least)
-                self.levels.add_ranking(chunk, f"{soft.prefix}{key}", own, best, owner[chosen])
+                self.levels.chance.add_mean(f"{soft.prefix}{key}", own, owner[chosen])
+                self.levels.rankings.add_mean(f"{soft.prefix}{key}", best, owner[chosen])
             for end, each in (("", ranked.scores), ("_random", ranked.random)):
                 for key, values in zip(SOFT, each[chosen].T, strict=True) if not end or len(each) else ():
                     self.builder.add_mean(f"{soft.prefix}{key}{end}", values, owner[chosen])

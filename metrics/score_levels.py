@@ -83,6 +83,9 @@ class ScoreLevels:
 
     Attributes:
         form: what is known of the form of the rationales.
+        chance: columns of the scores of random rationales.
+        rankings: columns of the best values of ranking scores, one per rationale.
+        builders: all columns; `StatisticsBuilder.rows` of each is set to a chunk's annotations before these are added.
     """
 
     def __init__(self, marked: np.ndarray, thresholds: Sequence[float], main_iou: float) -> None:
@@ -90,11 +93,8 @@ class ScoreLevels:
         groups = marked.astype(np.int8)
         self.chance, self.rankings = (StatisticsBuilder(marked.size, groups, 2) for _ in range(2))
         self.best = {form: StatisticsBuilder(marked.size, groups, 2) for form in (SENTENCES, TOP_K)}
+        self.builders = (self.chance, self.rankings, *self.best.values())
         self.form = PredictedForm()
-
-    def _set_rows(self, rows: np.ndarray) -> None:
-        for builder in (self.chance, self.rankings, *self.best.values()):
-            builder.rows = rows
 
     def add_spans(
         self,
@@ -106,7 +106,6 @@ class ScoreLevels:
         counts: SpanCounts,
     ) -> None:
         """Add the levels of span scores of a chunk; owner and doc belong to each key of the spans."""
-        self._set_rows(chunk.rows)
         size = np.maximum(chunk.documents.lengths(chunk.rows[owner], doc)[0], 0)
         n_gold, n_predicted, _ = counts.token
         per_text = (
@@ -179,20 +178,11 @@ class ScoreLevels:
             counts: gold and predicted sentences of each key, and those in both: int (3, keys).
             by_spans: spans predict the sentences.
         """
-        self._set_rows(chunk.rows)
         size = np.maximum(chunk.documents.lengths(chunk.rows[owner], doc)[1], 0)
         gold, predicted, _ = counts
         add_prf(self.chance, "sentence", (gold, predicted, divide(gold * predicted, size)), owner)
         for builder in self.best.values() if by_spans else ():
             add_prf(builder, "sentence", (gold, predicted, np.minimum(gold, predicted)), owner)
-
-    def add_ranking(
-        self, chunk: MatchedChunk, key: str, expected: np.ndarray, best: np.ndarray, owner: np.ndarray
-    ) -> None:
-        """Add the expected and the best value of a ranking score, one per rationale."""
-        self._set_rows(chunk.rows)
-        self.chance.add_mean(key, expected, owner)
-        self.rankings.add_mean(key, best, owner)
 
     def compute(self, keys: Sequence[str], marked_only: bool) -> dict[str, Levels]:
         """Return ``chance`` and ``ceiling`` of those of the scores whose levels are known.
