@@ -80,11 +80,9 @@ def _remove_and_retrain(options: RoarConfig, out: Path, say: Say) -> dict[str, A
     split = open_split(options.dataset, options.config, options.train_split)
     names = list(split.label_names) or sorted({str(one.label) for one in split.instances()})
     write_dataset(out / "whole", {name: list(map(_strip, some)) for name, some in texts.items()}, names)
-    model = _train(options, out / "whole", say)
-    scored = {name: _explain_split(options, out, model, name) for name in texts}
-    hits = _find_hits(model, out / "whole", options, names)
     clusters = find_document_clusters([list(one.names) for one in texts[options.split]])
-    whole = _compute_figures(hits, clusters, options.seed)
+    model, whole = _train_and_test(options, out / "whole", names, clusters, say)
+    scored = {name: _explain_split(options, out, model, name) for name in texts}
     rows: list[dict[str, Any]] = [{"share": 0.0, options.method: whole, RANDOM: whole}]
     for share in options.bins or ():
         row: dict[str, Any] = {"share": share}
@@ -92,12 +90,12 @@ def _remove_and_retrain(options: RoarConfig, out: Path, say: Say) -> dict[str, A
             folder = out / f"{ranking}-{share:g}"
             cut = partial(remove_top_tokens, share=share, ranking=ranking, seed=options.seed)
             write_dataset(folder, {name: list(map(cut, some)) for name, some in scored.items()}, names)
-            found = _find_hits(_train(options, folder, say), folder, options, names)
-            row[ranking] = _compute_figures(found, clusters, options.seed)
+            _, row[ranking] = _train_and_test(options, folder, names, clusters, say)
             say(f"{ranking}, {share:.0%} of the tokens removed: accuracy {row[ranking]['accuracy']:.3f}")
         rows.append(row)
-    signature = f"roar|method:{options.method}|model:{Path(options.model).name}|seed:{options.seed}|texts:{len(hits)}"
-    facts = {"method": options.method, "model": options.model, "instances": len(hits)}
+    count = len(texts[options.split])
+    signature = f"roar|method:{options.method}|model:{Path(options.model).name}|seed:{options.seed}|texts:{count}"
+    facts = {"method": options.method, "model": options.model, "instances": count}
     return {**facts, "bins": rows, "signature": signature}
 
 
@@ -165,14 +163,21 @@ def _make_row(one: Instance) -> dict[str, Any]:
     return {"annotation_id": one.id, "classification": one.label, "query": " ".join(one.query), "documents": documents}
 
 
-def _train(options: RoarConfig, folder: Path, say: Say) -> Path:
-    """Train a model on a folder's texts and return its folder."""
+def _train_and_test(
+    options: RoarConfig, folder: Path, names: Sequence[str], clusters: np.ndarray, say: Say
+) -> tuple[Path, dict[str, Any]]:
+    """Train a model on a folder's texts; return its folder, and its accuracy on the test texts with the interval."""
 
     def make_config() -> TrainConfig:
         query = has_different_queries(open_split(options.dataset, options.config, options.train_split))
         return replace(options.train_config, dataset=str(folder), config=None, query=query)
 
-    return train_or_resume(folder / "model", make_config, say)
+    model = train_or_resume(folder / "model", make_config, say)
+    adapter = open_model(model)
+    align_labels(adapter, names)
+    hits = np.array(find_hits(adapter, list(open_split(str(folder), None, options.split).instances())))
+    interval = compute_share_interval(hits, clusters, DEFAULT_LEVEL, None, options.seed)
+    return model, {"accuracy": float(hits.mean()), "ci": None if interval is None else list(interval)}
 
 
 def _explain_split(options: RoarConfig, out: Path, model: Path, name: str) -> list[Instance]:
@@ -183,19 +188,6 @@ def _explain_split(options: RoarConfig, out: Path, model: Path, name: str) -> li
     explain(job, replace(settings, bins=()), path, resume=True)  # the scores alone are read
     split = open_split(str(out / "whole"), None, name)
     return list(map(ExternalScores(path).attach, split.instances()))
-
-
-def _find_hits(model: Path, folder: Path, options: RoarConfig, names: Sequence[str]) -> list[bool]:
-    """Return for each test text True if the model predicts its label."""
-    adapter = open_model(model)
-    align_labels(adapter, names)
-    return find_hits(adapter, list(open_split(str(folder), None, options.split).instances()))
-
-
-def _compute_figures(hits: Sequence[bool], clusters: np.ndarray, seed: int) -> dict[str, Any]:
-    flags = np.array(hits)
-    interval = compute_share_interval(flags, clusters, DEFAULT_LEVEL, None, seed)
-    return {"accuracy": float(flags.mean()), "ci": None if interval is None else list(interval)}
 
 
 def make_roar_tables(result: Mapping[str, Any]) -> Tables:
