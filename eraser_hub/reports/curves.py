@@ -53,14 +53,10 @@ def _aopc(system: Scores, name: str, place: int | None = None) -> Series | None:
     if not isinstance(thresholds, Sequence) or not isinstance(points, Sequence) or not points:
         return None
     intervals = system.point_intervals.get(f"{name}_aopc_points")
-    return Series(
-        system.name,
-        tuple(round(100 * float(t), 9) for t in thresholds),
-        tuple(float(point) if point is not None else math.nan for point in points),
-        None if intervals is None else tuple(low for low, _ in intervals),
-        None if intervals is None else tuple(high for _, high in intervals),
-        place=place,
-    )
+    low, high = zip(*intervals, strict=True) if intervals else (None, None)
+    x = tuple(round(100 * float(t), 9) for t in thresholds)
+    y = tuple(float(point) if point is not None else math.nan for point in points)
+    return Series(system.name, x, y, low, high, place=place)
 
 
 def _chance(draws: Sequence[Series]) -> list[Series]:

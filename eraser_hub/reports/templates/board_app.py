@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,14 +97,11 @@ def make_app() -> fastapi.FastAPI:
     """Return the application: the board's files, and the page of submissions below `SUBMIT`."""
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
-    def add(path: str, file: Path, kind: str) -> None:
-        def send(request: Request) -> Response:
-            return FileResponse(file, media_type=kind)
+    def send(file: str, kind: str, request: Request) -> Response:
+        return FileResponse(HERE / file, media_type=kind)
 
-        app.add_route(path, send)
-
-    for path, (file, kind) in PAGES.items():
-        add(path, HERE / file, kind)
+    for path, page in PAGES.items():
+        app.add_route(path, partial(send, *page))
 
     def add_slash(request: Request) -> Response:
         # relative: behind the Hub's proxy an absolute address would lose https
