@@ -146,9 +146,8 @@ def render_svg(figure: Figure) -> str:
     lines = []
     for series, (colour, dash, marker) in zip(figure.series, get_series_style(figure), strict=True):
         # black lines, grid and text have the page's own colour: white in a dark theme
-        link = f"#systems={quote(series.name, safe='')}&score={quote(figure.key, safe='')}&order=down"
         style = {"name": series.name, "colour": _ON_PAGE.get(colour, colour), "dash": dash, "marker": marker}
-        style["link"] = link if figure.key and not series.chance else ""
+        style["link"] = link_documents(series.name, figure.key) if figure.key and not series.chance else ""
         lines.append(style | (_outline if figure.kind == "bars" else _line)(series, frame))
     return fill_template(
         "figure.svg",
@@ -166,6 +165,11 @@ def render_svg(figure: Figure) -> str:
         top=TOP,
         bottom=HEIGHT - BOTTOM,
     )
+
+
+def link_documents(system: str, key: str) -> str:
+    """Return the address of a system's documents by falling score."""
+    return f"#systems={quote(system, safe='')}&score={quote(key, safe='')}&order=down"
 
 
 def _link_bins(figure: Figure, frame: _Frame) -> list[dict[str, Any]]:

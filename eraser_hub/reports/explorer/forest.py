@@ -6,13 +6,12 @@ import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.scores import Scores
 
 from ..catalogue import AGREEMENT, format_interval, format_number, metric
-from ..figures import compute_ticks, find_system_style
+from ..figures import compute_ticks, find_system_style, link_documents
 from ..markup import fill_template
 
 WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 440, 146, 58, 26, 19, 26
@@ -110,38 +109,25 @@ def render_panel(panel: ForestPanel) -> str:
     def px(value: float) -> float:
         return LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT)
 
-    lines = []
-    for number, row in enumerate(panel.rows):
-        colour, dash, marker = find_system_style(row.place)
-        lines.append(
-            {
-                "name": shorten(row.system),
-                "title": describe_row(row),
-                "y": TOP + ROW * (number + 0.5),
-                "x": px(row.value),
-                "interval": None if row.interval is None else tuple(map(px, row.interval)),
-                "chance": None if row.chance is None else px(row.chance),
-                "ceiling": None if row.ceiling is None else px(row.ceiling),
-                "value": format_number(row.value),
-                "colour": colour,
-                "dash": dash,
-                "marker": marker,
-                "link": f"#systems={quote(row.system, safe='')}&score={quote(panel.key, safe='')}&order=down",
-            }
-        )
     return fill_template(
         "forest.svg",
+        panel=panel,
         title=known.label,
         arrow={"higher": "↑", "lower": "↓", "": ""}[known.better],
-        lines=lines,
+        px=px,
+        style=find_system_style,
+        link=link_documents,
+        name=shorten,
+        describe=describe_row,
+        number=format_number,
         ticks=[(px(tick), f"{tick:.6g}".replace("-", "−")) for tick in compute_ticks(low, high, 4)],
         width=WIDTH,
         left=LEFT,
         right=WIDTH - RIGHT,
-        bottom=TOP + ROW * len(lines),
         top=TOP,
-        row=ROW,
-        height=TOP + ROW * len(lines) + BOTTOM,
+        bottom=TOP + ROW * len(panel.rows),
+        height=TOP + ROW * len(panel.rows) + BOTTOM,
+        step=ROW,
     )
 
 
