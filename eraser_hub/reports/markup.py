@@ -30,6 +30,7 @@ def _environment() -> Environment:
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(read_template))
     environment.filters["quoted"] = lambda text: Markup(html.escape(text, quote=True))
+    environment.filters["xml"] = lambda text: Markup(html.escape(str(text), quote=False))
     environment.filters["visible"] = show_controls
     environment.filters["hyphenated"] = lambda text: _HYPHENS.sub("\\1\u00ad", text)
     environment.filters["tenths"] = "{:.1f}".format

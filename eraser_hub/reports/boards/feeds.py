@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from email.utils import format_datetime
 from typing import Any
-from xml.sax.saxutils import escape
 
 from eraser_hub.records.errors import show_controls
 from eraser_hub.records.outputs import GENERATOR
 
 from ..board_lines import BoardLine
 from ..catalogue import format_number, metric
+from ..markup import fill_template
 from ..report_tables import get_sort_key
 
 PAGE = "index.html"
@@ -63,25 +63,12 @@ def make_rss_feed(lines: Sequence[BoardLine], title: str) -> str:
         lines: as `board.collect_board_lines` gives them.
         title: the board's title.
     """
+
+    def format_date(text: str) -> str:
+        return format_datetime(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc))
+
     feed = make_json_feed(lines, title)
-    items = [
-        f"<item>\n<title>{escape(one['title'])}</title>\n<description>{escape(escape(one['content_text']))}</description>\n"
-        f"<category>{one['tags'][0]}</category>\n{_make_rss_date(one)}"
-        f'<guid isPermaLink="false">{one["id"]}</guid>\n</item>\n'
-        for one in feed["items"]
-    ]
-    head = f"<title>{escape(feed['title'])}</title>\n<link>{PAGE}</link>\n<description>{DESCRIPTION}</description>\n"
-    return (
-        '<?xml version="1.0" encoding="utf-8"?>\n<rss version="2.0">\n<channel>\n'
-        f"<generator>{GENERATOR}</generator>\n{head}{''.join(items)}</channel>\n</rss>\n"
-    )
-
-
-def _make_rss_date(item: dict[str, Any]) -> str:
-    if "date_published" not in item:
-        return ""
-    date = datetime.strptime(item["date_published"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
-    return f"<pubDate>{format_datetime(date)}</pubDate>\n"
+    return fill_template("feed.xml", feed=feed, page=PAGE, generator=GENERATOR, date=format_date) + "\n"
 
 
 def _clean(text: str) -> str:
