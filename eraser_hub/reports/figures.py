@@ -135,6 +135,20 @@ class _Frame(NamedTuple):
     def py(self, y: float) -> float:
         return TOP + (1 - (y - self.y_low) / (self.y_high - self.y_low)) * (HEIGHT - TOP - BOTTOM)
 
+    def draw(self, points: Sequence[tuple[float, float]]) -> str:
+        """Return a path through these points."""
+        return "M" * bool(points) + "L".join(f"{self.px(x):.1f} {self.py(y):.1f}" for x, y in points)
+
+    def draw_outline(self, edges: Sequence[float], values: Sequence[float]) -> str:
+        """Return the outline of a histogram."""
+        corners = [(x, y) for (left, right), y in zip(pairwise(edges), values, strict=False) for x in (left, right)]
+        return self.draw([(edges[0], 0.0), *corners, (edges[-1], 0.0)] if corners else [])
+
+
+def find_points(x: Sequence[float], y: Sequence[float] | None) -> list[tuple[float, float]]:
+    """Return the finite points of a line."""
+    return [point for point in zip(x, y or (), strict=False) if math.isfinite(point[1])]
+
 
 def render_svg(figure: Figure) -> str:
     """Return the figure as one SVG element with every text escaped."""
@@ -143,17 +157,15 @@ def render_svg(figure: Figure) -> str:
     x_low, x_high = (min(xs), max(xs)) if xs else (0.0, 1.0)
     y_low, y_high = _range(ys)
     frame = _Frame(x_low, x_high, 0.0 if figure.kind == "bars" else y_low, y_high, figure.x_log)
-    lines = []
-    for series, (colour, dash, marker) in zip(figure.series, get_series_style(figure), strict=True):
-        # black lines, grid and text have the page's own colour: white in a dark theme
-        style = {"name": series.name, "colour": _ON_PAGE.get(colour, colour), "dash": dash, "marker": marker}
-        style["link"] = link_documents(series.name, figure.key) if figure.key and not series.chance else ""
-        lines.append(style | (_outline if figure.kind == "bars" else _line)(series, frame))
+    # black lines, grid and text have the page's own colour: white in a dark theme
+    styles = [(_ON_PAGE.get(colour, colour), dash, marker) for colour, dash, marker in get_series_style(figure)]
     return fill_template(
         "figure.svg",
         figure=figure,
         frame=frame,
-        lines=lines,
+        lines=list(zip(figure.series, styles, strict=True)),
+        find_points=find_points,
+        link_documents=link_documents,
         links=_link_bins(figure, frame) if figure.key else [],
         label=lambda value: f"{value:.6g}".replace("-", "−"),
         x_ticks=sorted(set(xs)) if figure.x_log else compute_ticks(frame.x_low, frame.x_high),
@@ -183,27 +195,6 @@ def _link_bins(figure: Figure, frame: _Frame) -> list[dict[str, Any]]:
         label = f"{low:.4g} to {high:.4g}: the documents"
         links.append({"x": frame.px(low), "width": frame.px(high) - frame.px(low), "href": href, "label": label})
     return links
-
-
-def _outline(series: Series, frame: _Frame) -> dict[str, Any]:
-    """Return the outline of a histogram."""
-    corners = [(x, y) for left, right, y in zip(series.x, series.x[1:], series.y, strict=False) for x in (left, right)]
-    return {"path": _path(frame, [(series.x[0], 0.0), *corners, (series.x[-1], 0.0)] if corners else [])}
-
-
-def _line(series: Series, frame: _Frame) -> dict[str, Any]:
-    """Return a line through the finite points, and the band around it."""
-    points, up, back = (
-        [(x, y) for x, y in zip(series.x, values or (), strict=False) if math.isfinite(y)]
-        for values in (series.y, series.high, series.low)
-    )
-    band = f"{_path(frame, up + back[::-1])}Z" if up and back else ""
-    places = [(frame.px(x), frame.py(y)) for x, y in points]
-    return {"band": band, "path": _path(frame, points), "points": places}
-
-
-def _path(frame: _Frame, points: Sequence[tuple[float, float]]) -> str:
-    return "M" * bool(points) + "L".join(f"{frame.px(x):.1f} {frame.py(y):.1f}" for x, y in points)
 
 
 def compute_histogram(values: Sequence[float | None], low: float, high: float, bins: int = 20) -> tuple[float, ...]:
