@@ -60,9 +60,8 @@ def summarise(families: Sequence[str], kinds: Sequence[str], units: Sequence[Row
             words = f"expected a {family} model that labels {LEARNED:.0%} of the held-out texts right, found none"
             raise DataError(f"{words} ({accuracies})", rule="model")
         for name in higher:
-            part = scores.setdefault(
-                name, {"name": name, "better": "higher" if higher[name] else "lower", "families": {}}
-            )
+            better = "higher" if higher[name] else "lower"
+            part = scores.setdefault(name, {"name": name, "better": better, "families": {}})
             part["families"][family] = _summarise_score(name, higher[name], own, kinds, level)
     first = families[0]
     found = [{**one, **one["families"][first]} for one in scores.values()]
@@ -86,30 +85,26 @@ def _count(units: Sequence[Row], family: str, kinds: Sequence[str]) -> dict[str,
 def _summarise_score(name: str, up: bool, units: Sequence[Row], kinds: Sequence[str], level: float) -> Row:
     by_kind = {kind: [unit for unit in units if unit["kind"] == kind] for kind in kinds}
     by_kind = {kind: some for kind, some in by_kind.items() if some}
-    whole = {kind: _stack(some, name) for kind, some in by_kind.items()}
-    parts = [one for one in whole.values() if one.size]
-    every = estimate(parts, level)
-    explanations = {
-        candidate: estimate([_stack(some, name, candidate) for some in by_kind.values()], level)
-        for candidate in CANDIDATES
-    }
-    cells = {
-        kind: {candidate: estimate([_stack(some, name, candidate)], level) for candidate in CANDIDATES}
-        for kind, some in by_kind.items()
-    }
-    judged = {kind: estimate([one], level) for kind, one in whole.items()}
-    several = [one.mean(axis=0)[:, None] for one in parts if one.shape[1] > 1]
-    networks = estimate(several, level, fewest=2)
+    parts = list(by_kind.values())
+
+    def estimate_share(parts: Sequence[Sequence[Row]], candidate: str = "") -> Row:
+        return estimate([_stack(some, name, candidate) for some in parts], level)
+
+    explanations = {candidate: estimate_share(parts, candidate) for candidate in CANDIDATES}
+    judged: Row = {}
+    for kind, some in by_kind.items():
+        found, cells = estimate_share([some]), {one: estimate_share([some], one) for one in CANDIDATES}
+        judged[kind] = {**found, "verdict": decide_verdict(found), "explanations": cells}
+    whole = [one for one in (_stack(some, name) for some in parts) if one.size]
+    several = [one.mean(axis=0)[:, None] for one in whole if one.shape[1] > 1]
     return {
-        **every,
-        "networks_ci": networks["auc_ci"],
+        **estimate_share(parts),
+        "networks_ci": estimate(several, level, fewest=2)["auc_ci"],
         "verdicts": {candidate: decide_verdict(one) for candidate, one in explanations.items()},
         "explanations": explanations,
-        "kinds": {
-            kind: {**one, "verdict": decide_verdict(one), "explanations": cells[kind]} for kind, one in judged.items()
-        },
+        "kinds": judged,
         "erased_inputs": _compare_training(by_kind, name, level),
-        "agreement": estimate_over_kinds([_agree(some, name, up) for some in by_kind.values()], level, (-1.0, 1.0)),
+        "agreement": estimate_over_kinds([_agree(some, name, up) for some in parts], level, (-1.0, 1.0)),
     }
 
 
@@ -241,24 +236,16 @@ def _agree(units: Sequence[Row], score: str, up: bool) -> Wins:
 
 
 def _summarise_methods(family: str, units: Sequence[Row], kinds: Sequence[str], level: float) -> Row:
-    own = [unit for unit in units if unit["family"] == family]
-    names = list(dict.fromkeys(name for unit in own for name in unit["methods"]))
-
-    def columns(name: str, kinds: Sequence[str]) -> list[Wins]:
-        return [
-            np.array(
-                [[u["methods"][name][TRUTH]] for u in own if u["kind"] == kind and TRUTH in u["methods"].get(name, {})]
-            )
+    own, found = [unit for unit in units if unit["family"] == family], Row()
+    for name in dict.fromkeys(name for unit in own for name in unit["methods"]):
+        judged = [unit for unit in own if TRUTH in unit["methods"].get(name, {})]
+        by_kind = {
+            kind: np.array([[unit["methods"][name][TRUTH]] for unit in judged if unit["kind"] == kind])
             for kind in kinds
-        ]
-
-    return {
-        name: {
-            **estimate_over_kinds(columns(name, kinds), level),
-            "kinds": {kind: estimate_over_kinds(columns(name, [kind]), level)["auc"] for kind in kinds},
         }
-        for name in names
-    }
+        means = {kind: estimate_over_kinds([values], level)["auc"] for kind, values in by_kind.items()}
+        found[name] = {**estimate_over_kinds(list(by_kind.values()), level), "kinds": means}
+    return found
 
 
 def _summarise_curves(units: Sequence[Row]) -> Row:
