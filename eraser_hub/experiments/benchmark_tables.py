@@ -40,12 +40,16 @@ def make_benchmark_tables(result: Mapping[str, Any]) -> Tables:
     trained = [family for family in result["kinds"] if family != CLOSED]
     tables.tables += [_make_training_table(result["scores"], family) for family in trained]
     if any(result["methods"].values()):
-        tables.tables += [
-            _make_method_table(result["methods"]),
-            _make_agreement_table(result["scores"], result["kinds"]),
-        ]
-    if result["curves"]:
-        tables.tables.append(_make_curve_table(result["curves"]))
+        tables.tables.append(_make_method_table(result["methods"]))
+        tables.tables.append(_make_agreement_table(result["scores"], result["kinds"]))
+    if curves := result["curves"]:
+        title, draws = (
+            "Shares by draws of masks and perturbations, one model in closed form",
+            next(iter(curves.values())),
+        )
+        tables.tables.append(Table("curves", title, ("score",), tuple(draws)))
+        for score, values in curves.items():
+            tables.tables[-1].add(score, **{draw: Cell(value, digits=2) for draw, value in values.items()})
     return tables
 
 
@@ -93,12 +97,10 @@ def _make_training_table(scores: Sequence[Row], family: str) -> Table:
     for words, one in get_rows(scores, family):
         cells = {"networks_alone": _make_cell(one["auc"], one["networks_ci"])}
         cells["networks_share"] = Cell(one["networks_share"], digits=2)
-        factor = one["erased_inputs"]
-        if factor:
+        if factor := one["erased_inputs"]:
             kinds = max(kinds, factor["kinds"])
             cells |= {side: make_cell(factor[side]) for side in ("with", "without")}
-            difference = factor["difference"]
-            cells["difference"] = _make_cell(difference["value"], difference["ci"])
+            cells["difference"] = _make_cell(factor["difference"]["value"], factor["difference"]["ci"])
         table.add(words[0], **cells)
     table.notes.append(
         f"Over the {kinds} plantings that both learned. networks_alone: the interval over new networks, on these "
@@ -125,25 +127,13 @@ def _make_method_table(methods: Mapping[str, Mapping[str, Row]]) -> Table:
 
 def _make_agreement_table(scores: Sequence[Row], families: tuple[str, ...]) -> Table:
     table = Table("agreement", "Agreement of scores with the truth on the order of methods", ("score",), families)
-    found = []
-    for one in scores:
-        parts = {family: one["families"][family]["agreement"] for family in families if family in one["families"]}
-        if any(part["auc"] is not None for part in parts.values()):
-            found.append((one["name"], parts))
-
-    for name, some in sorted(found, key=lambda row: -sum(part["auc"] or 0 for part in row[1].values())):
-        table.add(name, **{family: _make_cell(part["auc"], part["auc_ci"]) for family, part in some.items()})
+    found = {one["name"]: {family: own["agreement"] for family, own in one["families"].items()} for one in scores}
+    for name, some in sorted(found.items(), key=lambda row: -sum(part["auc"] or 0 for part in row[1].values())):
+        if any(part["auc"] is not None for part in some.values()):
+            table.add(name, **{family: _make_cell(part["auc"], part["auc_ci"]) for family, part in some.items()})
     table.notes.append(
         "Kendall's tau-b of the methods' means by a score and by AUPRC, the mean over models; intervals over plantings."
     )
-    return table
-
-
-def _make_curve_table(curves: Mapping[str, Mapping[str, float]]) -> Table:
-    draws = tuple(next(iter(curves.values())))
-    table = Table("curves", "Shares by draws of masks and perturbations, one model in closed form", ("score",), draws)
-    for score, values in curves.items():
-        table.add(score, **{draw: Cell(value, digits=2) for draw, value in values.items()})
     return table
 
 
