@@ -8,23 +8,34 @@ from typing import Annotated
 
 import typer
 
-from eraser_hub.records.arguments import Force
+from eraser_hub.records.arguments import Force, Revision, Split
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.options import Option
+from eraser_hub.records.options import Option, Options
 from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
-from eraser_hub.reports.options import HighlightArguments
 
 from .usage import with_options
 
 
 @dataclass(frozen=True, kw_only=True)
-class HighlightOptions(HighlightArguments):
+class HighlightOptions(Options):
     """The options of ``eraser-hub highlight``.
 
     Attributes:
+        dataset: Built dataset: a folder, or an id on the Hub.
+        config: Configuration; by default that of the card.
+        id: Id of the instance; by default the split's first.
+        predictions: Predictions of a model, jsonl or Parquet: a file, https:// or hf://.
+        whole: Show whole documents.
         out: File to write HTML to, in place of the terminal.
     """
 
+    dataset: Path
+    config: str | None = None
+    split: Split = "test"
+    revision: Revision = None
+    id: str | None = None
+    predictions: str | None = None
+    whole: bool = False
     out: Annotated[Path | None, Option(old=("html",))] = None
     force: Force = False
 

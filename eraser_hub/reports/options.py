@@ -227,24 +227,3 @@ class SubmitArguments(Options):
         if not self.repository and not self.dry_run:
             message = "expected ORG/NAME of the submissions on the Hub, or `dry_run`"
             raise UsageError(message, rule="option-missing", argument="repository")
-
-
-@dataclass(frozen=True)
-class HighlightArguments(Options):
-    """Instance to show.
-
-    Attributes:
-        dataset: Built dataset: a folder, or an id on the Hub.
-        config: Configuration; by default that of the card.
-        id: Id of the instance; by default the split's first.
-        predictions: Predictions of a model, jsonl or Parquet: a file, https:// or hf://.
-        whole: Show whole documents.
-    """
-
-    dataset: Path
-    config: str | None = None
-    split: Split = "test"
-    revision: Revision = None
-    id: Annotated[str | None, Option()] = None
-    predictions: str | None = None
-    whole: bool = False

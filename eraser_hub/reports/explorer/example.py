@@ -63,7 +63,7 @@ def choose_example(
     if key is None or not places:
         return None
     places = [at for at in places if key in values[at]]
-    best: tuple[tuple[float, int], int, list[int]] | None = None
+    candidates = list[tuple[tuple[float, int], int, list[int]]]()
     for number, row in enumerate(rows):
         known = [(value, at) for at in places if (value := values[at][key][number]) is not None]
         length = sum(document.num_tokens for document in row[0].documents)
@@ -74,8 +74,8 @@ def choose_example(
             merit, shown = -known[0][0], [places[0]]
         else:
             continue
-        if best is None or (merit, -length) > best[0]:
-            best = (merit, -length), number, shown
+        candidates.append(((merit, -length), number, shown))
+    best = max(candidates, key=lambda one: one[0], default=None)
     if best is None or (len(places) > 1 and best[0][0] <= 0):
         return None
     _, number, shown = best
