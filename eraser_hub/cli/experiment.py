@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import typer
 
 from eraser_hub.experiments.configs import BenchmarkConfig, ReproduceConfig, RoarConfig
-from eraser_hub.records.arguments import Revision
-from eraser_hub.records.hub import at_revision
 
 from .usage import TableFormat, call_with_options, print_note, print_tables, spell_arguments, with_options
 
@@ -51,7 +49,6 @@ def reproduce(options: ReproduceOptions) -> None:
 class RoarOptions(RoarConfig):
     """The options of ``eraser-hub roar``: a plan, and how the result is printed."""
 
-    revision: Revision = None
     format: TableFormat = "text"
 
 
@@ -70,7 +67,7 @@ def roar(options: RoarOptions) -> None:
     from eraser_hub.experiments.roar import make_roar_tables
     from eraser_hub.experiments.roar import roar as run
 
-    result = run(replace(options, dataset=at_revision(options.dataset, options.revision)), print_note)
+    result = run(options, print_note)
     print_tables(make_roar_tables(result), options.format, result, [result["signature"]])
 
 

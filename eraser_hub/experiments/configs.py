@@ -86,6 +86,7 @@ class RoarConfig(Options):
     epochs: Annotated[float | None, Option(min=0)] = None
     max_steps: NotNegative | None = None
     seed: Seed = 1
+    revision: Revision = None
 
     @property
     def train_config(self) -> TrainConfig:

@@ -27,6 +27,7 @@ from eraser_hub.attribution.run import explain, find_run_settings
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.hub import at_revision
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
@@ -58,11 +59,10 @@ def roar(options: RoarConfig, say: Say = lambda words: None) -> dict[str, Any]:
             training or explaining.
         BusyError: Another run is at work in ``out``.
     """
-    if options.bins is None:
-        options = replace(options, bins=AOPC_THRESHOLDS)
-    shares = set(options.bins or ())
-    if not shares or any(not 0 < share < 1 for share in shares) or len(shares) != len(options.bins or ()):
-        message = f"expected different shares above 0 and below 1, found {show(options.bins)}"
+    bins = AOPC_THRESHOLDS if options.bins is None else options.bins
+    options = replace(options, bins=bins, dataset=at_revision(options.dataset, options.revision))
+    if not bins or any(not 0 < share < 1 for share in bins) or len(set(bins)) != len(bins):
+        message = f"expected different shares above 0 and below 1, found {show(bins)}"
         raise DataError(message, rule="option-value", argument="bins")
     if dataset_split(options.train_split) == dataset_split(options.split):
         message = f"expected another split than the one trained on, found {options.split}"

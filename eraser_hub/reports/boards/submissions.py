@@ -180,24 +180,24 @@ def refuse_duplicates(
         submissions: the submissions.
         accepted: earlier ones, which are not returned.
     """
-    kept, errors, accepted = list[Submission](), list[DataError](), list(accepted)
-    names = {_key(one, normalize_name(one.system.name)): one.place for one in accepted}
-    files = {_key(one, one.digest): one.place for one in accepted}
+    kept, errors, taken = list[Submission](), list[DataError](), dict[tuple[str, ...], str]()
+
+    def make_keys(one: Submission, digest: str) -> list[tuple[str, ...]]:
+        own = ("name", normalize_name(one.system.name)), ("predictions", digest)
+        return [(what, value, one.config, one.split) for what, value in own]
+
+    for one in accepted:
+        taken |= dict.fromkeys(make_keys(one, one.digest), one.place)
     for one in submissions:
-        name = _key(one, normalize_name(one.system.name))
-        file = _key(one, one.digest or compute_file_digest(one.predictions))
-        earlier = names.get(name) or files.get(file)
+        keys = make_keys(one, one.digest or compute_file_digest(one.predictions))
+        earlier = next((key for key in keys if key in taken), None)
         if earlier is None:
             kept.append(one)
-            names[name] = files[file] = one.place
+            taken |= dict.fromkeys(keys, one.place)
         else:
-            what = "name" if name in names else "predictions"
-            errors.append(DataError(f"expected another {what} than {earlier}", rule="id-twice", file=one.place))
+            words = f"expected another {earlier[0]} than {taken[earlier]}"
+            errors.append(DataError(words, rule="id-twice", file=one.place))
     return kept, errors
-
-
-def _key(submission: Submission, value: str) -> tuple[str, str, str]:
-    return submission.config, submission.split, value
 
 
 def check_submission(submission: Submission, dataset: Path, data_digest: str, cache: Path | None = None) -> None:
