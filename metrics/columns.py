@@ -147,7 +147,8 @@ class Level:
     Args:
         objects: dicts, or typed objects.
         record: the record of the objects.
-        columns_of: returns the columns of typed objects, whose types the decoder has checked; None: they are dicts.
+        to_tuple: returns the values of a typed object, whose types the decoder has checked, in the order of its
+            ``__struct_fields__``; None: they are dicts.
 
     Attributes:
         columns: field -> its values, one per object.
@@ -157,13 +158,14 @@ class Level:
         self,
         objects: Sequence[Any],
         record: Record,
-        columns_of: Callable[[Sequence[Any]], Mapping[str, Sequence[Any]]] | None = None,
+        to_tuple: Callable[[Any], tuple[Any, ...]] | None = None,
     ) -> None:
-        self.objects, self.record, self.columns_of = objects, record, columns_of
-        if columns_of is not None:
-            self.columns: Mapping[str, Sequence[Any]] = dict.fromkeys(record, ()) | dict(columns_of(objects))
-        else:
+        self.objects, self.record, self.to_tuple = objects, record, to_tuple
+        self.columns: dict[str, Sequence[Any]] = dict.fromkeys(record, ())
+        if to_tuple is None:
             self.columns = {name: [one.get(name) for one in objects] for name in record}
+        elif objects:
+            self.columns |= zip(objects[0].__struct_fields__, zip(*map(to_tuple, objects), strict=True), strict=True)
         self._inner: dict[str, Level] = {}
 
     def inner(self, name: str) -> Level:
@@ -173,7 +175,7 @@ class Level:
             values: Sequence[Any] = list(filter(None, self.columns[name]))
             for _ in range(field.depth):
                 values = list(chain.from_iterable(values))
-            self._inner[name] = Level(values, field.record or {}, self.columns_of)
+            self._inner[name] = Level(values, field.record or {}, self.to_tuple)
         return self._inner[name]
 
 
@@ -209,7 +211,7 @@ class ObjectColumns:
             before: the path of the records.
             there: True for each place that holds a record; None: all do.
         """
-        checked, known = level.columns_of is not None, level.record.keys()
+        checked, known = level.to_tuple is not None, level.record.keys()
         if not checked and not self.unknown:
             self.unknown = not all(one.keys() <= known for one in level.objects)
         for field in level.record.values():

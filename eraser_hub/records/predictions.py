@@ -107,11 +107,6 @@ def _open_type() -> Any:
     return _struct(INSTANCE, None, strict=False)
 
 
-def _columns_of(objects: Sequence[Any]) -> Mapping[str, Sequence[Any]]:
-    names = objects[0].__struct_fields__ if objects else ()
-    return dict(zip(names, zip(*map(astuple, objects), strict=True), strict=True))
-
-
 def instances(path: Path) -> Iterator[tuple[int, InstanceRecord]]:
     """Yield the instances of a prediction file, each with its line (of Parquet: its row), numbered from 1.
 
@@ -162,12 +157,12 @@ def _decoded(lines: LineBatch, path: Path) -> Level | None:
         DataError: a key stands twice.
     """
     try:
-        decoded = Level(list(map(_decode, lines.raw)), INSTANCE, _columns_of)
+        decoded = Level(list(map(_decode, lines.raw)), INSTANCE, astuple)
         if not lines.data.isascii():  # the decoder skips fields without a look at them
             lines.data.decode()
         sound = has_quote_count(lines.data, _strings(decoded, None))
         if not sound and b"null" in lines.data:
-            nulls = Level(list(map(_null_decoder().decode, lines.raw)), INSTANCE, _columns_of)
+            nulls = Level(list(map(_null_decoder().decode, lines.raw)), INSTANCE, astuple)
             sound = has_quote_count(lines.data, _strings(nulls, UNSET))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
@@ -235,8 +230,13 @@ def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
         size = path.stat().st_size
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         count = num_proc or max(1, min(cores, MOST_PROCESSES, size // BYTES_A_PROCESS))
-        ranges = _ranges(path, size)
-        before = 0
+        ranges, start, before = list[tuple[int, int]](), 0, 0  # whole lines: the bytes [start, end) of each chunk
+        with path.open("rb") as file:
+            while start < size:
+                file.seek(min(start + PART, size))
+                file.readline()
+                ranges.append((start, min(file.tell(), size)))
+                start = ranges[-1][1]
         for part, lines in _shared(path, ranges, count) if count > 1 else (_read(path, *own) for own in ranges):
             if isinstance(part, DataError):
                 raise DataError(part.message, rule=part.rule, file=path, line=before + (part.line or 0))
@@ -248,19 +248,7 @@ def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
             before += lines
 
 
-def _ranges(path: Path, size: int) -> Iterator[tuple[int, int]]:
-    """Yield runs of whole lines, one per chunk: the bytes [start, end) of each."""
-    start = 0
-    with path.open("rb") as file:
-        while start < size:
-            file.seek(min(start + PART, size))
-            file.readline()
-            end = min(file.tell(), size)
-            yield start, end
-            start = end
-
-
-def _shared(path: Path, ranges: Iterator[tuple[int, int]], count: int) -> Iterator[_Read]:
+def _shared(path: Path, ranges: Sequence[tuple[int, int]], count: int) -> Iterator[_Read]:
     """Yield the result of `_read` for each range, in order, by several processes if they can start."""
     waiting: deque[tuple[tuple[int, int], Future[_Read] | None]] = deque()
     with make_process_pool(count) as pool:

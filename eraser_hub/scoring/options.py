@@ -119,7 +119,7 @@ class AgainstArguments(Options):
         from .scored_split import ScoredSplit
 
         dataset = self.dataset and Path(at_revision(str(self.dataset), self.revision))
-        return ScoredSplit(self.source, self.split, self.annotations, dataset=dataset, config=self.config)
+        return ScoredSplit(self.source or Path(), self.split, self.annotations, dataset=dataset, config=self.config)
 
     def settings(self) -> ScoreSettings:
         """Return how predictions are scored.

@@ -19,7 +19,7 @@ from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.schema.instance import QUOTES_FIELD, STEPS_FIELD
 from eraser_hub.schema.rows import ID_FIELDS
 
-from .references import Gold, raise_issues
+from .references import Gold, make_issue_error
 from .scored_split import ScoredSplit
 
 # the modules' names, as score files and signatures have them
@@ -81,7 +81,8 @@ def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: Sc
     places = {cut(name): (line, name) for name, line in lines.items()}  # as issues name them
     for at, (line, name) in enumerate([places[str(issue.name)] for issue in issues]):
         issues[at] = issues[at]._replace(row=line, id=name)
-    raise_issues(issues, {"prediction": results})
+    if issues.total:
+        raise make_issue_error(issues, {"prediction": results})
     return scored
 
 

@@ -87,15 +87,13 @@ class Gold:
         return cluster_by_documents(self.references)
 
 
-def raise_issues(issues: Issues, files: dict[str, Path]) -> None:
-    """Raise the faults that were collected, if there are any.
+def make_issue_error(issues: Issues, files: dict[str, Path]) -> DataError:
+    """Return the error of the faults that were collected.
 
     Args:
-        issues: the faults.
+        issues: the faults, at least one.
         files: side -> the file of its rows, whose lines the errors name.
     """
-    if not issues.total:
-        return
     errors = [
         DataError(
             issue.message,
@@ -107,9 +105,7 @@ def raise_issues(issues: Issues, files: dict[str, Path]) -> None:
         )
         for issue in issues
     ]
-    if issues.total == 1:
-        raise errors[0]
-    raise DataErrors(errors, issues.total)
+    return errors[0] if issues.total == 1 else DataErrors(errors, issues.total)
 
 
 def read_split_ids(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
@@ -122,7 +118,7 @@ def read_split_ids(source: ScoredSplit) -> Iterator[tuple[str, set[str]]]:
             ids = (table.column(name).to_pylist() for table in read_rows(files, [name]))
             yield split, {str(name) for several in ids for name in several}
         return
-    for path in sorted(source.corpus.glob("*.jsonl")):
+    for path in sorted(source.data_dir.glob("*.jsonl")):
         if ids_in_file := _ids(path):
             yield path.stem, ids_in_file
 
@@ -147,7 +143,7 @@ def describe_backup(source: ScoredSplit, unknown: set[str]) -> str:
             skipped = release.get("configs", {}).get(source.built_config, {}).get("skipped", ())
             return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
         return ""
-    ids_in_file = _ids(source.corpus / name) & unknown
+    ids_in_file = _ids(source.data_dir / name) & unknown
     return f"{len(ids_in_file):,} of them stand in {name} alone: {flag}" if ids_in_file else ""
 
 
@@ -169,7 +165,7 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
     from eraser_hub.conversion.eraser.checked import read_checked
 
     names, path = source.labels.names, source.annotation_file
-    documents, numbers = CorpusDocuments(source.corpus), dict[str, int]()
+    documents, numbers = CorpusDocuments(source.data_dir), dict[str, int]()
     codes = {name: code for code, name in enumerate(names or ())}
     values, own, parts = {name: list[object]() for name in columns}, list[DocumentPairs](), list[list[np.ndarray]]()
     first = first_group = 0
@@ -280,6 +276,7 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
     if "classification" in values:
         names_by_code = [*references.labels, None]
         values["classification"] = [names_by_code[code] for code in references.classification.tolist()]
-    raise_issues(issues, {"reference": files[0]})
+    if issues.total:
+        raise make_issue_error(issues, {"reference": files[0]})
     documents, lines = DocumentLengths(references), range(1, first)
     return Gold(references, documents, files[0], lines, labels.names, values, (labels.note,), digest=source.digest)

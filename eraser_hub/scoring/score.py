@@ -54,7 +54,7 @@ from .mask_leaks import Masks
 from .modules import LEVELS, module_result, score_records
 from .quotes import BLOCK as QUOTES
 from .quotes import REASONING, BlockScores, score_by_rows
-from .references import Gold, describe_backup, raise_issues, read_gold, read_split_ids
+from .references import Gold, describe_backup, make_issue_error, read_gold, read_split_ids
 from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores, average_runs
@@ -237,7 +237,8 @@ class _Instances:
             _check_strict(parts.fields.used, rules["strict"])
         if rules["unknown ids"].total:
             _name_fitting_split(self.source, parts, rules["unknown ids"])
-        raise_issues(rules.collect(), {"reference": self.gold.path, "prediction": self.path})
+        if (issues := rules.collect()).total:
+            raise make_issue_error(issues, {"reference": self.gold.path, "prediction": self.path})
 
     def _make_block(
         self, own: Agreement | Faithfulness, rows: np.ndarray | None, extra: Mapping[str, object]

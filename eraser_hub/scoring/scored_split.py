@@ -46,14 +46,14 @@ class ScoredSplit:
     """A split that predictions are scored against.
 
     Attributes:
-        data_dir: a corpus folder as released; or
+        data_dir: a corpus folder as released, unless there is a dataset.
         dataset: a built dataset's folder.
         split: the dataset's name of it, or the release's.
         config: of the built dataset (None: its card's default); of a corpus folder the one whose labels count.
         annotations: an annotation file of the corpus folder, in place of the split's.
     """
 
-    data_dir: Path | None = None
+    data_dir: Path = Path()
     split: str = "test"
     annotations: Path | None = None
     dataset: Path | None = None
@@ -70,7 +70,7 @@ class ScoredSplit:
         """True if the configuration is one of those that this package builds; False for a corpus of one's own."""
         if self.dataset is not None:
             return self.kind != "eraser" or self.built_config in CONFIGS
-        return (self.config or self.corpus.resolve().name) in CONFIGS and not (self.corpus / CORPUS_YAML).exists()
+        return (self.config or self.data_dir.resolve().name) in CONFIGS and not (self.data_dir / CORPUS_YAML).exists()
 
     def is_comprehensive(self) -> bool | None:
         """Return whether all of the text that supports the label is gold; None: unknown.
@@ -89,11 +89,11 @@ class ScoredSplit:
         None where neither is there, and for the configurations that this package builds.
         """
         if self.dataset is None:
-            if not (self.corpus / CORPUS_YAML).exists():
+            if not (self.data_dir / CORPUS_YAML).exists():
                 return None
             from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml  # with YAML: not every score waits
 
-            return read_corpus_yaml(self.corpus)
+            return read_corpus_yaml(self.data_dir)
         if self.is_shipped or not self.built.paths(RELEASE):
             return None
         from eraser_hub.conversion.eraser.release import read_configs
@@ -106,15 +106,8 @@ class ScoredSplit:
         if self.dataset is not None:
             built = {"dataset": find_place(self.dataset).dataset, "config": self.config or ""}
         else:
-            built = {"config": self.config or self.corpus.resolve().name}
+            built = {"config": self.config or self.data_dir.resolve().name}
         return built | {"split": dataset_split(self.split)}
-
-    @property
-    def corpus(self) -> Path:
-        """The corpus folder."""
-        if self.data_dir is None:
-            raise ValueError("expected a corpus folder or a dataset, found neither")
-        return self.data_dir
 
     @property
     def annotation_file(self) -> Path:
@@ -128,11 +121,11 @@ class ScoredSplit:
         if self.annotations is not None:
             return self.annotations
         for name in (release_split(self.split), self.split):
-            path = self.corpus / f"{name}.jsonl"
+            path = self.data_dir / f"{name}.jsonl"
             if path.is_file():
                 return path
         message = f"no annotation file {release_split(self.split)}.jsonl for the split {self.split!r}"
-        raise DataError(message, rule="file-missing", file=self.corpus)
+        raise DataError(message, rule="file-missing", file=self.data_dir)
 
     @cached_property
     def built(self) -> BuiltDataset:
@@ -161,7 +154,7 @@ class ScoredSplit:
         """
         if self.dataset is not None:
             return LabelNames(self.built.label_names(self.built_config))
-        own, name = self.own_config, self.corpus.resolve().name if self.config is None else self.config
+        own, name = self.own_config, self.data_dir.resolve().name if self.config is None else self.config
         if own is None and self.config is not None and name not in CONFIGS:
             message = f"expected one of the configs {', '.join(CONFIGS)}, found {show(name)}"
             raise DataError(message, rule="option-value", argument="config")

@@ -128,7 +128,7 @@ def test_built_and_raw_corpora_have_the_same_gold(corpus: Path, predictions: Pat
     built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=corpus).folder
     for form in ("majority", "soft"):
         raw = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold=form))
-        other = score(ScoredSplit(None, "test", dataset=built, config="posts"), predictions, ScoreSettings(gold=form))
+        other = score(ScoredSplit(split="test", dataset=built, config="posts"), predictions, ScoreSettings(gold=form))
         assert raw.scores == pytest.approx(other.scores, nan_ok=True) and raw.signatures == other.signatures
 
 

@@ -221,7 +221,7 @@ def test_tokens_are_counted_as_they_are_split(text: str) -> None:
 def test_annotations_that_share_a_document_are_drawn_together(samples: Path) -> None:
     results = samples / "predictions" / "eraser" / "multirc.val.jsonl"
     inputs = Inputs(ScoredSplit(samples / "eraser" / "multirc", "val"), results)
-    rows = [json.loads(line) for line in (inputs.source.corpus / "val.jsonl").read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in (inputs.source.data_dir / "val.jsonl").read_text("utf-8").splitlines()]
     documents = {evidence["docid"] for row in rows for group in row["evidences"] for evidence in group}
     assert len(documents) < len(rows), "the sample's questions share documents"
     found, alone, labels = (

@@ -39,7 +39,7 @@ def read_people(source: ScoredSplit) -> tuple[Mapping[str, AnnotatedText], Path 
         DataError: the file is faulty.
     """
     if source.dataset is None:
-        paths = sorted(source.corpus.glob("annotators/*.parquet"))
+        paths = sorted(source.data_dir.glob("annotators/*.parquet"))
     else:
         from eraser_hub.conversion.eraser.configs import get_annotators_path
 
@@ -72,7 +72,7 @@ def choose_gold(
     people, file = read_people(source)
     texts = {name: text for name, text in people.items() if len(text.names)}
     if not texts:
-        place = f"{source.built_config}" if source.dataset is not None else str(source.corpus)
+        place = f"{source.built_config}" if source.dataset is not None else str(source.data_dir)
         message = f"expected annotators of {place}, of which `gold` {form} is made, found no annotators/NAME.parquet"
         raise DataError(f"{message} with marks of this split", rule="file-missing", argument="gold")
     random = None if draw is None else np.random.default_rng(draw)
