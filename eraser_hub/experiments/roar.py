@@ -32,6 +32,7 @@ from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 from eraser_hub.scoring.mask_leaks import compute_share_interval, find_document_clusters
+from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.evaluation import find_hits
 from eraser_hub.systems.train_config import Say, TrainConfig
 
@@ -176,7 +177,7 @@ def _train_and_test(
     adapter = open_model(model)
     align_labels(adapter, names)
     hits = np.array(find_hits(adapter, list(open_split(str(folder), None, options.split).instances())))
-    interval = compute_share_interval(hits, clusters, DEFAULT_LEVEL, None, options.seed)
+    interval = compute_share_interval(hits, clusters, ScoreSettings(confidence_level=DEFAULT_LEVEL, seed=options.seed))
     return model, {"accuracy": float(hits.mean()), "ci": None if interval is None else list(interval)}
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import DataError, show
-from .lines import MOST_BYTES, describe_bad_byte, read_limited
+from .lines import describe_bad_byte, read_limited
 from .rules import Rule
 
 MOST_NESTED = 64
@@ -47,14 +47,14 @@ def parse_strict_object(line: bytes, *, file: Path | str, number: int) -> dict[s
     return value
 
 
-def read_json_object(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, Any]:
-    """Return the JSON object that a whole file is; see `parse_strict_value`.
+def read_json_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object that a whole file is; see `parse_strict_value` and `lines.read_limited`.
 
     Raises:
-        DataError: with file; also where the file has more bytes.
+        DataError: with file.
     """
     try:
-        return parse_strict_object(read_limited(path, most_bytes), file=path, number=1)
+        return parse_strict_object(read_limited(path), file=path, number=1)
     except DataError as error:
         raise error.at(file=path) from None  # the object is the whole file, no line of it
 
@@ -133,15 +133,15 @@ def _finite_float(digits: str) -> float:
     return number
 
 
-def is_nested_deeper(text: str, most: int = MOST_NESTED) -> bool:
-    """Return True if the brackets of a text are nested more than ``most`` deep.
+def is_nested_deeper(text: str) -> bool:
+    """Return True if the brackets of a text are nested more than `MOST_NESTED` deep.
 
     Parsers of other formats than JSON take minutes for such a text, or overflow the stack.
     """
     depth = 0
     for sign in re.findall(r"[\[\](){}]", text):
         depth = depth + 1 if sign in "[({" else max(0, depth - 1)
-        if depth > most:
+        if depth > MOST_NESTED:
             return True
     return False
 

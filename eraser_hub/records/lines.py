@@ -70,10 +70,6 @@ def read_line_batches(
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
-def _kind_of(status: os.stat_result) -> str:
-    return _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
-
-
 def get_os_rule(error: OSError) -> Rule:
     """Return the rule that a file breaks which the system cannot open."""
     if isinstance(error, FileNotFoundError | NotADirectoryError):
@@ -93,7 +89,11 @@ def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
             raise DataError("expected a file's name, found one with a NUL character", rule="file-name", file=path)
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
-            raise DataError(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
+            raise DataError(
+                f"expected a file, found {_KINDS.get(stat.S_IFMT(found.st_mode), 'a device')}",
+                rule="file-kind",
+                file=path,
+            )
         yield
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror or error}", rule=get_os_rule(error), file=path) from None
@@ -184,7 +184,11 @@ def read_utf8_file(path: str) -> bytes:
         try:
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):
-                raise NoFile(f"expected a file, found {_kind_of(found)}", rule="file-kind", file=path)
+                raise NoFile(
+                    f"expected a file, found {_KINDS.get(stat.S_IFMT(found.st_mode), 'a device')}",
+                    rule="file-kind",
+                    file=path,
+                )
             data = os.read(handle, found.st_size + 1)
             while len(data) != found.st_size and (more := os.read(handle, BATCH_BYTES)):
                 data += more
@@ -198,8 +202,8 @@ def read_utf8_file(path: str) -> bytes:
         message = f"expected UTF-8, found the byte 0x{data[error.start]:02x}"
         raise DataError(message, rule="encoding", file=path, line=line) from None
     except OSError as error:
-        kind = NoFile if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO) else DataError
-        raise kind(f"cannot be read: {error.strerror}", rule=get_os_rule(error), file=path) from None
+        fault = NoFile if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO) else DataError
+        raise fault(f"cannot be read: {error.strerror}", rule=get_os_rule(error), file=path) from None
 
 
 def describe_bad_byte(line: bytes, error: UnicodeDecodeError) -> str:

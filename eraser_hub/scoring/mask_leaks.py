@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from eraser_hub.metrics.clusters import AUTO, NONE, cluster_by_items, number_values
 from eraser_hub.metrics.intervals import intervals
 from eraser_hub.metrics.joining import MatchedChunk
-from eraser_hub.metrics.resampling import AUTO as AUTO_METHOD
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.metrics.statistics_builder import StatisticsBuilder
 
 if TYPE_CHECKING:
@@ -96,59 +94,45 @@ def _fitted(x: NDArray[np.float64], y: NDArray[np.float64], unseen: NDArray[np.f
 
 
 def compute_mask_leak(
-    shapes: Sequence[NDArray[np.float64]],
-    labels: Sequence[str],
-    clusters: NDArray[np.int64] | None = None,
-    *,
-    confidence_level: float | None = DEFAULT_LEVEL,
-    n_resamples: int | None = None,
-    seed: int = 0,
-    ci_method: str = AUTO_METHOD,
+    shapes: Sequence[NDArray[np.float64]], labels: Sequence[str], clusters: NDArray[np.int64], settings: ScoreSettings
 ) -> dict[str, Any]:
     """Measure how well the shapes of masks predict the labels that the model gave.
 
     Args:
         shapes: of each instance's mask, see `compute_mask_shape`.
         labels: the label that the model gave.
-        clusters: instances that share documents have one number, int64 (n,); None: each stands for itself.
-        confidence_level: level of the interval, see `intervals.intervals`; None: no interval.
-        n_resamples: resamples of the bootstrap.
-        seed: seed of the folds and of the bootstrap.
-        ci_method: see `intervals.intervals`.
+        clusters: instances that share documents have one number, int64 (n,).
+        settings: the seed of the folds, and how the interval is made.
 
     Returns:
         ``mask_leak``: the share of instances whose label is predicted, by folds without its cluster;
         ``mask_leak_ci``: its interval over clusters, where one is asked for; ``mask_leak_chance``: the
         share of the most frequent label. Empty where there is nothing to tell: a single label, or a single cluster.
     """
-    clusters = np.arange(len(shapes)) if clusters is None else clusters
     if len(set(labels)) < 2 or len(np.unique(clusters)) < 2:
         return {}
-    predicted = find_leaked_labels(np.stack(shapes), labels, clusters, seed)
+    predicted = find_leaked_labels(np.stack(shapes), labels, clusters, settings.seed)
     chance = max(map(list(labels).count, set(labels))) / len(labels)
-    bounds = compute_share_interval(predicted, clusters, confidence_level, n_resamples, seed, ci_method)
+    bounds = compute_share_interval(predicted, clusters, settings)
     return {SHAPE: float(predicted.mean()), **({f"{SHAPE}_ci": list(bounds)} if bounds else {}), CHANCE: chance}
 
 
 def compute_share_interval(
     hits: NDArray[np.bool_] | NDArray[np.float64],
     clusters: NDArray[np.int64],
-    confidence_level: float | None,
-    n_resamples: int | None,
-    seed: int,
-    ci_method: str = AUTO_METHOD,
+    settings: ScoreSettings,
     lowest: float = 0.0,
 ) -> tuple[float, float] | None:
     """Return the interval of a mean over clusters of values from ``lowest`` to 1; None without level and resamples."""
-    if confidence_level is None and n_resamples is None:
+    s = settings
+    if s.confidence_level is None and s.n_resamples is None:
         return None
     builder = StatisticsBuilder(len(hits))
     key = "accuracy" if hits.dtype == np.bool_ else "share"  # a share of right and wrong has exact bounds
     builder.add_mean(key, hits.astype(np.float64))
-    statistics = replace(
-        builder.statistics(list(map(str, range(len(hits))))), clusters=clusters, clustering="documents"
-    )
-    bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, {key: (lowest, 1.0)})
+    statistics = builder.statistics(list(map(str, range(len(hits)))))
+    statistics = replace(statistics, clusters=clusters, clustering="documents")
+    bounds = intervals(statistics, s.confidence_level, s.n_resamples, s.seed, s.ci_method, {key: (lowest, 1.0)})
     return float(bounds[key][0]), float(bounds[key][1])
 
 
@@ -175,8 +159,7 @@ def compute_document_interval(
     clusters = find_document_clusters(docids) if settings.cluster_by == AUTO else np.arange(len(docids))
     if len(np.unique(clusters)) < 2:
         return None
-    s = settings
-    return compute_share_interval(values, clusters, s.confidence_level, s.n_resamples, s.seed, s.ci_method, lowest)
+    return compute_share_interval(values, clusters, settings, lowest)
 
 
 class Masks:
@@ -230,22 +213,13 @@ class Masks:
         if not self.selected or not self.labels:
             lacking = "label" if self.selected else "rationale"
             return {}, f"no mask_leak: expected hard rationales and labels, found no {lacking}"
-        leak = compute_mask_leak(
-            self.shapes,
-            self.labels,
-            self._clusters(settings.cluster_by),
-            confidence_level=settings.confidence_level,
-            n_resamples=settings.n_resamples,
-            seed=settings.seed,
-            ci_method=settings.ci_method,
-        )
+        if settings.cluster_by == AUTO:
+            clusters = find_document_clusters([list(self.documents.get(row, ())) for row in self.rows])
+        elif settings.cluster_by == NONE:
+            clusters = np.arange(len(self.rows))
+        else:
+            values = self.gold(settings.cluster_by)
+            clusters = number_values((row,) if values[row] is None else values[row] for row in self.rows)
+        leak = compute_mask_leak(self.shapes, self.labels, clusters, settings)
         why = "no mask_leak: expected several labels and clusters, found one: there is nothing to tell"
         return leak, "" if leak else why
-
-    def _clusters(self, cluster_by: str) -> NDArray[np.int64]:
-        if cluster_by == AUTO:
-            return find_document_clusters([list(self.documents.get(row, ())) for row in self.rows])
-        if cluster_by == NONE:
-            return np.arange(len(self.rows))
-        values = self.gold(cluster_by)
-        return number_values((row,) if values[row] is None else values[row] for row in self.rows)

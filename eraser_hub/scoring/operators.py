@@ -35,14 +35,25 @@ def kendalls_w(ranked: Sequence[Sequence[float]] | NDArray[np.float64]) -> float
     if values.ndim != 2 or min(values.shape) < 2 or np.isnan(values).any():
         return math.nan
     judges, n_items = values.shape
-    close = np.abs(values[:, :, None] - values[:, None, :]) <= SAME
-    below = (values[:, :, None] > values[:, None, :]) & ~close
-    ties = close.sum(axis=2)  # of each thing, itself among them
-    ranks = below.sum(axis=2) + (ties + 1) / 2
+    ranks, ties = rank_items(values)
     correction = float((ties**2 - 1).sum())  # t things of a group of t: t (t^2 - 1)
     spread = float(((ranks.sum(axis=0) - judges * (n_items + 1) / 2) ** 2).sum())
     possible = judges**2 * (n_items**3 - n_items) - judges * correction
     return 12 * spread / possible if possible > 0 else math.nan
+
+
+def rank_items(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the rank of each item by each judge, from 1 for the lowest value, and how many items it is tied with.
+
+    Tied items share the mean of their ranks; an item counts among those that it is tied with.
+
+    Args:
+        values: float64 (m, n), a row for each judge.
+    """
+    close = np.abs(values[:, :, None] - values[:, None, :]) <= SAME
+    ties = close.sum(axis=2)
+    below = ((values[:, :, None] > values[:, None, :]) & ~close).sum(axis=2)
+    return below + (ties + 1) / 2, ties
 
 
 def compute_operator_sensitivity(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -47,8 +47,10 @@ def shapes_of(masks):
     return [compute_mask_shape(mask) for mask in masks]
 
 
-def leak_of(masks, labels, *more, **options):
-    return compute_mask_leak(shapes_of(masks), labels, *more, **options)
+def leak_of(masks, labels, clusters=None, **options):
+    clusters = np.arange(len(masks)) if clusters is None else clusters
+    settings = ScoreSettings(**{"confidence_level": 0.95, **options})
+    return compute_mask_leak(shapes_of(masks), labels, clusters, settings)
 
 
 def test_shapes_in_closed_form():

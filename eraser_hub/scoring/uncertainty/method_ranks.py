@@ -6,7 +6,8 @@ order of methods that explain one model does, and models may agree on it.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.records.run_record import read_signature
 
-from ..operators import SAME, kendalls_w
+from ..operators import SAME, kendalls_w, rank_items
 from ..scores import Scores
 from .same_model import NORMALISED, group_by_model
 from .tied_rankings import TIED, UNTIED, find_tied_systems
@@ -61,7 +62,10 @@ def rank_methods(systems: Mapping[str, Scores]) -> dict[str, Any]:
             continue
         oriented = -find_direction(key) * np.array(values, dtype=float)
         if np.ptp(oriented, axis=1).max() > SAME:
-            scores[key] = _describe_ranks(oriented, shared)
+            ranks, _ = rank_items(oriented)
+            columns = dict(zip(shared, ranks.T.tolist(), strict=True))
+            means = {method: fmean(column) for method, column in columns.items()}
+            scores[key] = {"ranks": columns, "mean": means, "kendall_w": kendalls_w(oriented)}
     return {"models": models, "scores": scores} if scores else {}
 
 
@@ -70,15 +74,3 @@ def _name_model(methods: Mapping[str, str], taken: Container[str]) -> str:
     starts = {name.removesuffix(method).rstrip(" ,:-_./") for name, method in methods.items()}
     start = starts.pop()
     return start if start and not starts and start not in taken else f"model of {next(iter(methods))}"
-
-
-def _describe_ranks(oriented: np.ndarray, methods: Sequence[str]) -> dict[str, Any]:
-    """Return the ranks of values (models, methods) of which lower ones are better."""
-    close = np.abs(oriented[:, :, None] - oriented[:, None, :]) <= SAME
-    below = (oriented[:, :, None] > oriented[:, None, :]) & ~close
-    ranks = below.sum(axis=2) + (close.sum(axis=2) + 1) / 2
-    return {
-        "ranks": {method: ranks[:, at].tolist() for at, method in enumerate(methods)},
-        "mean": {method: float(ranks[:, at].mean()) for at, method in enumerate(methods)},
-        "kendall_w": kendalls_w(oriented),
-    }

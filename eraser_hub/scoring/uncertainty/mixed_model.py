@@ -236,12 +236,12 @@ class DifferenceModel:
             sides.append(np.where(sign * self.difference + margin > 0, half, 1 - half))
         return np.maximum(*sides)
 
-    def detectable(self, power: float = 0.8, alpha: float = 0.05) -> float:
-        """Return the difference that a test at ``alpha`` finds with this power; NaN where refused or nothing varies."""
+    def detectable(self) -> float:
+        """Return the difference that a test at .05 finds with power .8; NaN where refused or nothing varies."""
         error = float(self.standard_error)
         if self.is_refused or not error > 1e-12:
             return np.nan
-        return (quantile(1 - alpha / 2, float(self.df)) + quantile(power, float(self.df))) * error
+        return (quantile(0.975, float(self.df)) + quantile(0.8, float(self.df))) * error
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the confidence interval of a single difference; NaN where refused, or where nothing varies.
