@@ -32,9 +32,9 @@ from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.scoring.tables import BESIDE
 from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 
-from .boards.texts import choose_texts, mark_texts
+from .boards.texts import choose_texts
 from .catalogue import metric
-from .marked_instances import MarkedInstance
+from .marked_instances import MarkedInstance, mark_rows
 from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
@@ -431,8 +431,8 @@ def score_submissions(
         scores = score_system(source, system, settings.everything(source.kind == "perturbation", source.label_task))
         scores.people = people
         line = make_board_line(scores.as_flat_json(), file=system.path)
-        marked = mark_texts(source, chosen, system, answers, settings.gold)
-        more: dict[str, Any] = {"notes": tuple(scores.all_notes), "texts": marked}
+        marked, _ = mark_rows(source, chosen, [system], [answers], settings.gold)
+        more: dict[str, Any] = {"notes": tuple(scores.all_notes), "texts": tuple(one for (one,) in marked)}
         lines.append(replace(line, source="scored here", verified=True, **more))
         runs.setdefault(system.name, []).append(scores)
     better, notes = find_better(runs, settings)

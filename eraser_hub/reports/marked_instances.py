@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from eraser_hub.metrics.tokens import mask, split_sentences
+from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import QUOTES_FIELD
+from eraser_hub.scoring.gold.forms import choose_evidences
 from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.scored_split import ScoredSplit
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -281,3 +284,35 @@ def mark_for_systems(
 
     pairs = list(zip(systems, answers, strict=True))
     return [[mark(one, *pair) for pair in pairs] or [mark_one(one, None)] for one in shown]
+
+
+def mark_rows(
+    split: ScoredSplit,
+    rows: Sequence[Mapping[str, Any]],
+    systems: Sequence[System],
+    answers: Sequence[Mapping[str, Mapping[str, Any]]],
+    gold: GoldForm,
+) -> tuple[list[list[MarkedInstance]], str]:
+    """Mark rows with each system's answers; a row without an answer has the gold alone.
+
+    Args:
+        split: the split of the rows.
+        rows: the rows.
+        systems: the systems, whose first files errors name.
+        answers: each system's answers by id.
+        gold: the form of the gold.
+
+    Returns:
+        The marked rows, and a note on the gold; "" for none.
+
+    Raises:
+        DataError: an answer that does not fit its row.
+    """
+    evidences, note = choose_evidences(split, gold) if rows else ({}, "")
+
+    def mark(row: Mapping[str, Any], own: Mapping[str, Mapping[str, Any]] | None) -> MarkedInstance:
+        identity = str(row["annotation_id"])
+        chosen = {**row, "evidences": evidences.get(identity, row["evidences"])}
+        return mark_instance(chosen, (own or {}).get(identity), label_names=split.labels.names)
+
+    return mark_for_systems(systems, answers, rows, mark), note

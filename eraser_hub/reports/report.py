@@ -11,7 +11,6 @@ from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.evaluators import add_evaluator
-from eraser_hub.scoring.gold.forms import choose_evidences
 from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import System, group_by_operator
@@ -27,7 +26,7 @@ from .explorer.forest import PEOPLE, RANDOM, drop_agreement, find_systems
 from .explorer.matrix import pack_comparison
 from .explorer.notes import merge_notes
 from .explorer.overview import Compared, find_models, list_headline, make_overview
-from .marked_instances import MarkedInstance, mark_for_systems, mark_instance
+from .marked_instances import MarkedInstance, mark_for_systems, mark_rows
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
 from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
 from .plots import draw_figures
@@ -238,21 +237,13 @@ def _mark_rows(
     split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers], settings: ScoreSettings
 ) -> Marked:
     """Mark the annotations of which any system has an answer."""
-    evidences, note = choose_evidences(split, settings.gold)
-
-    def mark(row: Mapping[str, Any], system_answers: Answers | None) -> MarkedInstance:
-        identity = str(row["annotation_id"])
-        instance = None if system_answers is None else system_answers.get(identity)
-        chosen = {**row, "evidences": evidences[identity]} if identity in evidences else row
-        return mark_instance(chosen, instance, label_names=split.labels.names)
-
     # annotations without an answer exist only if a part of the split may be scored
     places = [
         place
         for place, identity in enumerate(split.ids)
         if not systems or any(identity in system_answers for system_answers in answers)
     ]
-    marked = mark_for_systems(systems, answers, [split.rows[place] for place in places], mark)
+    marked, note = mark_rows(split, [split.rows[place] for place in places], systems, answers, settings.gold)
     counts = f"{_of_all(len(places), len(split.rows))} instances"
     return Marked(marked, places, counts, [*filter(None, (note,)), *_unmarked(systems, answers)])
 

@@ -7,17 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eraser_hub.metrics.tokens import split_tokens
-from eraser_hub.records.arguments import GoldForm
-from eraser_hub.scoring.gold.forms import choose_evidences
-from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ..documents import index_documents, pack
-from ..marked_instances import MarkedInstance, mark_for_systems, mark_instance
+from ..marked_instances import MarkedInstance
 
 MOST_TOKENS = 1_000  # of a text
-
-Answers = Mapping[str, Mapping[str, Any]]
 
 
 def choose_texts(split: ScoredSplit, number: int) -> list[Mapping[str, Any]]:
@@ -37,31 +32,6 @@ def choose_texts(split: ScoredSplit, number: int) -> list[Mapping[str, Any]]:
             if len(chosen) == number:
                 break
     return chosen
-
-
-def mark_texts(
-    split: ScoredSplit, rows: Sequence[Mapping[str, Any]], system: System, answers: Answers, gold: GoldForm
-) -> tuple[MarkedInstance, ...]:
-    """Mark texts with a system's rationales; a text without an answer has the gold alone.
-
-    Args:
-        split: the split.
-        rows: its texts, see `choose_texts`.
-        system: the system, whose first file errors name.
-        answers: its predictions by id.
-        gold: the form of the gold.
-
-    Raises:
-        DataError: a prediction that does not fit its text.
-    """
-    evidences, _ = choose_evidences(split, gold) if rows else ({}, "")
-
-    def mark(row: Mapping[str, Any], own: Answers | None) -> MarkedInstance:
-        identity = str(row["annotation_id"])
-        chosen = {**row, "evidences": evidences.get(identity, row["evidences"])}
-        return mark_instance(chosen, (own or {}).get(identity), label_names=split.labels.names)
-
-    return tuple(own for (own,) in mark_for_systems([system], [answers], rows, mark))
 
 
 def pack_texts(lines: Sequence[tuple[str, tuple[MarkedInstance, ...]]]) -> tuple[str, str]:
