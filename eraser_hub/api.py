@@ -32,7 +32,7 @@ from eraser_hub.records.options import (
     with_keywords,
 )
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments, SubmitArguments
+from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments, Several, SubmitArguments
 from eraser_hub.scoring.options import CompareArguments, PowerArguments, ScoreArguments
 from eraser_hub.systems.train_config import TrainArguments
 
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
 _NAMES = ", ".join(HUB_DATASETS)
 Place = str | os.PathLike[str]
-Several = str | Sequence[str] | None
 DatasetName = Annotated[str | None, Option(positional=True, help=f"{_NAMES}.")]
 BuiltOrRaw = Annotated[
     Place | None, Option(help="A built folder, a dataset of the Hub (org/eraser), or raw corpora; by default hub/NAME.")

@@ -18,7 +18,6 @@ import json
 import os
 import platform
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -359,12 +358,9 @@ class _Run:
             config, adapter = self.open_model(model.place)
             for method in choose_methods(plan, adapter):
                 settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed, **self.chosen)
-                draws = plan.seeds if METHODS[method].sampled else 1
-                counts = Counter[str]()
-                for one in rows.instances():
-                    counts.update(count_inputs(one, settings.for_kind(split.kind), split.kind))
-                runs = f"{_count(draws, 'run')} of at most {sum(counts.values())} model inputs"
-                lines.append(f"{model.name} {method}: {runs}")
+                draws, own = plan.seeds if METHODS[method].sampled else 1, settings.for_kind(split.kind)
+                most = sum(count_inputs(one, own, split.kind).total() for one in rows.instances())
+                lines.append(f"{model.name} {method}: {_count(draws, 'run')} of at most {most} model inputs")
         return lines
 
     def train(self, model: PlannedModel) -> list[str]:

@@ -12,7 +12,8 @@ from importlib import resources
 from eraser_hub.metrics.score_explanations import TEXTS
 from eraser_hub.scoring.scores import Scores
 
-from ..catalogue import format_number, format_small_print, metric
+from ..catalogue import format_number, metric
+from ..report_tables import make_score_cell
 from ..score_ranges import find_range
 
 _PRF = re.compile(r"^(token|sentence|exact|iou)_(micro|macro|matched)_(p|r|f1)$")
@@ -86,12 +87,10 @@ def define_score(key: str, systems: Sequence[Scores]) -> Definition:
     having = [system for system in systems if system.number(key) is not None]
     numbers = []
     for system in having[:SHOWN]:
-        levels = system.chance_levels.get(key), system.ceilings.get(key)
-        small = format_small_print(system.intervals.get(key), system.spread.get(key), *levels)
+        cell = make_score_cell(system, key)
         counted = [value for value in system.per_instance.get(key, ()) if value is not None and math.isfinite(value)]
         count = f" over {len(counted)} texts" if counted else ""
-        line = f"{system.name}: {format_number(system.number(key))}{count}{f' · {small}' if small else ''}"
-        numbers.append(line)
+        numbers.append(f"{system.name}: {cell.text}{count}{f' · {cell.small}' if cell.small else ''}")
     if len(having) > SHOWN:
         numbers.append(f"and {len(having) - SHOWN} more systems")
     facts = f"{_DIRECTIONS[metric(key).better]}; from {ends[0]} to {ends[1]}"
