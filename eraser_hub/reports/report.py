@@ -19,6 +19,7 @@ from eraser_hub.scoring.scored_split import ScoredSplit, read_split
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
+from . import sections
 from .documents import index_documents
 from .explorer.definitions import define_score
 from .explorer.example import choose_example
@@ -32,19 +33,6 @@ from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
 from .plots import draw_figures
 from .reasoning.section import make_reasoning_section
 from .report_tables import collect_instance_values, collect_scalar_keys
-from .sections import (
-    compare_all_pairs,
-    make_agreement_section,
-    make_aopc_section,
-    make_class_section,
-    make_comparison_section,
-    make_distribution_section,
-    make_fidelity_section,
-    make_operator_section,
-    make_power_section,
-    make_provenance_section,
-    make_scores_section,
-)
 
 # per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
 DISTRIBUTIONS = (
@@ -169,7 +157,7 @@ def make_report(
             operator: scored if own is systems else [score_system(rows, system, everything) for system in own]
             for operator, own in systems_by_operator.items()
         }
-        content.sections.insert(2, make_operator_section(scored_by_operator, settings))
+        content.sections.insert(2, sections.make_operator_section(scored_by_operator, settings))
     drawn = [figure for section in content.sections for figure in section.figures]
     plotted = {} if figures is None else draw_figures(drawn, figures)
     score_files = {
@@ -199,29 +187,29 @@ def _make_content(
     values, headline = collect_instance_values(scored, places), list_headline(scored, result)
     people = [] if pairs else find_systems(scored, PEOPLE)
     shown = [drop_agreement(one) if one.name in people else one for one in scored]
-    sections = [
-        make_scores_section(shown, headline),
-        make_comparison_section(scored, result, choose_baseline(compared)),
+    made = [
+        sections.make_scores_section(shown, headline),
+        sections.make_comparison_section(scored, result, choose_baseline(compared)),
     ]
     if not pairs:
         runs = [
             [first, *(read_predictions(split, path) for path in system.paths[1:])]
             for system, first in zip(systems, answers, strict=True)
         ]
-        sections += [make_aopc_section(scored, chance), make_fidelity_section(scored)]
-        sections.append(make_agreement_section(names, runs, settings))
-    sections.append(make_distribution_section(shown, PAIR_DISTRIBUTIONS if pairs else DISTRIBUTIONS))
-    sections.append(make_class_section(shown, *(PAIRS_BY_CLASS if pairs else BY_CLASS)))
+        made += [sections.make_aopc_section(scored, chance), sections.make_fidelity_section(scored)]
+        made.append(sections.make_agreement_section(names, runs, settings))
+    made.append(sections.make_distribution_section(shown, PAIR_DISTRIBUTIONS if pairs else DISTRIBUTIONS))
+    made.append(sections.make_class_section(shown, *(PAIRS_BY_CLASS if pairs else BY_CLASS)))
     if not pairs:
-        sections += make_reasoning_section(scored, answers)
-    sections += [make_power_section(result), make_provenance_section(scored, result)]
+        made += make_reasoning_section(scored, answers)
+    made += [sections.make_power_section(result), sections.make_provenance_section(scored, result)]
     if pairs:
         title = title or f"Perturbation pairs of {split.config}, {split.split}"
     example = choose_example(marked, names, values, list(result["scores"]) if result else ())
     return ReportContent(
         title=title or f"Rationales on {split.names['dataset']} {split.config}, {split.split}",
         subtitle=f"{counts} · {describe_systems(systems)}",
-        sections=sections,
+        sections=made,
         browsed=index_documents(marked, names, () if pairs else split.labels.names or ()),
         values=values,
         documents_title="Pairs" if pairs else "Documents",
@@ -272,7 +260,7 @@ def _mark_pairs(
 
 def compare_systems(scored: Sequence[Scores], settings: ScoreSettings) -> Compared:
     """Return the comparison of all pairs of systems, as `eraser-hub compare` makes it."""
-    result = compare_all_pairs(scored, settings) if len(scored) > 1 else None
+    result = sections.compare_all_pairs(scored, settings) if len(scored) > 1 else None
     return Compared(result, find_systems(scored, RANDOM), find_models(scored) if result else {})
 
 
