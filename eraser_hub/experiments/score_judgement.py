@@ -84,8 +84,7 @@ def compare_explanations(
     for one in texts:
         for name, prediction in explain_candidates(adapter, one, settings).items():
             predictions.setdefault(name, []).append(prediction)
-    rows = {str(one.row["annotation_id"]): one.row for one in texts}
-    values = {name: compute_per_text(some, rows, list(rows)) for name, some in predictions.items()}
+    values = {name: compute_per_text(some, texts) for name, some in predictions.items()}
     directions = {score: up for score, (_, up) in values[TRUE].items()}
     wins: Wins = {score: {} for score in directions}
     for name, partner in CANDIDATES.items():
@@ -120,19 +119,16 @@ def make_share(budget: int, tokens: int) -> float:
     return (budget - 0.5) / tokens
 
 
-def compute_per_text(
-    predictions: Sequence[Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]], order: Sequence[str]
-) -> Values:
+def compute_per_text(predictions: Sequence[Mapping[str, Any]], texts: Sequence[PlantedText]) -> Values:
     """Return each text's value of every score that has a direction; NaN if it is undefined or not predicted.
 
     Args:
         predictions: At most one prediction of each text.
-        rows: The texts by id.
-        order: The ids in the order of the values.
+        texts: The texts, in the order of the values.
     """
     values: Values = {}
-    place = {name: number for number, name in enumerate(order)}
-    references = [dict(rows[one["annotation_id"]]) for one in predictions]
+    place = {str(one.row["annotation_id"]): number for number, one in enumerate(texts)}
+    references = [dict(texts[place[one["annotation_id"]]].row) for one in predictions]
     for kind, chosen in ((EraserFaithfulness, None), (NormalizedFidelity, FIDELITY), (EraserAgreement, AGREEMENT)):
         metric = kind(keep_in_memory=True)
         with warnings.catch_warnings():
@@ -146,7 +142,7 @@ def compute_per_text(
             wanted = key in chosen if chosen else key not in NOT_OF_EXPLANATIONS
             if up is None or not wanted or key not in columns or isinstance(columns[key][0], list):
                 continue
-            numbers = np.full(len(order), math.nan)
+            numbers = np.full(len(texts), math.nan)
             numbers[places] = [math.nan if value is None else value for value in columns[key]]
             values[key] = numbers, up
     return values
@@ -175,7 +171,6 @@ def judge_methods(
         The mean of each score over the texts by method, and for each score whether higher values are better.
     """
     names = [name for name in METHODS_JUDGED if supports(adapter, name) and not list_missing(METHODS[name].packages)]
-    rows = {str(one.row["annotation_id"]): one.row for one in texts}
     predictions: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for one in texts:
         instance = one.instance
@@ -186,7 +181,7 @@ def judge_methods(
             bounds = made[AOPC_BOUNDS]
             instance = replace(instance, aopc_bounds=(bounds["lower"], bounds["upper"]))
             predictions[name].append(made)
-    values = {name: compute_per_text(some, rows, list(rows)) for name, some in predictions.items()}
+    values = {name: compute_per_text(some, texts) for name, some in predictions.items()}
     directions = {score: up for one in values.values() for score, (_, up) in one.items()}
     means = {
         name: {score: float(np.nanmean(own)) for score, (own, _) in one.items() if not np.isnan(own).all()}
