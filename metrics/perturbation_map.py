@@ -206,7 +206,7 @@ def _make_statistics(
         issues.raise_if_any()
         each = [average_precision(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
         both = np.array(each, dtype=float).reshape(-1, width, 2).mean(axis=1).T
-        for key, score in zip(keys, both if field == TOP else both[:1], strict=False):
+        for score, key in zip(both if field == TOP else both[:1], keys, strict=False):
             builder.add_mean(key, score, owner)
             builder.add(None, {"count": np.array([missed.get(name, 0) for name in places])}, source=key)
     return builder.statistics(list(places))

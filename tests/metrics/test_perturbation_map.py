@@ -112,6 +112,13 @@ def test_pairs_and_sequences_are_averaged_and_an_original_is_one_instance():
     assert found["per_instance"] == {**scores, "annotation_id": ["1"], "cluster": [0]}
 
 
+def test_whole_rankings_have_a_score_of_their_own():
+    predictions, references = rows()
+    whole = [{**row, "ranked_tokens": row["rationale_tokens"]} for row in predictions]
+    found = PerturbationMap().compute(predictions=whole, references=references)
+    assert found["map_full_ranking"] == found["map"] == pytest.approx(0.625)
+
+
 def test_perturbed_records_need_no_reference_of_their_own():
     predictions, references = rows()
     only = PerturbationMap().compute(predictions=predictions, references=references[:1])
