@@ -57,7 +57,7 @@ from .outputs import (
 from .prompts import open_prompt
 from .runner import INFILLED, Runner
 from .settings import ExplainSettings, RationaleSource, build_settings, check_used, parse_settings
-from .transformers.pieces import HEADS_CUT
+from .transformers.pieces import HEADS_CUT, UNKNOWN
 from .transformers.words import GENERATOR_ENDINGS, find_gguf
 from .work import Worker, explain_on_ray, load_infiller, load_model
 
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[[int, int], None]
 # what a report tells of the counts, in its order
 REPORTED_COUNTS = (
-    *(HEADS_CUT, "questions cut at their end"),
+    *(UNKNOWN, HEADS_CUT, "questions cut at their end"),
     *(NEVER_FLIPPED, ALL_ZERO, NO_SPAN, INFILLED),
 )
 

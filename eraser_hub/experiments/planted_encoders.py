@@ -34,6 +34,8 @@ def check_encoder(encoder: str, kinds: Sequence[str]) -> str:
     """
     try:
         tokenizer = load_tokenizer(encoder)
+    except DataError:
+        raise
     except Exception as error:  # transformers raises many kinds
         raise make_open_error(error, encoder) from error
     if tokenizer.mask_token is None:

@@ -237,6 +237,8 @@ def _make_untrained_model(config: TrainConfig, data: Data, query_last: bool) -> 
             config.model, ignore_mismatched_sizes=True, trust_remote_code=config.trust_remote_code, **head
         )
         tokenizer = load_tokenizer(config.model, config.trust_remote_code)
+    except DataError:
+        raise
     except Exception as error:  # transformers raises many kinds
         raise make_open_error(error, config.model) from error
     more: dict[str, Any] = {"window": config.window, "description": Path(config.model).name, "precision": "float32"}

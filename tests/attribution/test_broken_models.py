@@ -111,6 +111,17 @@ def folder(tmp_path_factory) -> Path:
     return out
 
 
+@pytest.mark.parametrize("kind", ["bert", "roberta", "deberta-v2", "gpt2", "llama"])
+def test_a_model_without_its_tokenizer(folder, tmp_path, kind):
+    """transformers makes a tokenizer of special tokens alone, by which every word is unknown."""
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text()) | {"model_type": kind}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with refused("file-missing", "tokenizer.json", "vocab.txt", "tokenizer.save_pretrained", file=tmp_path):
+        open_model(tmp_path)
+
+
 @pytest.mark.parametrize(("name", "content"), [(name, text) for name, texts in BROKEN.items() for text in texts])
 def test_a_broken_folder_of_transformers(folder, tmp_path, name, content):
     for path in folder.iterdir():

@@ -24,6 +24,7 @@ from eraser_hub.records.errors import DataError
 from .words import CutWords, Template
 
 OVERLAP = 4  # a window starts three quarters of its length after the one before it
+UNKNOWN = "texts most of whose tokens the tokenizer does not know: is it the model's own?"
 HEADS_CUT = "queries or first texts cut, as they and the text exceed the window"
 BLOCK = 1 << 18  # places that are looked through in one step: what numpy makes of them stays within some MiB
 ID_SHIFT, TYPE_SHIFT = 16, 1  # of ids and token types in a code

@@ -91,7 +91,7 @@ class PromptedModel(SequenceModel):
         """Lay out the prompt of the instance."""
         self._prepare()
         encoded = self._lay_out(instance)
-        self.count_windows(encoded)
+        self.count_limits(encoded)
         return encoded
 
     def sort_key(self, view: View, number: int) -> Any:

@@ -36,7 +36,7 @@ from .gradients import (
     compute_gradients_ahead,
     compute_masked_probabilities,
 )
-from .pieces import HEADS_CUT, Explained, Pieces, Window, WindowModel, make_window, pad_windows
+from .pieces import HEADS_CUT, UNKNOWN, Explained, Pieces, Window, WindowModel, make_window, pad_windows
 from .words import CutWords
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
@@ -133,13 +133,17 @@ class SequenceModel(WindowModel):
         if not query and len(instance.documents) == 2:
             split = int(np.searchsorted(owner, len(instance.documents[0])))
         encoded = Pieces(instance, self, np.asarray(query, dtype=np.int64), ids, owner, first, split)
-        self.count_windows(encoded)
+        self.count_limits(encoded)
         if encoded.is_head_cut:
             self.notes.count(HEADS_CUT)
         return encoded
 
-    def count_windows(self, encoded: Pieces) -> None:
-        """Count a text that is longer than the window."""
+    def count_limits(self, encoded: Pieces) -> None:
+        """Count a text that is longer than the window, or whose words the tokenizer does not know."""
+        tokens, owner = encoded.bounds[-1], encoded.owner
+        unknown = len(np.unique(owner[encoded.ids == self.tokenizer.unk_token_id])) + tokens - len(np.unique(owner))
+        if 2 * unknown > tokens:
+            self.notes.count(UNKNOWN)
         windows = len(encoded.whole())
         if windows > 1:
             self.notes.count("texts longer than the window", 1)

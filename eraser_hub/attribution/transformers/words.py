@@ -33,11 +33,34 @@ def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             name, add_prefix_space=True, trust_remote_code=trust_remote_code
         )
+    check_vocabulary(tokenizer, name)
     return tokenizer
+
+
+def check_vocabulary(tokenizer: Any, name: str) -> None:
+    """Refuse a tokenizer of special tokens alone, which transformers makes where a model comes without a tokenizer.
+
+    Raises:
+        DataError: such a tokenizer.
+    """
+    added = (str(one) for one in tokenizer.added_tokens_decoder.values() if one.special)
+    words = tokenizer.get_vocab().keys() - {*tokenizer.all_special_tokens, *added}
+    if not any(word.strip("\u2581\u0120 ") for word in words):  # some have a sign for a blank of their own
+        raise _make_no_tokenizer_error(name)
+
+
+def _make_no_tokenizer_error(name: str) -> DataError:
+    message = (
+        "expected the model's tokenizer beside its weights (such as tokenizer.json or vocab.txt), found none: write it "
+        f"there by tokenizer.save_pretrained({name!r})"
+    )
+    return DataError(message, rule="file-missing", file=name)
 
 
 def make_open_error(error: Exception, name: str) -> DataError:
     """Return the error for a model that transformers did not open; its first line names what is missing."""
+    if "the backend tokenizer" in str(error) and Path(name).is_dir():
+        return _make_no_tokenizer_error(name)
     if "trust_remote_code" in str(error):
         return DataError(
             "the model brings its own code, which was not run: say `trust_remote_code` if you trust its source",
@@ -117,6 +140,7 @@ def open_network(
         if class_name in GENERATORS:
             # as it is: the prompt is one text, whose words stand behind blanks already
             tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+            check_vocabulary(tokenizer, name)
             options |= loading or {}
         else:
             tokenizer = load_tokenizer(folder, trust_remote_code)

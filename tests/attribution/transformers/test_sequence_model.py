@@ -18,7 +18,7 @@ from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.attribution.transformers.gradients import roll_out
 from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel
-from eraser_hub.attribution.transformers.pieces import HEADS_CUT
+from eraser_hub.attribution.transformers.pieces import HEADS_CUT, UNKNOWN
 from eraser_hub.attribution.transformers.question_answering import AnswerModel
 from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 from eraser_hub.attribution.transformers.words import CutWords
@@ -46,6 +46,12 @@ def model(network, tokenizer):
     adapter = SequenceModel(network().double(), tokenizer)
     align_labels(adapter, ("NEG", "POS"))
     return adapter
+
+
+def test_texts_of_unknown_words_are_counted(model):
+    texts = ["the good plot", "one two three", "the good un known", "un known the", ""]
+    list(explain_instances(model, [instance(text, text) for text in texts], ExplainSettings(method="random")))
+    assert model.notes.counts[UNKNOWN] == 2
 
 
 def soft(found):
