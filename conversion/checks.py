@@ -114,6 +114,7 @@ class Tally:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self.examples: dict[str, list[str]] = {}
+        self._repeats: Counter[str] = Counter()
 
     def add(self, check: str, count: int, examples: Iterable[str] = ()) -> None:
         """Add ``count`` issues of ``check``; ``examples`` is consumed only until `MAX_EXAMPLES` are stored."""
@@ -124,14 +125,18 @@ class Tally:
         for example in examples:
             if len(kept) >= MAX_EXAMPLES:
                 return
-            kept.append(example)
+            if example in kept:
+                self._repeats[check] += 1
+            else:
+                kept.append(example)
 
     def describe(self, words: Mapping[str, str]) -> Iterator[str]:
         """Yield a line with count and examples for each check that has issues, in the order of ``words``."""
         for check, title in words.items():
             if count := self.counts[check]:
                 examples = self.examples[check]
-                yield f"{title}: {count:,} ({', '.join(examples)}{', ..' if count > len(examples) else ''})"
+                more = count > len(examples) + self._repeats[check]
+                yield f"{title}: {count:,} ({', '.join(examples)}{', ..' if more else ''})"
 
 
 class UniqueStrings:

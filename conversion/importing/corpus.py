@@ -58,7 +58,7 @@ from .label_tasks import (
     read_number,
     read_present_labels,
 )
-from .people import AnnotatedRow, PeopleJoiner, PeopleTable, Person, join_people, parse_names
+from .people import AnnotatedRow, PeopleJoiner, PeopleTable, Person, TextSpans, join_people, parse_names
 from .reader import SourceRow, locate
 from .sources import Source, wrap_dataset
 from .texts import (
@@ -100,13 +100,16 @@ NOTES = {
     "labels differ": "rows whose annotators give several labels, of which the majority's is taken",
     "duplicates": "rows of a person for a text that this person has already annotated, of which the first is kept",
     "unmatched": "rows with other numbers of labels and marks, so that nobody knows whose marks are whose",
-    "no marks": "rows that nobody marked, kept without evidence",
+    "no marks": "rows without a located mark, kept without evidence",
     "silent": "annotators who marked nothing where others did, and get no evidence group",
     "no majority": "rows without a token that a majority marks, kept without evidence",
     "widened": "spans widened to whole tokens",
     "empty spans": "empty spans left out",
-    "quotes nowhere": "quotes left out, for they do not stand in the text",
+    "quotes of another case": "quotes that stand in the text in another case, taken from there",
+    "quotes nowhere": "quotes left out, for they do not stand in the text, in any case",
+    "quotes joined": "quotes left out whose parts between | or ; stand in the text (several quotes are a JSON list)",
     "quotes twice": "quotes left out, for they stand in the text several times",
+    "unlocated": "people of whose quotes in a text none could be located, so that their marks are unknown",
     "shared": "rows with the same text as an earlier one of the split, whose document they share",
     "in several splits": "texts that stand in several splits",
     "one annotator": "rows with fewer than two annotators, which are not in annotators/",
@@ -227,6 +230,7 @@ def import_corpus(
     changed = [path for path in there if compute_file_digest(target / path) != written[path]]
     with rebuild_folder(target) as folder:
         rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
+        importer.check_quotes(", ".join(source.name for source in opened.values()))
         importer.write_annotators(folder / get_annotators_path(name))
         labels = importer.find_label_names(opened)
         text = _make_corpus_yaml(name, labels, labelling.task, facts)
@@ -334,6 +338,7 @@ class _Importer:
         self._texts: dict[bytes, str] = {}
         self._docids: dict[str, bytes] = {}  # digests of the texts that rows name; empty for the others
         self._people = PeopleTable()
+        self._located = False
 
     def write(self, split: str, source: Source, folder: Path) -> int:
         """Write a split's annotations, add its documents, and return the number of rows."""
@@ -348,6 +353,7 @@ class _Importer:
                 with locate(source.name, known[row.name]):
                     docids = self._add_texts(row, split, shared, documents)
                 groups = self._make_groups(row)
+                self._located |= bool(groups)
                 record = {
                     "annotation_id": row.name,
                     "query": row.query,
@@ -368,6 +374,14 @@ class _Importer:
             message = "; ".join(["expected at least one row that can be taken, found none", *reasons])
             raise DataError(message, rule="empty", file=source.name)
         return len(known)
+
+    def check_quotes(self, file: str) -> None:
+        """Raise a DataError if there are quotes and none of them could be located."""
+        kinds = ("quotes nowhere", "quotes joined", "quotes twice")
+        if not self._located and (lost := sum(self.tally.counts[kind] for kind in kinds)):
+            reasons = self.tally.describe({kind: NOTES[kind] for kind in kinds})
+            message = "; ".join([f"expected quotes of the texts, found none among {lost:,}", *reasons])
+            raise DataError(message, rule="span-text", file=file, field=",".join(self.columns.marks))
 
     def _read_rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[AnnotatedRow]:
         """Yield the rows that are imported; ``known`` receives id -> line."""
@@ -465,8 +479,8 @@ class _Importer:
 
     def _read_label_marks(
         self, cells: Row, texts: Sequence[Text], present: Sequence[str]
-    ) -> dict[str, list[list[list[Span]]]]:
-        """Return label -> the spans of each annotator in each text."""
+    ) -> dict[str, list[TextSpans | None]]:
+        """Return label -> the spans of each annotator in each text; None: not known."""
         columns, names = self.columns, self.labelling.names
         by_label: dict[str, list[Annotators]] = {label: [] for label in names}
         shared = False
@@ -536,8 +550,8 @@ class _Importer:
         self.tally.note("lists", isinstance(value, str) and isinstance(parse(value), list))
         return value
 
-    def _read_marks(self, cells: Row, texts: Sequence[Text]) -> list[list[list[Span]]]:
-        """Return the spans of each annotator in each text."""
+    def _read_marks(self, cells: Row, texts: Sequence[Text]) -> list[TextSpans | None]:
+        """Return the spans of each annotator in each text; None: not known."""
         by_text: list[Annotators] = []
         if not self.columns.marks:
             return []
@@ -557,8 +571,8 @@ class _Importer:
             by_text.append(annotators)
         return self._align_annotators(by_text)
 
-    def _align_annotators(self, by_text: Sequence[Annotators]) -> list[list[list[Span]]]:
-        """Return [annotator][text][span]; each text has all annotators, or none."""
+    def _align_annotators(self, by_text: Sequence[Annotators]) -> list[TextSpans | None]:
+        """Return [annotator][text][span]; each text has all annotators, or none. None: no mark could be located."""
         count = max(map(len, by_text))
         columns = self.columns.marks
         columns = columns if len(columns) == len(by_text) else columns * len(by_text)  # of documents in one column
@@ -566,7 +580,8 @@ class _Importer:
             if len(annotators) not in (0, count):
                 message = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
                 raise DataError(message, rule="length", field=column)
-        return [[annotators[at] if annotators else [] for annotators in by_text] for at in range(count)]
+        people = [[annotators[at] if annotators else [] for annotators in by_text] for at in range(count)]
+        return [None if None in spans and not any(spans) else [each or [] for each in spans] for spans in people]
 
     def _make_groups(self, row: AnnotatedRow) -> list[list[list[Span]]]:
         """Return the groups of evidences, each with its spans in each text."""

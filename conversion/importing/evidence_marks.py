@@ -26,8 +26,8 @@ _KEPT_STARS = re.compile(rf"(?<={_LETTER})\*+(?={_LETTER})|(?<!\S)\*+(?!\S)")
 _PAIR = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+)\s*")
 _NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
 
-Annotators = list[list[Span]]
-"""Per annotator the marked spans of tokens, ascending and distinct."""
+Annotators = list[list[Span] | None]
+"""Per annotator the marked spans of tokens, ascending and distinct; None: marks of which none can be located."""
 
 
 class RowTally(Tally):
@@ -73,7 +73,7 @@ class MarkReader(NamedTuple):
             return [find_mask_runs(_read_starred_text(value, text, column))] if value.strip() else []
         if value is None or value == [] or value == "":
             return []
-        reader: Callable[[Any, Text, str], list[Span]]
+        reader: Callable[[Any, Text, str], list[Span] | None]
         several: Callable[[Any], bool]
         several, reader = {
             MASK: (lambda each: isinstance(each, list | str), self._read_mask),
@@ -156,23 +156,31 @@ class MarkReader(NamedTuple):
         self.tally.note("widened", text.is_widened(start, end))
         return text.find_covered(start, end)
 
-    def _read_quotes(self, value: Any, text: Text, column: str) -> list[Span]:
+    def _read_quotes(self, value: Any, text: Text, column: str) -> list[Span] | None:
         quotes = [value] if isinstance(value, str) else value
-        spans = set()
+        spans, lost = set(), False
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
                 raise DataError(f"expected a quote, found {show(quotes)}", rule="type", field=f"{column}[{number}]")
+            shown = f": {show(quote, 40)}"
             places = _find_quote(quote, text)
+            if not places:
+                places = _find_quote(quote, text, re.IGNORECASE)
+                self.tally.note("quotes of another case", len(places) == 1, shown)
             if len(places) == 1:
                 self.tally.note("widened", text.is_widened(*places[0]))
                 spans.add(text.find_covered(*places[0]))
-            elif places:
-                self.tally.note("quotes twice", words=f": {show(quote, 40)} {len(places)} times")
+                continue
+            lost |= bool(quote.strip())
+            parts = [[part.strip() for part in quote.split(mark)] for mark in "|;" if mark in quote]
+            joined = any(all(_find_quote(part, text) for part in some) for some in parts)
+            if places:
+                self.tally.note("quotes twice", words=f"{shown} {len(places)} times")
             else:
-                parts = {mark: [part.strip() for part in quote.split(mark)] for mark in "|;" if mark in quote}
-                mark = next((one for one, some in parts.items() if all(_find_quote(part, text) for part in some)), "")
-                hint = f", whose parts between {mark} do: several quotes are a JSON list" if mark else ""
-                self.tally.note("quotes nowhere", words=f": {show(quote, 40)}{hint}")
+                self.tally.note("quotes joined" if joined else "quotes nowhere", words=shown)
+        if lost and not spans:
+            self.tally.note("unlocated")
+            return None
         return sorted(spans)
 
 
@@ -222,7 +230,7 @@ def _parse_span_lists(value: dict[str, Any], column: str) -> list[Any]:
     raise DataError(f"expected a list of spans [start, end], found {show(value)}", rule="type", field=column)
 
 
-def _find_quote(quote: str, text: Text) -> list[Span]:
+def _find_quote(quote: str, text: Text, flags: int = 0) -> list[Span]:
     """Return the spans of a quote in the source; runs of blanks are equal.
 
     If the quote occurs as whole words, other places do not count: "bad" is not found in "badly" if "bad" occurs too.
@@ -231,7 +239,7 @@ def _find_quote(quote: str, text: Text) -> list[Span]:
     if not words:
         return []
     # the lookahead finds overlapping places too
-    pattern = re.compile("(?=(" + r"\s+".join(map(re.escape, words)) + "))")
+    pattern = re.compile("(?=(" + r"\s+".join(map(re.escape, words)) + "))", flags)
     spans = [match.span(1) for match in pattern.finditer(text.source)]
     full = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
     return full or spans

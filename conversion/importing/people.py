@@ -87,7 +87,11 @@ def _parse_name(value: Any, field: str) -> str:
 
 
 def join_people(
-    labels: Sequence[str] | None, marked: Sequence[TextSpans], names: Sequence[str] | None, column: str, tally: RowTally
+    labels: Sequence[str] | None,
+    marked: Sequence[TextSpans | None],
+    names: Sequence[str] | None,
+    column: str,
+    tally: RowTally,
 ) -> list[Person]:
     """Return the annotators of a row that holds several.
 
@@ -96,7 +100,7 @@ def join_people(
 
     Args:
         labels: the labels of the annotators; None: the row has one label, which is the gold label.
-        marked: the marks of the annotators.
+        marked: the marks of the annotators; None: not known.
         names: the names of the annotators; None: 1, 2, ..
         column: the column of the names, for errors.
         tally: counts rows whose labels and marks differ in number.

@@ -38,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = run("import", *words, "--name", "plain")
     assert done.exit_code == 0, done.output
     said = " ".join(done.stderr.split())
-    assert said.count("no column of rationales is named") == 1 and "nobody marked" not in said
+    assert said.count("no column of rationales is named") == 1 and "without a located mark" not in said
     assert "split test: 20 of 80 different texts (20 of 80 rows), 25 % by digests of the texts" in said
     assert "split train: 60 of 80 different texts (60 of 80 rows), the rest" in said
     assert run("build", "eraser", "--source", folder / "corpora", "--out", folder / "hub").exit_code == 0

@@ -130,13 +130,31 @@ def test_quotes_stand_once_or_are_told(tmp_path: Path) -> None:
 
 
 def test_quotes_joined_in_one_cell_are_recognized(tmp_path: Path) -> None:
-    quotes = ["thin plot | warm", "thin;warm", "thin|cold"]
+    quotes = ["thin plot | warm", "thin;warm", "thin|cold", "plot"]
     result = run([{"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"}], QUOTES, tmp_path)
-    many = "do: several quotes are a JSON list"
-    assert said(result, "quotes nowhere") == (
-        f"3 (rows:1: 'thin plot | warm', whose parts between | {many}, rows:1: 'thin;warm', whose parts between ; "
-        f"{many}, rows:1: 'thin|cold')"
+    assert said(result, "quotes joined") == "2 (rows:1: 'thin plot | warm', rows:1: 'thin;warm')"
+    assert said(result, "quotes nowhere") == "1 (rows:1: 'thin|cold')"
+
+
+def test_an_import_of_which_no_quote_is_found_is_refused(tmp_path: Path) -> None:
+    rows = [{"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"} for quotes in ("thin; warm", "cold", "")]
+    with refused("span-text", "found none among 2", field="quotes") as caught:
+        run(rows, QUOTES, tmp_path)
+    assert caught.error.message.startswith(
+        "expected quotes of the texts, found none among 2; quotes left out, for they do not"
     )
+    assert "several quotes are a JSON list): 1 (rows:1: 'thin; warm')" in caught.error.message
+    assert not (tmp_path / "mine").exists()
+    run(rows[2:], QUOTES, tmp_path)  # nobody quoted
+
+
+def test_a_quote_in_another_case_is_taken_and_counted(tmp_path: Path) -> None:
+    rows = [{"text": "A PAINFULLY slow film. Slow!", "quotes": ["Painfully Slow", "SLOW"], "label": "x"}]
+    result = run(rows, QUOTES, tmp_path)
+    (row,) = rows_of(result.folder)
+    assert [one["text"] for one in row["evidences"][0]] == ["PAINFULLY slow"]
+    assert said(result, "quotes of another case") == "1 (rows:1: 'Painfully Slow')"
+    assert said(result, "quotes twice") == "1 (rows:1: 'SLOW' 2 times)"
 
 
 def test_without_columns_the_error_names_those_of_the_file(tmp_path: Path) -> None:
@@ -158,7 +176,7 @@ def test_a_quote_of_whole_words_goes_before_one_within_a_word(tmp_path: Path) ->
     result = run([{"text": "badly bad", "quotes": "bad", "label": "x"}], QUOTES, tmp_path)
     (row,) = rows_of(result.folder)
     assert group_masks(row) == [[0, 1]]
-    result = run([{"text": "bad or bad", "quotes": "bad", "label": "x"}], QUOTES, tmp_path / "two")
+    result = run([{"text": "bad or bad", "quotes": ["bad", "or"], "label": "x"}], QUOTES, tmp_path / "two")
     assert said(result, "quotes twice") == "1 (rows:1: 'bad' 2 times)"
 
 
@@ -360,7 +378,7 @@ def test_a_text_in_brackets_is_a_text(tmp_path: Path) -> None:
     first, second = rows_of(result.folder)
     assert (first["documents"][0]["text"], first["query"]) == ("[2019]", "[1984]")
     assert (second["documents"][0]["text"], second["query"]) == ("a b\nc", "d [sep] e")
-    assert said(result, "lists") == "2 (rows:2, rows:2)"
+    assert said(result, "lists") == "2 (rows:2)"
 
 
 def test_a_label_in_brackets_is_a_list_and_counted(tmp_path: Path) -> None:

@@ -51,6 +51,31 @@ def test_a_row_with_all_annotators_keeps_who_marked_what(tmp_path: Path) -> None
     assert file["num_tokens"].to_pylist() == [[3]] * 3 and file["docids"].to_pylist() == [["train_1"]] * 3
 
 
+def test_a_person_whose_quotes_are_not_found_has_unknown_marks(tmp_path: Path) -> None:
+    """Counted as having marked nothing, such a person would lower the agreement."""
+    columns = Columns(("text",), ("why",), "label", tokenized=False, kind="quotes", annotator="who", id="id")
+    quoted = [
+        ("a", "ann", ["fine"]),
+        ("a", "bob", ["dull"]),
+        ("b", "ann", ["a"]),
+        ("b", "bob", []),
+        ("c", "ann", ["x"]),
+    ]
+    rows = [
+        {"id": one, "text": "a fine film , a joy", "label": "x", "who": who, "why": why} for one, who, why in quoted
+    ]
+    result = run(rows, columns, tmp_path)
+    assert kept_people(result.folder) == [
+        ("a", "ann", "x", [[1]]),
+        ("a", "bob", "x", None),
+        ("b", "ann", "x", None),
+        ("b", "bob", "x", [[]]),
+        ("c", "ann", "x", None),
+    ]
+    assert noted(result, "unlocated") == "3 (rows:2, rows:3, rows:5)"
+    assert noted(result, "silent") == "" and noted(result, "no marks") == "2 ('b', 'c')"
+
+
 def test_names_in_a_list_are_the_annotators(tmp_path: Path) -> None:
     row = {"tokens": ["a", "film"], "mask": [[0, 1], [1, 1]], "label": ["good", "good"], "who": ["ann", 7]}
     assert kept_people(run([row], LONG, tmp_path).folder) == [
