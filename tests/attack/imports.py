@@ -44,7 +44,9 @@ NO_TOKENS = [*odd(r"None 3 {} [''] ['a',None] ['a\nb'] [[['a']]] [1] GONE"), "a 
 put_mask("odd_tokens", "wrong type", "*.tokens", *NO_TOKENS)
 put_mask("odd_mask", "wrong type", "*.mask", "x y", *odd("3 {} [0] [[0],[1]] [[2]*99] ['*'] [[[0]]] GONE"))
 put_mask("odd_mark", "wrong type", "*.mask.*.*", 2, -1, "1", None, 0.5, [], {}, field="mask")
-put_mask("nobody_marked", "import counted", "*.mask", None, [], "", [[], []], field="", words=("without a located mark",))
+put_mask(
+    "nobody_marked", "import counted", "*.mask", None, [], "", [[], []], field="", words=("without a located mark",)
+)
 put_mask("one_text_again", "import counted", "*", lambda row: {**row, "tokens": ["same"], "mask": [1]}, field="")
 put_span("odd_text", "wrong type", "*.text", None, 3, {}, [3], ["a", "b\nc"], GONE)
 NO_SPANS = odd("3 'x' {'a':1} [[5,2]] [[0,999]] [['0',2]] [[0.5,2]] [[1,2,3]] [[-1,2]] [{'start':1}] GONE")
