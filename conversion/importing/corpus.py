@@ -229,8 +229,7 @@ def import_corpus(
     there = [path for path in written if (target / path).is_file()]
     changed = [path for path in there if compute_file_digest(target / path) != written[path]]
     with rebuild_folder(target) as folder:
-        rows = {split: importer.write(split, source, folder) for split, source in opened.items()}
-        importer.check_quotes(", ".join(source.name for source in opened.values()))
+        rows = importer.write_splits(opened, folder)
         importer.write_annotators(folder / get_annotators_path(name))
         labels = importer.find_label_names(opened)
         text = _make_corpus_yaml(name, labels, labelling.task, facts)
@@ -340,7 +339,22 @@ class _Importer:
         self._people = PeopleTable()
         self._located = False
 
-    def write(self, split: str, source: Source, folder: Path) -> int:
+    def write_splits(self, sources: Mapping[str, Source], folder: Path) -> dict[str, int]:
+        """Write the splits, and return split -> number of rows.
+
+        Raises:
+            DataError: there are quotes, and none of them could be located.
+        """
+        rows = {split: self._write(split, source, folder) for split, source in sources.items()}
+        kinds = ("quotes nowhere", "quotes joined", "quotes twice")
+        if not self._located and (lost := sum(self.tally.counts[kind] for kind in kinds)):
+            reasons = self.tally.describe({kind: NOTES[kind] for kind in kinds})
+            message = "; ".join([f"expected quotes of the texts, found none among {lost:,}", *reasons])
+            files = ", ".join(source.name for source in sources.values())
+            raise DataError(message, rule="span-text", file=files, field=",".join(self.columns.marks))
+        return rows
+
+    def _write(self, split: str, source: Source, folder: Path) -> int:
         """Write a split's annotations, add its documents, and return the number of rows."""
         known: dict[str, int] = {}
         shared: dict[tuple[int, str], str] = {}
@@ -374,14 +388,6 @@ class _Importer:
             message = "; ".join(["expected at least one row that can be taken, found none", *reasons])
             raise DataError(message, rule="empty", file=source.name)
         return len(known)
-
-    def check_quotes(self, file: str) -> None:
-        """Raise a DataError if there are quotes and none of them could be located."""
-        kinds = ("quotes nowhere", "quotes joined", "quotes twice")
-        if not self._located and (lost := sum(self.tally.counts[kind] for kind in kinds)):
-            reasons = self.tally.describe({kind: NOTES[kind] for kind in kinds})
-            message = "; ".join([f"expected quotes of the texts, found none among {lost:,}", *reasons])
-            raise DataError(message, rule="span-text", file=file, field=",".join(self.columns.marks))
 
     def _read_rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[AnnotatedRow]:
         """Yield the rows that are imported; ``known`` receives id -> line."""
