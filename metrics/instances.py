@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -17,7 +19,15 @@ from .flat import Predictions, References, concatenate
 from .flatten import SIDES, flatten_rows
 from .issues import InputError, Issues
 from .joining import cluster_by_documents
-from .plain_rows import PlainText, find_plain_rows, get_id, make_annotations, make_instances, read_text
+from .plain_rows import (
+    PlainText,
+    describe_notes,
+    find_plain_rows,
+    get_id,
+    make_annotations,
+    make_instances,
+    read_text,
+)
 from .rows import check_columns, to_rows
 from .token_rows import TOKEN_FIELDS, as_eraser_row
 from .unknown_fields import UnknownFields
@@ -94,27 +104,31 @@ class InstanceBatches(Batches):
     def _convert_plain(
         self, predictions: Sequence[Batch], references: Sequence[Batch]
     ) -> tuple[list[Batch], list[Batch], list[str]]:
-        """Return the batches with plain rows converted, and notes."""
+        """Return the batches with plain rows converted, those in sequence as one, and notes."""
         ours, theirs = list[Batch](), list[Batch]()
-        texts: dict[str, PlainText] = {}
-        notes: list[str] = []
-        for batch in references:
-            if isinstance(batch, FlatBatch):
-                texts |= _read_texts(batch)
-            else:
-                rows, own, further = make_annotations(batch.source, len(texts))
-                texts |= own
-                notes += further
-                batch = self._keep(rows, "reference")
-            theirs.append(batch)
-        for batch in predictions:
-            if not isinstance(batch, FlatBatch):
-                places = list(texts) if references else None
-                rows, further = make_instances(batch.source, texts, places, sum(map(len, ours)))
-                notes += further
-                batch = self._keep(rows, "prediction")
-            ours.append(batch)
-        return ours, theirs, notes
+        texts: dict[str, PlainText | None] = {}
+        notes = Counter[str]()
+        for is_flat, batches in groupby(references, lambda batch: isinstance(batch, FlatBatch)):
+            if is_flat:
+                for batch in batches:
+                    texts |= _read_texts(batch)
+                    theirs.append(batch)
+                continue
+            rows, own, further = make_annotations([row for batch in batches for row in batch.source], len(texts))
+            texts |= own
+            notes += further
+            theirs.append(self._keep(rows, "reference"))
+        places = list(texts) if references else None
+        for is_flat, batches in groupby(predictions, lambda batch: isinstance(batch, FlatBatch)):
+            if is_flat:
+                ours += batches
+                continue
+            rows, further = make_instances(
+                [row for batch in batches for row in batch.source], texts, places, sum(map(len, ours))
+            )
+            notes += further
+            ours.append(self._keep(rows, "prediction"))
+        return ours, theirs, describe_notes(notes)
 
     def _measure_batches(
         self, predictions: Sequence[Batch], references: Sequence[Batch], by: str | None, settings: dict[str, Any]
@@ -141,19 +155,13 @@ class InstanceBatches(Batches):
         return measured._replace(notes=notes), columns
 
 
-def _read_texts(batch: FlatBatch) -> dict[str, PlainText]:
-    """Return the text of each reference by id, in order; rows without documents have none."""
+def _read_texts(batch: Batch) -> dict[str, PlainText | None]:
+    """Return the text of each reference by id, in order; None for rows without documents."""
     source = batch.source
     columns = [*ID_FIELDS, "documents", "tokens"]
     if not isinstance(source, list):
         source = source.select([name for name in columns if name in source.column_names]).to_pylist()
-    texts = {}
-    for row in source:
-        name = get_id(row)
-        text = None if name is None else read_text(row, name)
-        if name is not None:
-            texts[name] = text or PlainText([(name, [], [])])
-    return texts
+    return {name: read_text(row, name) for row in source if (name := get_id(row)) is not None}
 
 
 @dataclass

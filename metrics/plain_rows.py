@@ -15,11 +15,13 @@ Rows without ids belong together by their place.
 from __future__ import annotations
 
 import re
+import warnings
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
+from math import isfinite
 from typing import Any
 
 from eraser_hub.schema.instance import HARD_FIELD
@@ -30,10 +32,13 @@ from .issues import InputError, Issues, cut
 from .quote_alignment import Document, align
 from .token_rows import escape_whitespace, find_mask_runs
 from .tokens import mask, sentence_sizes, split_tokens
+from .unknown_fields import describe_misspelling, find_similar
 
 MASK, SCORES, SPANS, QUOTES = "a 0/1 mask", "scores", "spans", "quotes"
 RATIONALE = "rationale"
 _FORMS = (RATIONALE, "scores", "quotes")
+_FIELDS = (*ID_FIELDS, *_FORMS, "text", "tokens", "label", "probabilities")
+_NO_TEXT = "quotes need their text, found none: expected `text` or `tokens` beside {} in this row or its reference"
 _OTHER_RECORDS = frozenset(("rationales", "documents", "evidences", "rationale_mask", "annotators", "annotation_id"))
 _PAIRS = (("start_token", "end_token"), ("start", "end"), ("start_offset", "end_offset"), ("begin", "end"))
 SOFT_FIELD = "soft_rationale_predictions"
@@ -120,7 +125,9 @@ def instances_from(
     for name, values in columns.items():
         for row, value in zip(shaped, values, strict=True):
             row[_COLUMNS.get(name, name)] = value
-    instances, _ = make_instances(shaped, {}, None)
+    instances, notes = make_instances(shaped, {}, None)
+    for note in describe_notes(notes):
+        warnings.warn(note, stacklevel=2)
     return instances
 
 
@@ -152,7 +159,7 @@ def find_plain_rows(data: Any) -> list[Any] | None:
 def _is_plain_row(row: Any) -> bool:
     if not isinstance(row, Mapping) or _OTHER_RECORDS & row.keys():
         return False
-    values = [row[name] for name in _FORMS if name in row]
+    values = [row[name] for name in row if find_similar(name, _FORMS)]  # misspelt names, too
     return bool(values) and not any(map(_is_record, values))
 
 
@@ -172,10 +179,12 @@ class PlainText:
     Attributes:
         documents: (docid, tokens, sizes of its sentences) of each.
         source: the text as a string, in which spans count characters; None if they count tokens.
+        is_known: False if only the number of tokens is known, from a mask.
     """
 
     documents: list[tuple[str, list[str], list[int]]]
     source: str | None = None
+    is_known: bool = True
 
     @property
     def sizes(self) -> list[int]:
@@ -261,18 +270,30 @@ class _RationaleReader:
         return found
 
     def _locate(self, quotes: Sequence[str], text: PlainText | None, name: str) -> list[list[Span]]:
-        if text is None:
-            raise InputError(
-                "quotes need the text: `text` or `tokens` in this row or in its reference", "document-missing", name
-            )
-        aligned = align(list(quotes), [Document(str(at), tokens) for at, (_, tokens, _) in enumerate(text.documents)])
+        documents = text.documents if text is not None and text.is_known else []
+        aligned = align(list(quotes), [Document(str(at), tokens) for at, (_, tokens, _) in enumerate(documents)])
+        if all(quote.docid is None and _is_numeral(quote.text) for quote in aligned):
+            message = f"expected numbers for a mask or scores (quotes are words), found strings {cut(list(quotes))}"
+            raise InputError(message, "type", name)
+        if text is None or not text.is_known:
+            raise InputError(_NO_TEXT.format(f"`{name}`"), "document-missing", name)
         spans: list[list[Span]] = [[] for _ in text.documents]
+        side = "gold" if self.gold else "predicted"
         for quote in aligned:
             if quote.docid is None or quote.start_token is None or quote.end_token is None:
-                self.notes["quotes that are not in the text, left out"] += 1
+                self.notes[f"{side} quotes that are not in the text, left out"] += 1
             else:
+                if quote.status == "ambiguous":
+                    self.notes[f"{side} quotes in several places, put where other quotes are near or first"] += 1
                 spans[int(quote.docid)].append((quote.start_token, quote.end_token))
         return [find_mask_runs(mask(some, size)) for some, size in zip(spans, text.sizes, strict=True)]
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
 
 
 def _find_kind(value: Any, name: str) -> tuple[str | None, list[Any]]:
@@ -298,6 +319,10 @@ def _find_kind(value: Any, name: str) -> tuple[str | None, list[Any]]:
         raise InputError(message, "choice", name)
     if all(as_number(float(item) if isinstance(item, bool) else item) is not None for item in items):
         return SCORES, items
+    for at, item in enumerate(items):
+        if isinstance(item, float) and not isfinite(item):
+            found = "NaN" if item != item else "infinity"
+            raise InputError(f"expected finite numbers, found {found}", "range", f"{name}[{at}]")
     message = f"expected a mask, scores, spans or quotes, found {cut(items)}"
     raise InputError(message, "type", name)
 
@@ -359,8 +384,8 @@ def get_id(row: Any) -> str | None:
 
 def make_annotations(
     rows: Sequence[Any], first: int = 0
-) -> tuple[list[dict[str, Any]], dict[str, PlainText], list[str]]:
-    """Return plain references as annotations, the text of each by id, and notes.
+) -> tuple[list[dict[str, Any]], dict[str, PlainText], Counter[str]]:
+    """Return plain references as annotations, the text of each by id, and notes for `describe_notes`.
 
     Args:
         rows: the rows.
@@ -379,18 +404,22 @@ def make_annotations(
             text = read_text(cells, name)
             found = reader.read(cells, text)
             if found.spans is None:
-                raise InputError("expected the gold rationale, found none", "key-missing", RATIONALE)
+                near = next((name for name in cells if name not in _FIELDS and find_similar(name, _FORMS)), None)
+                hint = "" if near is None else f" (is {cut(near)} meant?)"
+                raise InputError(f"expected the gold rationale, found none{hint}", "key-missing", RATIONALE)
             if text is None and found.size is None:
                 message = "spans need the text: `text` or `tokens` in this row"
                 raise InputError(message, "document-missing", RATIONALE)
         except InputError as error:
             _add_issue(issues, "reference", name, error)
             continue
-        text = text or PlainText([(name, [_PLACEHOLDER] * (found.size or 0), [found.size] if found.size else [])])
+        if text is None:
+            size = found.size or 0
+            text = PlainText([(name, [_PLACEHOLDER] * size, [size] if size else [])], is_known=False)
         texts[name] = text
         annotations.append(_make_annotation(cells, name, text, found.spans))
     issues.raise_if_any()
-    return annotations, texts, _describe(reader.notes)
+    return annotations, texts, reader.notes
 
 
 def _make_annotation(cells: Row, name: str, text: PlainText, spans: Sequence[Sequence[Span]]) -> dict[str, Any]:
@@ -403,20 +432,19 @@ def _make_annotation(cells: Row, name: str, text: PlainText, spans: Sequence[Seq
             place = {"docid": docid, "text": " ".join(tokens[start:end]), "start_token": start, "end_token": end}
             sentence = {"start_sentence": bisect_right(starts, start) - 1, "end_sentence": bisect_left(starts, end)}
             group.append({**place, **sentence})
-    known = {RATIONALE, "scores", "quotes", "text", "tokens", "label", "id"}
-    row: dict[str, Any] = {key: value for key, value in cells.items() if key not in known}
+    row: dict[str, Any] = {key: value for key, value in cells.items() if key not in _FIELDS}
     row |= {"annotation_id": name, "documents": documents, "evidences": [group] if group else []}
     return row if cells.get("label") is None else {**row, "classification": cells["label"]}
 
 
 def make_instances(
-    rows: Sequence[Any], texts: Mapping[str, PlainText], places: Sequence[str] | None, first: int = 0
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return plain predictions as instances, and notes.
+    rows: Sequence[Any], texts: Mapping[str, PlainText | None], places: Sequence[str] | None, first: int = 0
+) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """Return plain predictions as instances, and notes for `describe_notes`.
 
     Args:
         rows: the rows.
-        texts: id -> the text of its reference.
+        texts: id -> the text of its reference, if it is known.
         places: the ids of all references in order, for rows without an id; None: a row's place is its id.
         first: the place of the first row.
 
@@ -425,6 +453,7 @@ def make_instances(
     """
     reader, issues = _RationaleReader(gold=False), Issues()
     instances: list[dict[str, Any]] = []
+    parts: list[str] = []
     for at, row in enumerate(rows, first):
         cells = row if isinstance(row, Mapping) else {RATIONALE: row}
         name = get_id(cells)
@@ -434,17 +463,41 @@ def make_instances(
                 raise InputError(message, "length", "predictions")
             name = str(at) if places is None else places[at]
         try:
+            _check_names(cells)
             text = _find_text(cells, name, texts.get(name))
             found = reader.read(cells, text)
             if found.spans is None and found.scores is None:
                 raise InputError("expected a rationale, found none", "key-missing", RATIONALE)
+            parts = parts or _list_parts(cells, found)
+            if (own := _list_parts(cells, found)) != parts:
+                message = f"expected {' and '.join(parts)}, as in the rows before, found {' and '.join(own)}"
+                raise InputError(message, "key-missing")
         except InputError as error:
             _add_issue(issues, "prediction", name, error)
             continue
         docids = [docid for docid, _, _ in text.documents] if text else [name]
         instances.append(_make_instance(cells, name, docids, found))
     issues.raise_if_any()
-    return instances, _describe(reader.notes)
+    return instances, reader.notes
+
+
+def _check_names(cells: Row) -> None:
+    """Raise a ValueError for a field whose name is nearly that of a known one."""
+    for name in cells:
+        near = None if name in _FIELDS else find_similar(name, _FIELDS)
+        if near:
+            raise InputError(describe_misspelling(near), "key-unknown", str(name))
+
+
+def _list_parts(cells: Row, found: PlainRationale) -> list[str]:
+    """Return the parts of a prediction, which all rows must have alike."""
+    parts = {
+        "a rationale (mask, spans or quotes)": found.spans,
+        "scores": found.scores,
+        "a label": cells.get("label"),
+        "probabilities": cells.get("probabilities"),
+    }
+    return [name for name, value in parts.items() if value is not None]
 
 
 def _find_text(cells: Row, name: str, reference: PlainText | None) -> PlainText | None:
@@ -459,6 +512,8 @@ def _find_text(cells: Row, name: str, reference: PlainText | None) -> PlainText 
     if sum(own.sizes) != sum(reference.sizes):
         message = f"expected a text of {sum(reference.sizes)} tokens, as its reference, found {sum(own.sizes)}"
         raise InputError(message, "length", "text")
+    if not reference.is_known:
+        return own
     return PlainText(reference.documents, own.source)
 
 
@@ -471,7 +526,8 @@ def _make_instance(cells: Row, name: str, docids: Sequence[str], found: PlainRat
         if found.scores is not None:
             one[SOFT_FIELD] = found.scores[at]
         rationales.append(one)
-    instance: dict[str, Any] = {"annotation_id": name, "rationales": rationales}
+    instance: dict[str, Any] = {key: value for key, value in cells.items() if key not in _FIELDS}
+    instance |= {"annotation_id": name, "rationales": rationales}
     more = {"classification": cells.get("label"), "classification_scores": cells.get("probabilities")}
     return {**instance, **{key: value for key, value in more.items() if value is not None}}
 
@@ -481,5 +537,6 @@ def _add_issue(issues: Issues, side: str, name: str, error: InputError) -> None:
         issues.add_by_id(side, name, issue.field, issue.message, issue.rule)
 
 
-def _describe(notes: Counter[str]) -> list[str]:
+def describe_notes(notes: Counter[str]) -> list[str]:
+    """Return a line for each kind of change of the input, with its count."""
     return [f"{words}: {count:,}" for words, count in notes.items()]

@@ -176,6 +176,33 @@ def test_quotes_that_are_invented_are_counted() -> None:
         )
 
 
+def test_quotes_in_several_places_are_counted() -> None:
+    gold = [{"text": "good film and good cast", "rationale": ["cast"]}] * 2
+    with pytest.warns(UserWarning, match="predicted quotes in several places, .*: 2$") as said:
+        result = EraserAgreement(keep_in_memory=True).compute(predictions=[["good"], ["good", "film"]], references=gold)
+    assert result["token_micro_p"] == 0.0 and len([one for one in said if "several" in str(one.message)]) == 1
+    with pytest.warns(UserWarning, match="predicted quotes in several places, .*: 1$"):
+        instances_from([["a"]], texts=["a b a"])
+
+
+def test_quotes_of_a_prediction_with_a_text_of_its_own_need_no_text_beside_a_mask() -> None:
+    assert scores_of([{"quotes": ["warm"], "text": "so warm"}], [[0, 1]])["token_micro_f1"] == 1.0
+    assert scores_of([{"quotes": ["42"], "text": "42"}], [[1]])["token_micro_f1"] == 1.0
+
+
+def test_a_misspelt_field_leads_to_the_plain_field() -> None:
+    gold = [{"id": "a", "rationale": [0, 1]}]
+    for wrong, right in (("rationle", "rationale"), ("score", "scores")):
+        with refused("key-unknown", f"'{right}'", instance="a", field=wrong):
+            scores_of([{"id": "a", wrong: [0, 1]}], gold)
+    with refused("key-unknown", "'label'", instance="a", field="lable"):
+        scores_of([{"id": "a", "rationale": [0, 1], "lable": "x"}], gold)
+    with refused("key-missing", "'rationle'", instance="a", field="rationale"):
+        scores_of(gold, [{"id": "a", "rationle": [0, 1]}])
+    with pytest.warns(UserWarning, match="no such field: zebra \\(in 1\\)"):
+        scores_of([{"id": "a", "rationale": [0, 1], "zebra": 1}], gold)
+
+
 @pytest.mark.parametrize(
     ("predictions", "references", "rule", "field"),
     [
@@ -183,12 +210,21 @@ def test_quotes_that_are_invented_are_counted() -> None:
         ([[0, 1]], [[0, 1, 0]], "length", "rationale"),
         ([[0.5, 1.0]], [[0, 1, 0]], "length", "rationale"),
         ([[0, None, 1]], [[0, 1, 0]], "type", "rationale"),
-        ([[0.1, math.nan, 1.0]], [[0, 1, 0]], "type", "rationale"),
+        ([[0.1, math.nan, 1.0]], [[0, 1, 0]], "range", "rationale[1]"),
         ([[0, 1, 0]], [[0.0, 0.5, 1.0]], "choice", "rationale"),
         ([[[0, 4]]], [[0, 1, 0]], "span-bounds", "rationale[0]"),
         ([[[2, 1]]], [[0, 1, 0]], "span-order", "rationale[0]"),
         ([[[0, "1"]]], [[0, 1, 0]], "type", "rationale[0]"),
+        ([[0.1, -math.inf, 1.0]], [[0, 1, 0]], "range", "rationale[1]"),
         ([["warm"]], [{"rationale": ["warm"]}], "document-missing", "rationale"),
+        ([["warm"]], [[0, 1, 0]], "document-missing", "rationale"),
+        ([{"quotes": ["warm"]}], [[0, 1, 0]], "document-missing", "quotes"),
+        ([["0", "1", "0"]], [[0, 1, 0]], "type", "rationale"),
+        ([["0", "1", "0"]], [{"text": "a b c", "rationale": ["b"]}], "type", "rationale"),
+        ([["0.5", "1"]], [[0, 1]], "type", "rationale"),
+        ([[0, 1]], [["0", "1"]], "type", "rationale"),
+        ([[0, 1], [0.1, 0.2]], [[0, 1], [0, 1]], "key-missing", ""),
+        ([{"rationale": [0, 1], "label": "x"}, [0, 1]], [[0, 1], [0, 1]], "key-missing", ""),
         ([[0, 1]], [{"rationale": [[0, 1]]}], "document-missing", "rationale"),
         ([{"rationale": 3}], [[0, 1]], "type", "rationale"),
         ([{"rationale": [0, 1], "tokens": ["a", "b"]}], None, "empty", ""),

@@ -10,6 +10,7 @@ import atexit
 import json
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ import yaml
 from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.conversion.importing.texts import parse_literal
 from eraser_hub.metrics.issues import InputError
-from eraser_hub.metrics.plain_rows import PlainText, get_id, make_annotations, make_instances
+from eraser_hub.metrics.plain_rows import PlainText, describe_notes, get_id, make_annotations, make_instances
 from eraser_hub.records.errors import DataError, raise_all
 
 from ..score import score
@@ -47,7 +48,7 @@ def score_flat(gold: Path, predictions: Path, settings: ScoreSettings | None = N
         DataError: bad data, with file and line; at most ten faults, and their number.
     """
     rows, lines = _read_rows(gold)
-    annotations, texts = _convert(lambda: make_annotations(rows)[:2], rows, lines, gold)
+    annotations, texts, changes = _convert(lambda: make_annotations(rows), rows, lines, gold)
     names = sorted({str(row["classification"]) for row in annotations if "classification" in row})
     folder = Path(tempfile.mkdtemp(prefix="eraser-hub-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)  # the scores read the files' digests
@@ -57,7 +58,10 @@ def score_flat(gold: Path, predictions: Path, settings: ScoreSettings | None = N
     if converted is None:
         instances = predictions
     else:
-        instances.write_text("".join(json.dumps(row) + "\n" for row in converted), encoding="utf-8")
+        made, further = converted
+        changes += further
+        lines_of_json = (json.dumps(row, default=str) + "\n" for row in made)
+        instances.write_text("".join(lines_of_json), encoding="utf-8")
     try:
         scores = score(ScoredSplit(corpus, SPLIT), instances, settings, num_proc)
     except DataError as error:
@@ -65,7 +69,7 @@ def score_flat(gold: Path, predictions: Path, settings: ScoreSettings | None = N
     # no run wrote the temporary file of instances, so nothing is known of its run
     known = [note for note in scores.notes if converted is None or not note.startswith(f"{instances.name}: no ")]
     notes = [] if names else ["labels: none in the gold, so labels and probabilities of predictions are not scored"]
-    return replace(scores, notes=[*notes, *known])
+    return replace(scores, notes=[*notes, *describe_notes(changes), *known])
 
 
 def _read_rows(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
@@ -127,18 +131,19 @@ def _write_corpus(folder: Path, annotations: Sequence[Mapping[str, Any]], names:
             file.write(json.dumps(record) + "\n")
 
 
-def _make_predictions(path: Path, texts: Mapping[str, PlainText], labelled: bool) -> list[dict[str, Any]] | None:
-    """Return the instances of plain predictions; None if the file holds instances."""
+def _make_predictions(
+    path: Path, texts: Mapping[str, PlainText], labelled: bool
+) -> tuple[list[dict[str, Any]], Counter[str]] | None:
+    """Return the instances of plain predictions, and notes; None if the file holds instances."""
     rows, lines = _read_rows(path)
     if "rationales" in rows[0] or "annotation_id" in rows[0]:
         return None
-    instances, _ = _convert(lambda: make_instances(rows, texts, list(texts)), rows, lines, path)
+    instances, notes = _convert(lambda: make_instances(rows, texts, list(texts)), rows, lines, path)
     if not labelled:
         for instance in instances:
             instance.pop("classification", None)
             instance.pop("classification_scores", None)
-    made: list[dict[str, Any]] = instances
-    return made
+    return instances, notes
 
 
 def _rename(error: DataError, files: Mapping[Path, Path]) -> DataError:

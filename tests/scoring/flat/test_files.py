@@ -44,6 +44,16 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+def test_quotes_that_are_moved_or_left_out_are_noted(tmp_path: Path) -> None:
+    gold = write(
+        tmp_path / "gold.jsonl", [{"id": "a", "text": "good film and good cast", "rationale": ["dull", "cast"]}]
+    )
+    predicted = write(tmp_path / "p.jsonl", [{"id": "a", "rationale": ["good"]}])
+    notes = "\n".join(api.score(predicted, gold=str(gold)).notes)
+    assert "gold quotes that are not in the text, left out: 1" in notes
+    assert "predicted quotes in several places, put where other quotes are near or first: 1" in notes
+
+
 @pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet"])
 def test_the_numbers_are_those_of_instances(suffix: str, tmp_path: Path) -> None:
     gold, predicted = write(tmp_path / f"gold.{suffix}", GOLD), write(tmp_path / f"p.{suffix}", PREDICTED)
