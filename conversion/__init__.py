@@ -7,18 +7,10 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
 
 from eraser_hub.conversion.dataset import HubDataset
 
-
-def _find_datasets() -> Iterator[HubDataset]:
-    for module in pkgutil.iter_modules(__path__):
-        if module.ispkg and (dataset := getattr(importlib.import_module(f"{__name__}.{module.name}"), "DATASET", None)):
-            yield dataset
-
-
+_FOLDERS = [importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__) if each.ispkg]
+_DATASETS: list[HubDataset] = [folder.DATASET for folder in _FOLDERS if hasattr(folder, "DATASET")]
 # the one that the others are compared with stands first
-HUB_DATASETS: dict[str, HubDataset] = {
-    dataset.name: dataset for dataset in sorted(_find_datasets(), key=lambda each: (each.name != "eraser", each.name))
-}
+HUB_DATASETS = {each.name: each for each in sorted(_DATASETS, key=lambda one: (one.name != "eraser", one.name))}

@@ -6,9 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -24,19 +23,6 @@ from .schema import ANNOTATORS, MASKS
 _WHOLE = ("annotation_id", "annotator", "split", "docids", "num_tokens", "rationale_positions[]")
 
 
-def read_annotator_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file of annotators, of either form.
-
-    Raises:
-        DataError: the file cannot be read, or has other columns.
-    """
-    with wrap_parquet_errors(path):
-        columns = pq.read_schema(path).names
-    kinds, whole = (MASKS, MASKS.names) if "annotators" in columns else (ANNOTATORS, _WHOLE)
-    for table in read_rows([path], kinds.names, kinds=kinds, whole=whole):
-        yield from table.to_pylist()
-
-
 def read_annotators(path: Path, split: str | None = None) -> Mapping[str, AnnotatedText]:
     """Return annotation id -> the marks and labels of its annotators.
 
@@ -45,10 +31,15 @@ def read_annotators(path: Path, split: str | None = None) -> Mapping[str, Annota
         split: the split, under the dataset's name or the release's; None: all.
 
     Raises:
-        DataError: the file cannot be read; marks of one text differ in length; a person stands twice in a text.
+        DataError: the file cannot be read, or has other columns; marks of one text differ in length; a person stands
+            twice in a text.
     """
     wanted = None if split is None else dataset_split(split)
-    rows = [row for row in read_annotator_rows(path) if wanted in (None, row["split"])]
+    with wrap_parquet_errors(path):
+        columns = pq.read_schema(path).names
+    kinds, whole = (MASKS, MASKS.names) if "annotators" in columns else (ANNOTATORS, _WHOLE)
+    tables = read_rows([path], kinds.names, kinds=kinds, whole=whole)
+    rows = [row for table in tables for row in table.to_pylist() if wanted in (None, row["split"])]
     issues = Issues()
     texts = read_annotated_texts(rows, "reference", issues) if rows else {}
     for issue in issues:

@@ -56,10 +56,7 @@ class FlatRows:
         self.start, self.end, self.start_sentence, self.end_sentence = (
             _to_integers(spans.field(name)) for name in ("start_token", "end_token", "start_sentence", "end_sentence")
         )
-        self._find_documents()
-
-    def _find_documents(self) -> None:
-        """Find the document of each span in its row."""
+        # the document of each span in its row
         codes = pa.concat_arrays([names.cast(pa.string()) for names in (self.docids, self.names)]).dictionary_encode()
         numbers, kinds = _to_integers(codes.indices), max(1, len(codes.dictionary))
         self.span_code = numbers[len(self.docids) :]

@@ -499,11 +499,8 @@ class _Importer:
         for text, column in zip(texts, columns.marks, strict=True):
             parts: Mapping[str, Any] = {}
             if column in cells or "," not in column:
-                value = get_cell(cells, column)
-                split = find_label_marks(value, present, names, pairs=pairs)
-                shared |= split is None and value not in (None, "", [], {})
-                parts = dict.fromkeys(present, value) if split is None else {}
-                parts = dict(zip(present, split, strict=True)) if isinstance(split, list) else split or parts
+                parts, is_shared = find_label_marks(get_cell(cells, column), present, names, pairs=pairs)
+                shared |= is_shared
             else:
                 split_names = [one.strip() for one in column.split(",")]
                 if len(split_names) != len(names):

@@ -123,8 +123,12 @@ class MarkReader(NamedTuple):
 
     def _parse_spans(self, value: Any, column: str) -> Iterator[tuple[Span, Any, str]]:
         """Yield (span in the source's unit, its own text or None, its field for errors) of each span of a cell."""
-        if isinstance(value, str):
-            value = _parse_span_text(value, column)
+        if isinstance(value, str):  # as 3-7; 12-15
+            pairs = [_PAIR.fullmatch(part) for part in value.split(";") if part.strip()]
+            if None in pairs:
+                message = f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {show(value)}"
+                raise DataError(message, rule="syntax", field=column)
+            value = [[int(pair[1]), int(pair[2])] for pair in pairs if pair is not None]
         if isinstance(value, dict):
             value = _parse_span_lists(value, column)
         if not isinstance(value, list):
@@ -201,18 +205,6 @@ def _is_integer(value: Any) -> bool:
 
 def _is_pair(value: Any) -> TypeGuard[tuple[int, int]]:
     return isinstance(value, list | tuple) and len(value) == 2 and all(map(_is_integer, value))
-
-
-def _parse_span_text(text: str, column: str) -> list[list[int]]:
-    """Parse ``3-7; 12-15``: pairs of numbers, separated by ";"."""
-    pairs = []
-    for part in filter(str.strip, text.split(";")):
-        match = _PAIR.fullmatch(part)
-        if match is None:
-            message = f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {show(text)}"
-            raise DataError(message, rule="syntax", field=column)
-        pairs.append([int(match[1]), int(match[2])])
-    return pairs
 
 
 def _parse_span_lists(value: dict[str, Any], column: str) -> list[Any]:

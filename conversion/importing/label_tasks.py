@@ -177,8 +177,8 @@ def read_number(cell: Any, column: str) -> str:
 
 def find_label_marks(
     value: Any, present: Sequence[str], names: Sequence[str], *, pairs: bool
-) -> Mapping[str, Any] | list[Any] | None:
-    """Return the rationales of a cell by label, or a list of one for each present label; None if all labels share it.
+) -> tuple[Mapping[str, Any], bool]:
+    """Return label -> its rationale of a cell, and True if all labels share the one that there is.
 
     Args:
         value: the cell of marks.
@@ -188,12 +188,10 @@ def find_label_marks(
     """
     value = parse_literal(value)
     if isinstance(value, Mapping) and value and set(value) <= set(names):
-        return value
-    if isinstance(value, list) and len(value) == len(present) > 1 and all(_is_rationale(each, pairs) for each in value):
-        return value
-    return None
-
-
-def _is_rationale(each: object, pairs: bool) -> bool:
-    pair = isinstance(each, list) and len(each) == 2 and all(type(one) is int for one in each)
-    return each is None or (isinstance(each, list) and not (pair and pairs))
+        return value, False
+    if isinstance(value, list) and len(value) == len(present) > 1:
+        lists = [each for each in value if each is not None]
+        spans = (len(each) == 2 and all(type(one) is int for one in each) for each in lists if isinstance(each, list))
+        if all(isinstance(each, list) for each in lists) and not (pairs and any(spans)):
+            return dict(zip(present, value, strict=True)), False
+    return dict.fromkeys(present, value), value not in (None, "", [], {})
