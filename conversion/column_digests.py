@@ -80,8 +80,9 @@ def compute_column_digests(table: pa.Table) -> dict[str, str]:
 
 def digest_texts(texts: pa.StringArray) -> np.ndarray:
     """Return the SHA-256 of each string, uint8 (texts, 32); none may be null."""
-    data, bounds = get_bytes(texts)
-    hashes = b"".join([hashlib.sha256(data.data[start:end]).digest() for start, end in pairwise(bounds.tolist())])
+    content, bounds = get_bytes(texts)
+    data = content.data
+    hashes = b"".join([hashlib.sha256(data[start:end]).digest() for start, end in pairwise(bounds.tolist())])
     return np.frombuffer(hashes, np.uint8).reshape(-1, 32)
 
 

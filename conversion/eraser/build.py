@@ -354,7 +354,7 @@ class _ConfigBuild:
         documents, name = self.documents, self.config.name
         referenced = drop_repeated(np.concatenate(self.order))
         total = len(documents.sizes)
-        others = np.setdiff1d(np.arange(total), referenced)
+        others = np.setdiff1d(np.arange(total), referenced, assume_unique=True)
         lines = documents.layout == "docs.jsonl"
 
         def rows() -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from eraser_hub.conversion.arrays import get_bytes, make_numbers, make_strings
 from eraser_hub.conversion.column_digests import digest_texts, make_digests
-from eraser_hub.conversion.offsets import compute_offsets
+from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.metrics.tokens import find_token_starts
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.lines import file_name, read_utf8_file
@@ -53,7 +53,7 @@ class Documents(ABC):
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """Return the numbers of tokens and sentences, int32 (chosen, 2); each document is counted on first use."""
-        new = np.unique(chosen[self._counts[chosen, 0] < 0])
+        new = sort_distinct(chosen[self._counts[chosen, 0] < 0])
         if len(new):
             texts = self.texts(new)
             self._counts[new] = count_tokens(texts)
@@ -109,7 +109,7 @@ class DocumentFiles(Documents):
         """Return the texts of the documents with the numbers ``chosen``."""
         folder = str(self.path)
         names = self.names.take(make_numbers(chosen)).to_pylist()
-        return make_strings(read_utf8_file(f"{folder}/{file_name(name)}") for name in names)
+        return make_strings([read_utf8_file(f"{folder}/{file_name(name)}") for name in names])
 
 
 class DocumentLines(Documents):
@@ -125,7 +125,7 @@ class DocumentLines(Documents):
         first: dict[str, int] = {}
         data, sizes = bytearray(), [np.zeros(0, np.int64)]
         for batch, records in read_document_lines(path, first):
-            texts, offsets = get_bytes(make_strings(record.document for record in records))
+            texts, offsets = get_bytes(make_strings([record.document for record in records]))
             data += texts.data
             sizes.append(np.diff(offsets))
             self.final_newline = batch.data.endswith(b"\n")

@@ -16,7 +16,7 @@ import pyarrow as pa
 from msgspec import UNSET
 
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
-from eraser_hub.conversion.offsets import compute_offsets
+from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.metrics.tokens import masks
 
 from .checked import CheckedAnnotations
@@ -87,7 +87,7 @@ def number_rows(checked: CheckedAnnotations, label_numbers: Mapping[str, int], *
         **derive(checked.slots, checked.bounds[:, 0], checked.bounds[:, 1], texts, checked.offsets, checked.counts),
     }
     table = pa.Table.from_arrays([values[name] for name in NUMBERED.names], schema=NUMBERED)
-    slots = np.unique(checked.slots)
+    slots = sort_distinct(checked.slots)
     marked = np.diff(to_numpy(values["rationale_positions"].flatten().offsets))[slots]
     shares = float((marked / np.maximum(checked.counts[slots, 0], 1)).sum())
     kept = {place: dict(extra) for place, extra in run.extras.items()}
@@ -181,7 +181,7 @@ def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = F
     members = groups.flatten()
     evidences = members.flatten()
     row_documents = to_numpy(lists.flatten())
-    chosen = np.unique(row_documents)
+    chosen = sort_distinct(row_documents)
     places = make_numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
     ids = documents.names.take(make_numbers(chosen))
     parts = [ids, documents.digests(chosen) if hashed else documents.texts(chosen)]

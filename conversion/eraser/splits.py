@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import make_numbers, to_numpy
-from eraser_hub.conversion.offsets import compute_offsets
+from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.records.lines import BATCH_BYTES as LINE_BYTES
 
 from .checked import read_checked
@@ -141,7 +141,7 @@ def compute_split_statistics(rows: NumberedRows, documents: Documents, *, releas
         "marked_rows": int(density.size),
         "unmarked_rows": len(lists) - int(density.size),
         "density_percent": 100 * float(density.mean()) if density.size else None,
-        "documents": len(np.unique(to_numpy(evidences.field("docid")) if released else numbers)),
+        "documents": len(sort_distinct(to_numpy(evidences.field("docid")) if released else numbers)),
         "instances": len(lists),
         "rationale_percent": 100 * rows.shares / rows.pairs if rows.pairs else None,
         "evidences": len(evidences),
@@ -186,7 +186,7 @@ def arrange(rows: NumberedRows, documents: Documents) -> list[Shard]:
         chosen = order[begin:end]
         numbers = to_numpy(lists.take(make_numbers(chosen)).flatten())
         batches = [0, *(cut for _, cut in _find_cuts(weight[begin:end], BATCH_BYTES))]
-        shards.append(Shard(chosen, batches, len(numbers) > 1.2 * len(np.unique(numbers))))
+        shards.append(Shard(chosen, batches, len(numbers) > 1.2 * len(sort_distinct(numbers))))
     return shards
 
 
@@ -197,6 +197,6 @@ def _find_cuts(weight: np.ndarray, most: int) -> list[tuple[int, int]]:
     total = np.cumsum(weight)
     pieces = max(1, round(float(total[-1]) / most))
     goals = total[-1] * np.arange(1, pieces) / pieces
-    inner = np.unique(np.searchsorted(total, goals) + 1)
+    inner = sort_distinct(np.searchsorted(total, goals) + 1)
     edges = [0, *(int(edge) for edge in inner if edge < len(weight)), len(weight)]
     return list(pairwise(edges))
