@@ -12,13 +12,14 @@ from eraser_hub.schema.rows import ANNOTATION
 
 from .batches import Measured
 from .checks import check_rationales, name_labels
-from .erasure import make_info
+from .erasure import SCORE_INFO
 from .faithfulness import Faithfulness
 from .flat import Predictions, References
 from .instances import InstanceBatches
 from .issues import InputError, IssuesByRule
 from .matching import DOCUMENTS, FIELDS, THRESHOLDS, Matcher, describe_left_out
 from .sources import ERASER
+from .statistics_builder import make_info
 
 
 class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
@@ -81,7 +82,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
 
     SOURCE = ERASER
     INPUTS = ((INSTANCE, FAITHFULNESS_FIELDS), (ANNOTATION, ()))
-    HIGHER_IS_BETTER, RANGES = make_info()
+    HIGHER_IS_BETTER, RANGES = make_info(SCORE_INFO)
 
     REFERENCES_NEEDED = False
 

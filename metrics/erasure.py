@@ -9,7 +9,6 @@ Source: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, suffici
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,6 @@ from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 from .calibration import SCORES as CALIBRATION
 from .label_tasks import LABEL_SCORES
 from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
-from .statistics_builder import make_info as make_described_info
 
 Floats = npt.NDArray[np.float64]
 
@@ -216,7 +214,3 @@ SCORE_INFO: ScoreInfo = {
     **dict.fromkeys((*DISTANCES, *ENTROPIES), (None, 0.0, None)),
     **LABEL_SCORES,
 }
-
-
-# per key whether higher is better, and its range
-make_info = partial(make_described_info, SCORE_INFO)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import comb
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +114,7 @@ class NominalAgreement:
         if self.left_out:
             return values
         pairs = values[self._places["pairs"]].reshape(-1, c, c)
-        for (one, first), (other, second) in combinations(sorted(zip(names, codes, strict=True), key=_get_name), 2):
+        for (one, first), (other, second) in combinations(sorted(zip(names, codes, strict=True), key=itemgetter(0)), 2):
             pairs[self.pairs[one, other]] = _count_pairs(first, second, c)
         others = values[self._places["others"]].reshape(-1, c, c)
         for at, name in enumerate(names):
@@ -134,10 +135,6 @@ class NominalAgreement:
             *(_average_kappas(part[name].reshape(*lead, -1, c, c)) for name in ("pairs", "others")),
         )
         return {f"{self.prefix}{key}": score for key, score in zip(KEYS, scores, strict=True)}
-
-
-def _get_name(pair: tuple[str, np.ndarray]) -> str:
-    return pair[0]
 
 
 def _average_kappas(tables: np.ndarray) -> np.ndarray:

@@ -153,24 +153,19 @@ class StatisticsBuilder:
             if name not in self.columns:
                 self.columns[name] = np.zeros(n_rows)
             column = self.columns[name]
-            if self.groups is not None:
-                self._add_to_groups(column, np.asarray(values), owner)
-                continue
-            if owner is not None:
-                values = np.bincount(owner, weights=values, minlength=size)
-            column[slice(None) if self.rows is None else self.rows] += values
+            if self.groups is None:
+                if owner is not None:
+                    values = np.bincount(owner, weights=values, minlength=size)
+                column[slice(None) if self.rows is None else self.rows] += values
+            elif self.n_groups == 1:
+                column += values.sum()
+            else:
+                group = self.groups if self.rows is None else self.groups[self.rows]
+                group = group if owner is None else group[owner]
+                for number in range(self.n_groups):
+                    column[number] += values[group == number].sum()
         if score is not None and score not in self.scores:
             self.scores.append(score)
-
-    def _add_to_groups(self, column: np.ndarray, values: np.ndarray, owner: np.ndarray | None) -> None:
-        assert self.groups is not None
-        if self.n_groups == 1:
-            column += values.sum()
-            return
-        group = self.groups if self.rows is None else self.groups[self.rows]
-        group = group if owner is None else group[owner]
-        for number in range(self.n_groups):
-            column[number] += values[group == number].sum()
 
     def add_mean(self, key: str, values: np.ndarray, owner: np.ndarray | None = None) -> None:
         """Add the mean of one value per annotation (or key) without NaN values; NaN where none is left."""

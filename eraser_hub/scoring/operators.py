@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.erasure import make_info
+from eraser_hub.metrics.erasure import SCORE_INFO
+from eraser_hub.metrics.statistics_builder import make_info
 
 UNDECIDED = "–"
 SAME = 1e-12  # scores this close are tied: rounding of the same sums
@@ -70,7 +71,7 @@ def compute_operator_sensitivity(results: Mapping[str, Mapping[str, Any]]) -> di
         ``flips``: True if one operator prefers the first system and another the second}]}.
     """
     operators = list(results)
-    directions, _ = make_info()
+    directions, _ = make_info(SCORE_INFO)
     first = results[operators[0]]
     scores: dict[str, Any] = {}
     for key in first["comparisons"][0]["keys"]:
