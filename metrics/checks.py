@@ -183,49 +183,22 @@ def check_values(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: st
     issues.add_where("prediction", infinite, field, message, "range", rows)
 
 
-def check_labels(p: Predictions, known: Sequence[str], issues: Issues) -> None:
-    """Check that predicted labels and the labels of probabilities are known ones."""
-    report, names = partial(issues.add_where, "prediction"), ", ".join(known)
-    unknown = np.array([*(label not in known for label in p.labels), False])
-
-    def message(at: int) -> str:
-        return f"expected one of {names}, found {p.labels[int(p.classification[at])]!r}"
-
-    report(unknown[p.classification], "classification", message, "label-unknown")
-    columns = np.flatnonzero(unknown[:-1])
-    for name, field in SCORE_FIELDS.items() if columns.size else ():
-        named = ~np.isnan(getattr(p, name)[:, columns]).all(axis=1)
-        report(named, field, f"expected scores for {names}, found other labels", "label-unknown")
-
-
-def check_thresholds(good: np.ndarray, wanted: Sequence[float], p: Predictions, issues: Issues) -> None:
-    """Check that each instance has each wanted threshold once, and no other."""
-    offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
-    listed = ", ".join(f"{threshold:g}" for threshold in wanted)
-
-    def message(at: int) -> str:
-        thresholds = p.threshold[offsets[at] : offsets[at + 1]][:20]
-        return f"expected the thresholds {listed}, each once, found {', '.join(f'{x:g}' for x in thresholds) or 'none'}"
-
-    issues.add_where("prediction", ~good, "thresholded_scores.threshold", message, "constant")
-
-
 def check_numbers(p: Predictions, issues: Issues) -> None:
     """Check that numbers of instances are finite and in their ranges, and that AOPC bounds are in order."""
-
-    def refuse(bad: np.ndarray, field: str, expected: str, value: np.ndarray) -> None:
-        message = f"expected a number {expected}, found"
-        issues.add_where("prediction", bad, field, lambda at: f"{message} {value[at]}", "range")
-
+    rules = []
     with np.errstate(invalid="ignore"):
         for name, number in NUMBER_FIELDS.items():
             value = p.number(name)
             bad = (value < number.low - BOUND_SLACK) | (value > number.high + BOUND_SLACK) | np.isinf(value)
             span = f"from {number.low:g} to {number.high:g}" if np.isfinite(number.high) else f"from {number.low:g} on"
-            refuse(bad, number.field, "of tokens" if name == "tokens_to_flip" else span, value)
+            rules.append((bad, number.field, "of tokens" if name == "tokens_to_flip" else span, value))
         for side in ERASED:
-            lower, upper = p.number(f"{side}_lower"), p.number(f"{side}_upper")
-            refuse(lower > upper, NUMBER_FIELDS[f"{side}_upper"].field, "that is not below the lower bound", upper)
+            upper, field = p.number(f"{side}_upper"), NUMBER_FIELDS[f"{side}_upper"].field
+            rules.append((p.number(f"{side}_lower") > upper, field, "that is not below the lower bound", upper))
+    for bad, field, expected, value in rules:
+        places = np.flatnonzero(bad)
+        messages = {at: f"expected a number {expected}, found {value[at]}" for at in places[:MAX_SHOWN].tolist()}
+        issues.add_where("prediction", places, field, messages.__getitem__, "range")
 
 
 def check_leave_one_out(p: Predictions, issues: Issues) -> None:
@@ -395,7 +368,21 @@ class LabelChecker:
         elif self.names is None:
             self._record_labels(p)
         elif "classification" in used:
-            check_labels(p, self.names, self.labels)
+            names = ", ".join(self.names)
+            unknown = np.array([*(label not in self.names for label in p.labels), False])
+            message = f"expected one of {names}, found {{!r}}"
+            self.labels.add_where(
+                "prediction",
+                unknown[p.classification],
+                "classification",
+                lambda at: message.format(p.labels[int(p.classification[at])]),
+                "label-unknown",
+            )
+            columns = np.flatnonzero(unknown[:-1])
+            for name, field in SCORE_FIELDS.items() if columns.size else ():
+                named = ~np.isnan(getattr(p, name)[:, columns]).all(axis=1)
+                others = f"expected scores for {names}, found other labels"
+                self.labels.add_where("prediction", named, field, others, "label-unknown")
         check_outputs = check_values if self.regression else check_probabilities
         for _, matrix, owner, field in _iterate_probabilities(p):
             check_outputs(p, matrix, owner, field, self.probabilities)

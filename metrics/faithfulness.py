@@ -22,7 +22,7 @@ from eraser_hub.schema.instance import (
 from eraser_hub.schema.label_tasks import REGRESSION
 
 from .calibration import add_calibration
-from .checks import LabelChecker, check_thresholds
+from .checks import LabelChecker
 from .erasure import (
     add_labels,
     compute_curve,
@@ -162,7 +162,14 @@ class Faithfulness:
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
         positions, good = find_threshold_columns(p.threshold, offsets, np.array(self.thresholds))
         good |= p.answered == 0
-        check_thresholds(good, self.thresholds, p, self.rules["thresholds"])
+        listed = ", ".join(f"{threshold:g}" for threshold in self.thresholds)
+
+        def message(at: int) -> str:
+            found = ", ".join(f"{x:g}" for x in p.threshold[offsets[at] : offsets[at + 1]][:20])
+            return f"expected the thresholds {listed}, each once, found {found or 'none'}"
+
+        report = self.rules["thresholds"].add_where
+        report("prediction", ~good, "thresholded_scores.threshold", message, "constant")
         areas, curves, regression = Areas(), Areas(), self.classes.regression
         for side in ERASED if good.all() else ():
             matrix = getattr(p, f"threshold_{side}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import evaluate
 import numpy as np
@@ -33,15 +33,9 @@ from .rows import CellReader, RowColumns, check_partners, find_optional_fields, 
 from .sources import HUMAN_RATIONALES
 from .statistics_builder import Statistics, divide, make_info
 
-Grid = list[tuple[float, int]]  # occlusion rates and trials
-
-
-class _Point(NamedTuple):
-    """Probabilities of one instance at one occlusion rate in one trial; rate None: nothing is occluded."""
-
-    rate: float | None
-    trial: int
-    p: tuple[float, ...]  # of `FIDELITY_FIELDS`
+Place = tuple[float | None, int]  # occlusion rate and trial; rate None: nothing is occluded
+Grid = list[tuple[float, int]]
+Points = list[tuple[Place, tuple[float, ...]]]  # of an instance: the probabilities of `FIDELITY_FIELDS` at each place
 
 
 def _read_probability(value: Any, field: str, reader: CellReader) -> float:
@@ -72,7 +66,7 @@ def _read_place(row: Row, where: str, reader: CellReader) -> tuple[float, int]:
     return round(rate or 0.0, 9), trial if reader.expect(whole, f"{where}trial", "a whole number", trial) else 0
 
 
-def _read_instance_points(reader: CellReader) -> list[_Point]:
+def _read_instance_points(reader: CellReader) -> Points:
     """Return the points of an ERASER instance: its scores, and its occluded scores."""
     row = reader.row
     label, occluded = row.get("classification"), row.get(OCCLUDED_FIELD)
@@ -81,23 +75,21 @@ def _read_instance_points(reader: CellReader) -> list[_Point]:
     whole = {
         key: _read_label_probability(row.get(field), label, field, reader) for key, field in FIDELITY_FIELDS.items()
     }
-    points = [_Point(None, 0, tuple(whole.values()))]
-    if occluded is None:
-        return points
-    scores = as_list(occluded)
+    points: Points = [((None, 0), tuple(whole.values()))]
+    scores = () if occluded is None else as_list(occluded)
     sound = scores is not None and all(isinstance(one, Mapping) for one in scores)
     if not reader.expect(sound, OCCLUDED_FIELD, "a list of objects", occluded):
         return points
     for at, one in enumerate(scores or ()):
         where = f"{OCCLUDED_FIELD}[{at}]."
-        rate, trial = _read_place(one, where, reader)
+        place = _read_place(one, where, reader)
         fields = [FIDELITY_FIELDS[key] for key in ("p_rationale", "p_complement")]
         alone, rest = (_read_label_probability(one.get(field), label, where + field, reader) for field in fields)
-        points.append(_Point(rate, trial, (whole["p_full"], alone, rest, whole["p_empty"])))
+        points.append((place, (whole["p_full"], alone, rest, whole["p_empty"])))
     return points
 
 
-def _read_points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, list[_Point]], dict[str, Row]]:
+def _read_points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, Points], dict[str, Row]]:
     """Return each instance's points, and its first row."""
     if any(SCORE_FIELDS["full"] in row for row in rows):
         named = index_by_id(rows, "prediction", issues)
@@ -107,7 +99,7 @@ def _read_points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, list[_P
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)
     if curves and not identified:
         raise InputError("expected annotation_id in rows with an occlusion_rate, found none", "key-missing")
-    flat: list[tuple[str, Row, tuple[float | None, int]]] = []
+    flat: list[tuple[str, Row, Place]] = []
     if curves:
         for at, row in enumerate(rows):
             named = index_by_id([row], "prediction", issues)
@@ -115,18 +107,21 @@ def _read_points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, list[_P
     else:
         named = index_by_id(rows, "prediction", issues) if identified else {str(at): row for at, row in enumerate(rows)}
         flat = [(name, row, (None, 0)) for name, row in named.items()]
-    points: dict[str, list[_Point]] = {}
+    points: dict[str, Points] = {}
     for name, row, place in flat:
         p = tuple(_read_probability(row.get(key), key, CellReader(row, name, issues)) for key in FIDELITY_FIELDS)
-        points.setdefault(name, []).append(_Point(*place, p))
+        points.setdefault(name, []).append((place, p))
     return points, {name: row for name, row, _ in reversed(flat)}
 
 
-def _find_grid(points: Mapping[str, list[_Point]], issues: Issues) -> Grid:
-    """Return the (rate, trial) pairs of all instances, ascending; add an issue for each instance that deviates."""
+def _find_grid(points: Mapping[str, Points], issues: Issues) -> Grid:
+    """Return the (rate, trial) pairs of all instances, ascending; add an issue for each instance that deviates.
+
+    Where a grid has none at rate 0, the unoccluded scores are there, if every instance has some.
+    """
     first: Grid | None = None
-    for name, instance_points in points.items():
-        places = sorted((point.rate, point.trial) for point in instance_points if point.rate is not None)
+    for name, own in points.items():
+        places = sorted((rate, trial) for (rate, trial), _ in own if rate is not None)
         twice = next((one for one, other in pairwise(places) if one == other), None)
         if twice is not None:
             message = f"expected each rate and trial once, found rate {twice[0]:g}, trial {twice[1]} twice"
@@ -138,7 +133,8 @@ def _find_grid(points: Mapping[str, list[_Point]], issues: Issues) -> Grid:
             found = f"{'none' if (rate, trial) in first else 'more'} at rate {rate:g}, trial {trial}"
             message = f"expected the rates and trials of the first instance, found {found}"
             issues.add_by_id("prediction", name, "occlusion_rate", message, "constant")
-    return first or []
+    whole = all(any(rate is None for (rate, _), _ in own) for own in points.values())
+    return [(0.0, 0), *first] if first and first[0][0] > 0 and whole else first or []
 
 
 class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
@@ -222,7 +218,6 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
             check_partners(points, further, issues, only_predicted)
         grid = _find_grid(points, issues)
         issues.raise_if_any()
-        grid = _add_start(points, grid)
         statistics = _make_statistics(points, grid, smallest)
         settings = {
             "smallest_null_difference": smallest,
@@ -248,37 +243,24 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         return result
 
 
-def _add_start(points: Mapping[str, list[_Point]], grid: Grid) -> Grid:
-    """Add a point at rate 0 to a grid without one, if the instances have unoccluded scores."""
-    whole = all(any(point.rate is None for point in instance_points) for instance_points in points.values())
-    return [(0.0, 0), *grid] if grid and grid[0][0] > 0 and whole else grid
-
-
-def _score_points(
-    points: Mapping[str, list[_Point]], grid: Grid, smallest: float
-) -> dict[tuple[float | None, int], dict[str, np.ndarray]]:
-    """Return the scores (instances,) at each rate and trial; (None, 0): nothing is occluded."""
-    table: dict[tuple[float | None, int], np.ndarray] = {}
-    for at, instance_points in enumerate(points.values()):
-        for rate, trial, p in instance_points:
-            if (rate, trial) not in table:
-                table[rate, trial] = np.full((len(points), 4), np.nan)
-            table[rate, trial][at] = p
-    if (None, 0) in table and (0.0, 0) not in table and grid:
-        table[0.0, 0] = table[None, 0]
-    return {place: normalized_fidelity(p[:, 0], p[:, 1], p[:, 2], p[:, 3], smallest) for place, p in table.items()}
-
-
 def _reduce_by_rate(grid: Grid, values: np.ndarray, reduce: Callable[..., np.ndarray] = np.mean) -> np.ndarray:
     """Reduce values (..., grid) over the trials of each rate: (..., rates)."""
     rates = np.array([rate for rate, _ in grid])
     return np.stack([reduce(values[..., np.flatnonzero(rates == rate)], axis=-1) for rate in np.unique(rates)], axis=-1)
 
 
-def _make_statistics(points: Mapping[str, list[_Point]], grid: Grid, smallest: float) -> Statistics:
+def _make_statistics(points: Mapping[str, Points], grid: Grid, smallest: float) -> Statistics:
     if grid and grid[0][0] != 0:
         raise InputError("expected rows at rate 0 (nothing occluded), found none", "score-missing", "occlusion_rate")
-    scored = _score_points(points, grid, smallest)
+    table: dict[Place, np.ndarray] = {}
+    for at, own in enumerate(points.values()):
+        for place, p in own:
+            if place not in table:
+                table[place] = np.full((len(points), 4), np.nan)
+            table[place][at] = p
+    if (None, 0) in table and grid:
+        table.setdefault((0.0, 0), table[None, 0])
+    scored = {place: normalized_fidelity(*p.T, smallest) for place, p in table.items()}
     # the scores on the untouched rationale, or their mean over the trials at rate 0
     starts = [scored[None, 0]] if (None, 0) in scored else [scored[place] for place in grid if place[0] == 0]
     per_instance = {key: np.mean([start[key] for start in starts], axis=0) for key in KEYS}

@@ -63,15 +63,6 @@ class PredictedForm:
         is_constant = self.low < self.high and len(self.sizes) > 1 and self.texts >= FEWEST
         return TOP_K if is_constant else SPANS
 
-    def add_shares(self, predicted: np.ndarray, tokens: np.ndarray) -> None:
-        """Add texts: the number of predicted tokens and of all tokens of each, int (texts,)."""
-        real = (predicted > 0) & (tokens > 0)
-        predicted, tokens = predicted[real], tokens[real]
-        self.texts += int(tokens.size)
-        self.low = float(max([self.low, *((predicted - 1) / tokens)]))
-        self.high = float(min([self.high, *(predicted / tokens)]))
-        self.sizes = tuple(np.unique([*self.sizes, *tokens.tolist()]).tolist()[:2])
-
 
 class ScoreLevels:
     """Collects chance and ceiling of the scores of `agreement.Agreement`, a chunk at a time.
@@ -108,10 +99,14 @@ class ScoreLevels:
         """Add the levels of span scores of a chunk; owner and doc belong to each key of the spans."""
         size = np.maximum(chunk.documents.lengths(chunk.rows[owner], doc)[0], 0)
         n_gold, n_predicted, _ = counts.token
-        per_text = (
-            np.bincount(owner, weights=each, minlength=chunk.rows.size).astype(np.int64) for each in (n_predicted, size)
-        )
-        self.form.add_shares(*per_text)
+        sums = (np.bincount(owner, weights=each, minlength=chunk.rows.size) for each in (n_predicted, size))
+        chosen, tokens = (each.astype(np.int64) for each in sums)
+        chosen, tokens = chosen[(chosen > 0) & (tokens > 0)], tokens[(chosen > 0) & (tokens > 0)]
+        form = self.form
+        form.texts += int(tokens.size)
+        form.low = float(max([form.low, *((chosen - 1) / tokens)]))
+        form.high = float(min([form.high, *(chosen / tokens)]))
+        form.sizes = tuple(np.unique([*form.sizes, *tokens.tolist()]).tolist()[:2])
         distinct, placed = unique_spans(truth), unique_spans(predicted)
         n_truth, n_spans, _ = counts.exact
         add_prf(self.chance, "token", (n_gold, n_predicted, divide(n_gold * n_predicted, size)), owner)
