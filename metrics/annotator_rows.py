@@ -56,14 +56,11 @@ def read_annotated_texts(rows: Sequence[Row], side: str, issues: Issues) -> dict
         side: "prediction" or "reference", for messages.
         issues: the issues to extend.
     """
-    if not any(map(is_person_row, rows)):
-        texts = {}
-        for name, row in index_by_id(rows, side, issues).items():
-            text = _read_text(CellReader(row, name, issues, side))
-            if text is not None:
-                texts[name] = text
-        return texts
-    return _join_people(rows, side, issues)
+    if any(map(is_person_row, rows)):
+        return _join_people(rows, side, issues)
+    named = index_by_id(rows, side, issues)
+    texts = {name: _read_text(CellReader(row, name, issues, side)) for name, row in named.items()}
+    return {name: text for name, text in texts.items() if text is not None}
 
 
 # ------------------------------------------------------------------------------------------------------ a row a text
@@ -121,12 +118,8 @@ def _is_word(value: object) -> bool:
 
 
 # ------------------------------------------------------------------------------------------- a row a text and person
-@dataclass(frozen=True)
-class _Person:
-    name: str
-    label: str | None
-    marks: np.ndarray | None
-    lengths: tuple[int, ...]
+# name, label, marks, and the number of tokens of each document
+_Person = tuple[str, str | None, np.ndarray | None, tuple[int, ...]]
 
 
 def _join_people(rows: Sequence[Row], side: str, issues: Issues) -> dict[str, AnnotatedText]:
@@ -137,38 +130,38 @@ def _join_people(rows: Sequence[Row], side: str, issues: Issues) -> dict[str, An
     several = {name for name, own in splits.items() if len(own) > 1}
     people: dict[str, dict[str, _Person]] = {}
     first: dict[str, Row] = {}
-    for at, row in enumerate(rows):
+    for row in rows:
         name = next(iter(index_by_id([row], side, issues)), None)
         if name is None:
             continue
         key = f"{row.get('split')}/{name}" if name in several else name
-        person = _read_person(CellReader(row, key, issues, side), at)
+        person = _read_person(CellReader(row, key, issues, side))
         if person is None:
             continue
         own = people.setdefault(key, {})
-        if person.name in own:
-            message = f"expected each annotator of a text once, found {person.name!r} again"
+        if person[0] in own:
+            message = f"expected each annotator of a text once, found {person[0]!r} again"
             issues.add_by_id(side, key, "annotator", message, "id-twice")
             continue
-        own[person.name] = person
+        own[person[0]] = person
         first.setdefault(key, row)
     texts = {}
     for key, own in people.items():
-        marked = {name: one for name, one in own.items() if one.marks is not None}
-        sizes = {one.lengths for one in marked.values()}
+        marked = {name: marks for name, _, marks, _ in own.values() if marks is not None}
+        sizes = {lengths for name, _, _, lengths in own.values() if name in marked}
         if len(sizes) > 1:
             found = " and ".join(map(str, sorted(sizes)))
             message = f"expected the same number of tokens for all annotators of a text, found {found}"
             issues.add_by_id(side, key, "num_tokens", message, "length")
             continue
         lengths = next(iter(sizes), ())
-        marks = np.array([one.marks for one in marked.values()], bool).reshape(len(marked), sum(lengths))
-        labels = {name: one.label for name, one in own.items() if one.label is not None}
+        marks = np.array([*marked.values()], bool).reshape(len(marked), sum(lengths))
+        labels = {name: label for name, label, _, _ in own.values() if label is not None}
         texts[key] = AnnotatedText(first[key], list(marked), marks, lengths, labels)
     return texts
 
 
-def _read_person(reader: CellReader, at: int) -> _Person | None:
+def _read_person(reader: CellReader) -> _Person | None:
     """Return the person of a row; None, and an issue, if a cell is wrong."""
     name, label = (as_scalar(reader.row.get(column)) for column in ("annotator", "label"))
     named = name is not None and _is_word(name)
@@ -179,7 +172,7 @@ def _read_person(reader: CellReader, at: int) -> _Person | None:
     shown = None if label is None else str(label)
     positions = reader.row.get("rationale_positions")
     if positions is None:
-        return _Person(str(name), shown, None, ())
+        return str(name), shown, None, ()
     lists = [as_list(own) for own in as_list(positions) or ()]
     lengths = [as_scalar(size) for size in as_list(reader.row.get("num_tokens")) or ()]
     found: Any = reader.row.get("num_tokens")
@@ -197,4 +190,4 @@ def _read_person(reader: CellReader, at: int) -> _Person | None:
         part = np.zeros(size, bool)
         part[[as_scalar(one) for one in own or ()]] = True
         marks.append(part)
-    return _Person(str(name), shown, np.concatenate(marks), tuple(lengths))
+    return str(name), shown, np.concatenate(marks), tuple(lengths)

@@ -19,25 +19,25 @@ from .sources import FINE_GRAINED, WANG2022, check_paper
 from .statistics_builder import Statistics, StatisticsBuilder, make_info
 
 TOP, FULL = "rationale_tokens", "ranked_tokens"
+KEYS = {TOP: ("map", "map_prefix_hits"), FULL: ("map_full_ranking",)}
 Ranked = dict[str, list[list[str]]]  # id -> per sequence the tokens, most important first
 
 
 def _read_sequences(reader: CellReader, field: str) -> list[list[str]]:
     """Return the row's ranked tokens per sequence; an empty list, and an issue, for other values."""
-    value = reader.row.get(field)
+    value, ranked = reader.row.get(field), list[list[str]]()
     sequences = as_list(value) or []
     reader.expect(bool(sequences), field, "lists of tokens", value)
     for at, sequence in enumerate(sequences):
         tokens = as_list(sequence)
         if not reader.expect(tokens is not None, f"{field}[{at}]", "a list of tokens", sequence):
             return []
-        wrong = (
-            [] if {*map(type, tokens or ())} <= {str} else [token for token in tokens or () if type(token) is not str]
-        )
-        if wrong:
-            reader.expect(False, f"{field}[{at}]", "tokens (strings)", wrong[0])
+        ranked.append(tokens or [])
+        if not {*map(type, ranked[-1])} <= {str}:
+            wrong = next(token for token in ranked[-1] if type(token) is not str)
+            reader.expect(False, f"{field}[{at}]", "tokens (strings)", wrong)
             return []
-    return [as_list(sequence) or [] for sequence in sequences]
+    return ranked
 
 
 def _read_perturbed_ids(reader: CellReader) -> list[str]:
@@ -196,7 +196,7 @@ def _make_statistics(
     """Return means per original record of the scores of its pairs; those ``missed`` count 0."""
     places = {name: at for at, name in enumerate(dict.fromkeys([*(name for name, _ in pairs), *missed]))}
     owner = np.array([places[name] for name, _ in pairs], dtype=np.int64)
-    builder, keys = StatisticsBuilder(len(places)), iter(SCORES)
+    builder = StatisticsBuilder(len(places))
     for field, tokens in ranked.items():
         width = len(next(iter(tokens.values())))
         for name in dict.fromkeys(name for pair in pairs for name in pair):
@@ -206,7 +206,7 @@ def _make_statistics(
         issues.raise_if_any()
         each = [average_precision(tokens[name][at], tokens[other][at]) for name, other in pairs for at in range(width)]
         both = np.array(each, dtype=float).reshape(-1, width, 2).mean(axis=1).T
-        for score, key in zip(both if field == TOP else both[:1], keys, strict=False):
+        for key, score in zip(KEYS[field], both, strict=False):
             builder.add_mean(key, score, owner)
             builder.add(None, {"count": np.array([missed.get(name, 0) for name in places])}, source=key)
     return builder.statistics(list(places))
