@@ -260,7 +260,7 @@ def _make_statistics(points: Mapping[str, Points], grid: Grid, smallest: float) 
             table[place][at] = p
     if (None, 0) in table and grid:
         table.setdefault((0.0, 0), table[None, 0])
-    scored = {place: normalized_fidelity(*p.T, smallest_null_difference=smallest) for place, p in table.items()}
+    scored = {place: normalized_fidelity(p[:, 0], p[:, 1], p[:, 2], p[:, 3], smallest) for place, p in table.items()}
     # the scores on the untouched rationale, or their mean over the trials at rate 0
     starts = [scored[None, 0]] if (None, 0) in scored else [scored[place] for place in grid if place[0] == 0]
     per_instance = {key: np.mean([start[key] for start in starts], axis=0) for key in KEYS}
