@@ -601,8 +601,9 @@ def board(arguments: BoardArguments) -> BoardResult:
         settings = replace(settings, only_predicted=False, allow_mismatch=False)
         of: dict[str, Any] = {"dataset": place, "settings": settings, "texts": arguments.texts}
         lines += score_repository(arguments.from_hub, **of, say=refused.append)
-    notes = [*refused, *(f"{line.system}: {note}" for line in lines for note in line.notes), *describe_data(lines)]
+    about_data = describe_data(lines)
     lines = collect_board_lines(lines, published=arguments.published)
+    notes = [*refused, *(f"{line.system}: {note}" for line in lines for note in line.notes), *about_data]
     if not lines and arguments.from_hub:
         words = "expected submissions CONFIG.SPLIT/SYSTEM, found none"
         if refused:

@@ -508,4 +508,5 @@ def _average(lines: Sequence[BoardLine]) -> BoardLine:
         levels={name: average_levels([line.levels.get(name, {}) for line in lines]) for name in LEVELS},
         intervals={},
         spread={key: stdev(values) for key, values in whole.items()},
+        notes=(*dict.fromkeys(note for line in lines for note in line.notes), f"the mean of {count} score files"),
     )

@@ -201,7 +201,7 @@ def test_draws_are_averaged_and_other_settings_refused():
     (mean,) = average_draws(draws)
     assert mean.spread == {"auprc": pytest.approx(0.1), "map": 0}
     assert mean.scores == {"auprc": pytest.approx(0.1), "map": 0.5}
-    assert "mean of 3" in mean.source and "seed:*" in mean.detail
+    assert "mean of 3" in mean.source and "seed:*" in mean.detail and mean.notes == ("the mean of 3 score files",)
     with refused("constant", "'a'", "movies", "found 2 "):
         average_draws([draws[0], entry(detail=SIGNATURE.replace("0.5", "0.1"), auprc=0.2)])
 

@@ -398,7 +398,7 @@ def tested(browser, tmp_path_factory):
         line("B", 0.5, 0.5, 0.2),
         line("C", 0.1, 0.9, 0.3),
         line("D", 0.4, 0.4, 0.0),
-        line("E", 0.5, 0.3, 0.4, verified=False),
+        line("E", 0.95, 0.95, 0.4, verified=False),
     ]
     page, *_ = write_board(tmp_path_factory.mktemp("tested"), collect_board_lines(lines))
     yield browser, page.as_uri()
@@ -422,8 +422,10 @@ def test_the_pareto_front_minds_the_direction_of_each_score(tested):
         "B: 0.500, 0.500": "currentColor",
         "C: 0.100, 0.900": "currentColor",
         "D: 0.400, 0.400": "none",
-        "E: 0.500, 0.300": "none",
+        "E: 0.950, 0.950": "none",
     }
+    words = browser.find_element("id", "front").text
+    assert "Self-reported lines are not in it: 1 of 5." in words, "nobody has checked the best numbers"
     choose(browser, "y", "sufficiency")
     assert front(browser) == ["A", "D"], "a lower sufficiency is better"
     assert (
@@ -431,7 +433,7 @@ def test_the_pareto_front_minds_the_direction_of_each_score(tested):
     )
     assert browser.current_url == f"{uri}#y=sufficiency"
     choose(browser, "kind", "self-reported")
-    assert front(browser) == ["E"], "one line is drawn, too"
+    assert front(browser) == ["E"] and "not in it" not in browser.find_element("id", "front").text
     choose(browser, "dataset", "")
     assert not browser.find_element("id", "scatter").is_displayed()
     assert browser.find_element("id", "front").text.startswith("Choose a group")
@@ -576,7 +578,7 @@ def test_two_lines_are_compared_and_a_star_needs_a_verdict_of_both(tested):
     browser.find_element("id", "tab-agreement").click()
     assert pair(browser) == rows[:1], "of what is shown"
     choose(browser, "second", "E · scored here")
-    assert pair(browser) == [["AUPRC ↑", "0.900", "0.500", "+0.400"]], "no verdict on a self-reported line"
+    assert pair(browser) == [["AUPRC ↑", "0.900", "0.950", "-0.050"]], "no verdict on a self-reported line"
     assert browser.find_element("id", "compared").text.startswith("These differences have no verdict")
     choose(browser, "second", "A · scored here")
     assert not browser.find_element("id", "pair-shown").is_displayed(), "a line beside itself"

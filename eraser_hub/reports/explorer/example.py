@@ -63,7 +63,7 @@ def choose_example(
     if key is None or not places:
         return None
     places = [at for at in places if key in values[at]]
-    candidates = list[tuple[tuple[float, int], int, list[int]]]()
+    candidates = list[tuple[tuple[float, bool, int], int, list[int]]]()
     for number, row in enumerate(rows):
         known = [(value, at) for at in places if (value := values[at][key][number]) is not None]
         length = sum(document.num_tokens for document in row[0].documents)
@@ -74,11 +74,12 @@ def choose_example(
             merit, shown = -known[0][0], [places[0]]
         else:
             continue
-        candidates.append(((merit, -length), number, shown))
+        marked = any(document.predicted or document.soft for document in row[shown[0]].documents)
+        candidates.append(((merit, marked, -length), number, shown))
     best = max(candidates, key=lambda one: one[0], default=None)
     if best is None or (len(places) > 1 and best[0][0] <= 0):
         return None
-    _, number, shown = best
+    (merit, _, _), number, shown = best
     marked = rows[number]
     pieces = {at: [make_pieces(document) for document in marked[at].documents] for at in shown}
     lines = _choose_lines(list(pieces.values()))
@@ -95,7 +96,9 @@ def choose_example(
         words = f"They differ most on this text, by {metric(key).label}:"
     else:
         right = "Of the right labels, this" if marked[shown[0]].right else "This"
-        words = f"{right} text has the lowest {metric(key).label}:"
+        ties = sum(one[0] == merit for one, _, _ in candidates) - 1
+        also = f", as {ties:,} other{'s' * (ties > 1)}" if ties else ""
+        words = f"{right} text has the lowest {metric(key).label}{also}:"
     names = ",".join(quote(systems[at], safe="") for at in shown)
     identity = marked[0].annotation_id
     link = f"#doc={quote(identity, safe='')}&systems={names}"

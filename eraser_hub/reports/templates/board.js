@@ -102,14 +102,14 @@
     }
     const axes = [axis("x", own, "agreement"), axis("y", own, "faithfulness")];
     const drawn = axes.every(Boolean) && byId("dataset").value ? own.filter((row) => axes.every((head) => score(row, head.dataset.key) !== null)) : [];
-    const points = drawn.map((row) => ({ name: text(row, "system"), x: score(row, axes[0].dataset.key), y: score(row, axes[1].dataset.key) }));
+    const points = drawn.map((row) => ({ name: text(row, "system"), reported: row.dataset.status === "self-reported", x: score(row, axes[0].dataset.key), y: score(row, axes[1].dataset.key) }));
     const costs = addSizes(points, drawn);
     byId("scatter").hidden = !points.length;
     if (points.length) {
-      const signs = axes.map((head) => (head.dataset.better === "lower" ? -1 : 1)), front = findFront(points, signs), svg = byId("points");
+      const signs = axes.map((head) => (head.dataset.better === "lower" ? -1 : 1)), [front, left] = findTrustedFront(points, signs), svg = byId("points");
       drawScatter(svg, points, front, signs, axes.map(name));
       svg.setAttribute("aria-label", name(axes[1]) + " against " + name(axes[0]) + " of " + points.length + " lines");
-      byId("front").textContent = "Pareto front (no other line is better in one score and at least as good in the other): " + front.map((point) => point.name).join(", ") + ". It is that of the numbers as they stand: no difference is tested. " + costs;
+      byId("front").textContent = "Pareto front (no other line is better in one score and at least as good in the other): " + front.map((point) => point.name).join(", ") + ". It is that of the numbers as they stand: no difference is tested." + left + " " + costs;
     } else byId("front").textContent = byId("dataset").value ? "No line shown has a score of each." : "Choose a group: lines of different groups are not comparable.";
     if (byId("over")) drawHistory(own.filter((row) => row.dataset.date));
     if (byId("line")) drawLine(names);
@@ -126,15 +126,15 @@
   // ---- a score of the group's lines by the day of their predictions; the front of the early and the good is the best so far
   function drawHistory(dated) {
     const head = axis("over", dated, ""), key = head && head.dataset.key;
-    const points = head && byId("dataset").value ? dated.filter((row) => score(row, key) !== null).map((row) => ({ name: text(row, "system"), x: Date.parse(row.dataset.date) / 864e5, y: score(row, key) })) : [];
+    const points = head && byId("dataset").value ? dated.filter((row) => score(row, key) !== null).map((row) => ({ name: text(row, "system"), reported: row.dataset.status === "self-reported", x: Date.parse(row.dataset.date) / 864e5, y: score(row, key) })) : [];
     byId("history").hidden = !points.length;
     byId("best").textContent = byId("dataset").value ? "No line shown has a date and a score." : "Choose a group: lines of different groups are not comparable.";
     if (!points.length) return;
-    const signs = [-1, head.dataset.better === "lower" ? -1 : 1], front = findFront(points, signs), svg = byId("dates");
+    const signs = [-1, head.dataset.better === "lower" ? -1 : 1], [front, left] = findTrustedFront(points, signs), svg = byId("dates");
     drawScatter(svg, points, front, signs, ["day of the predictions", name(head)], asDay);
     svg.setAttribute("aria-label", name(head) + " of " + points.length + " lines by the day of their predictions");
     const best = [...front].sort((a, b) => a.x - b.x).map((point) => asDay(point.x) + " " + point.name + " " + number(point.y));
-    byId("best").textContent = "Best of its day and before: " + best.join(", ") + ". No difference is tested.";
+    byId("best").textContent = "Best of its day and before: " + best.join(", ") + ". No difference is tested." + left;
   }
 
   // ---- a line's rationales on the texts of its group, which are unpacked when looked at

@@ -7,6 +7,12 @@ function findFront(points, signs) {
     return !points.some((other) => { const [u, v] = worth(other); return u >= x && v >= y && (u > x || v > y); });
   });
 }
+// numbers that nobody has checked are in no front, unless there are no others; and the words that say so
+function findTrustedFront(points, signs) {
+  const checked = points.filter((point) => !point.reported), left = checked.length ? points.length - checked.length : 0;
+  const words = left ? " Self-reported lines are not in it: " + left + " of " + points.length + "." : "";
+  return [findFront(checked.length ? checked : points, signs), words];
+}
 function findTicks(low, high) {
   const raw = (high - low) / 6, power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw), ticks = [];

@@ -104,6 +104,13 @@ def test_the_example_of_one_system_is_a_right_label_with_a_bad_rationale():
     assert example is not None and example.identity == "bad" and example.words.startswith("Of the right labels")
 
 
+def test_the_example_of_one_system_says_how_many_are_as_bad_and_has_marks():
+    rows = [[make_marked(name, spans)] for name, spans in (("none", ()), ("bad", ((9, 10),)), ("good", ((1, 3),)))]
+    example = choose_example(rows, ["a"], [{"token_macro_f1": [0.0, 0.0, 1.0]}])
+    assert example is not None and example.identity == "bad"
+    assert example.words == "Of the right labels, this text has the lowest Token F1 (macro), as 1 other:"
+
+
 def test_a_long_text_is_cut_to_its_marks():
     rows = [[make_marked("long", ((900, 905),), size=1000), make_marked("long", ((1900, 1905),), size=1000)]]
     example = choose_example(rows, ["a", "b"], [{"auprc": [1.0]}, {"auprc": [0.0]}])
