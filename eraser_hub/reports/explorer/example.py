@@ -74,8 +74,8 @@ def choose_example(
             merit, shown = -known[0][0], [places[0]]
         else:
             continue
-        marked = any(document.predicted or document.soft for document in row[shown[0]].documents)
-        candidates.append(((merit, marked, -length), number, shown))
+        answered = any(document.predicted or document.soft for document in row[shown[0]].documents)
+        candidates.append(((merit, answered, -length), number, shown))
     best = max(candidates, key=lambda one: one[0], default=None)
     if best is None or (len(places) > 1 and best[0][0] <= 0):
         return None
