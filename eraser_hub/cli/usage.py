@@ -207,7 +207,7 @@ def _metavar(option: Option) -> str:
 def _announce(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
     source = context.get_parameter_source(parameter.name or "")
     default = source is not None and source.name == "DEFAULT" and not context.resilient_parsing
-    if default and not context.params.get("plan"):  # a plan's file may have the value
+    if default and not any(map(context.params.get, ("plan", "comparison", "scores"))):  # a file may have the value
         print_note(f"{parameter.name}: {value} ({parameter.opts[0]} names another)")
     return value
 

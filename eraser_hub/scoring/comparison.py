@@ -33,8 +33,8 @@ from .paired_tests import (
     RESAMPLES,
     Pair,
     choose_resamples,
-    count_differing,
     count_needed_resamples,
+    find_differing,
     holm,
     is_exact,
     paired_bootstrap,
@@ -47,7 +47,7 @@ from .scored_split import ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
 from .uncertainty.method_ranks import rank_methods
-from .uncertainty.mixed_model import DifferenceModel
+from .uncertainty.mixed_model import DifferenceModel, find_attainable_level
 from .uncertainty.same_model import (
     NORMALISED,
     UNNORMALISED,
@@ -531,20 +531,18 @@ def _pair(
     p_values = randomisation(pair, exchanges, inference.seed)
     resampled = paired_bootstrap(pair, inference.n_resamples or RESAMPLES, inference.seed)
     shared = runs[0] is not None and runs[1] is not None and share_trainings(runs[0], runs[1])
-    several, models, differing = len(sums) > 2, pair.models(runs[0], runs[1], shared), count_differing(pair)
+    several, models, differing = len(sums) > 2, pair.models(runs[0], runs[1], shared), find_differing(pair)
     return {
-        key: _describe_test(models[key], p_values[key], several, inference)
-        | resampled[key]
-        | {"differing_clusters": differing[key]}
+        key: _describe_test(models[key], p_values[key], int(differing[key].sum()), several, inference) | resampled[key]
         for key in keys
     }
 
 
 def _describe_test(
-    model: DifferenceModel, p_randomisation: float, several: bool, inference: Inference
+    model: DifferenceModel, p_randomisation: float, differing: int, several: bool, inference: Inference
 ) -> dict[str, Any]:
     """Return the figures of one difference; ``several``: a system has several runs, so that the model decides."""
-    p_model = float(model.p_value())
+    p_model, level = float(model.p_value()), ALPHA if several else find_attainable_level(differing, ALPHA)
     return {
         "difference": float(model.difference),
         "ci": list(model.interval(inference.confidence_level)),
@@ -556,7 +554,8 @@ def _describe_test(
         "df": float(model.df),
         "components": model.components.as_dict(),
         "effective_clusters": float(model.clusters),
-        "detectable": model.detectable(),
+        "differing_clusters": differing,
+        "detectable": model.detectable(alpha=level),
         "model": model,
     }
 

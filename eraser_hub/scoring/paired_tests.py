@@ -31,6 +31,7 @@ from .uncertainty.verdicts import ALPHA
 
 RESAMPLES = 10_000
 MOST_RESAMPLES = 100_000  # that are chosen, and not named by a user
+SAMPLE = 256  # exchanges that tell whether clusters without a difference of their own matter
 
 
 class Pair:
@@ -110,24 +111,35 @@ class Pair:
             return {key: score.mean(axis=(1, 2)) - scores[1][key].mean(axis=(1, 2)) for key, score in scores[0].items()}
 
 
-def count_differing(pair: Pair) -> dict[str, int]:
-    """Return how many clusters differ in each score between the systems: {key: count}."""
-    counts = {}
-    for key, differences in pair.differences(pair.rows).items():
-        counts[key] = int((np.abs(differences) > SAME).sum())
-    return counts
+def find_differing(pair: Pair) -> dict[str, np.ndarray]:
+    """Return which clusters differ in each score between the systems: {key: bool (n,)}.
+
+    A cluster that alone has no score counts where its statistics differ.
+    """
+    runs = pair.rows.reshape(len(pair.rows), pair.n_first + pair.n_second, -1)
+    changed = (runs != runs[:, :1]).any(axis=(1, 2))
+    return {key: changed & ~(np.abs(own) <= SAME) for key, own in pair.differences(pair.rows).items()}
 
 
-def _swaps(n: int, n_resamples: int, seed: int, exact: bool, width: int) -> Iterator[np.ndarray]:
-    """Yield rows of 0/1: 1 for clusters that exchange their systems."""
-    rows = max(1, min(n_resamples, CHUNK_BYTES // (8 * max(n, width))))
-    random = np.random.default_rng(seed)
-    for start in range(0, n_resamples, rows):
-        stop = min(start + rows, n_resamples)
-        if exact:
-            yield ((np.arange(start, stop)[:, None] >> np.arange(n)) & 1).astype(float)
-        else:
-            yield (random.random((stop - start, n)) < 0.5).astype(float)
+def _make_exchanges(pair: Pair, n_resamples: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield rows of 0/1, 1 for clusters that exchange their systems, by chance."""
+    n, random = len(pair.rows), np.random.default_rng(seed)
+    for start, stop in _cut(pair, n_resamples):
+        yield (random.random((stop - start, n)) < 0.5).astype(float)
+
+
+def _list_exchanges(pair: Pair, clusters: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield all exchanges of the clusters of these numbers, each once, as `_make_exchanges` does."""
+    for start, stop in _cut(pair, 2 ** len(clusters)):
+        swap = np.zeros((stop - start, len(pair.rows)))
+        swap[:, clusters] = (np.arange(start, stop)[:, None] >> np.arange(len(clusters))) & 1
+        yield swap
+
+
+def _cut(pair: Pair, count: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last row of each part of so many exchanges that fits into `CHUNK_BYTES`."""
+    rows = max(1, CHUNK_BYTES // (8 * max(len(pair.rows), pair.totals.size)))
+    yield from ((start, min(start + rows, count)) for start in range(0, count, rows))
 
 
 def _concatenate(parts: Sequence[Scores]) -> dict[str, np.ndarray]:
@@ -170,27 +182,63 @@ def randomisation(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> di
     """Return the two-sided p-value of every score's difference under random exchange of systems by cluster.
 
     p = (1 + #{abs(difference after exchange) >= abs(difference)}) / (1 + n_resamples). With so few clusters that all
-    2^n exchanges are no more than ``n_resamples``, all are taken once and p is their share: exact. Of several runs the
-    means are exchanged: the test is about these files, and the model of `mixed_model` about other runs.
+    2^n exchanges are no more than ``n_resamples``, all are taken once and p is their share: exact. So are those of the
+    clusters that differ in a score, where the others change nothing. Of several runs the means are exchanged: the test
+    is about these files, and the model of `mixed_model` about other runs.
 
     Returns:
         {key: p-value}; NaN where the difference is undefined.
     """
     check_settings(n_resamples=n_resamples)
     n = len(pair.rows)
-    exact = is_exact(n, n_resamples)
-    count = 2**n if exact else n_resamples
-    drawn = _concatenate([pair.exchanged(swap) for swap in _swaps(n, count, seed, exact, pair.totals.size)])
-    p_values = {}
-    for key, observed in pair.observed.items():
-        differences = drawn[key]
-        # sums in another order differ in their last bits: an equal difference must count as equal
-        margin = SAME * max(1.0, abs(float(observed))) if np.isfinite(observed) else 0.0
-        valid = differences[~np.isnan(differences)]
-        hits = int((np.abs(valid) >= abs(observed) - margin).sum())
-        p = (hits, len(valid)) if exact else (1 + hits, 1 + len(valid))
-        p_values[key] = math.nan if np.isnan(observed) or not p[1] else p[0] / p[1]
+    if is_exact(n, n_resamples):
+        return _enumerate(pair, np.arange(n), list(pair.observed))
+    p_values = _enumerate_differing(pair, n_resamples, seed)
+    if len(p_values) < len(pair.observed):
+        drawn = _concatenate([pair.exchanged(swap) for swap in _make_exchanges(pair, n_resamples, seed)])
+        sampled = {key: _compute_p(pair.observed[key], drawn[key], 1) for key in drawn if key not in p_values}
+        p_values |= sampled
+    return {key: p_values[key] for key in pair.observed}
+
+
+def _enumerate(pair: Pair, clusters: np.ndarray, keys: Sequence[str]) -> dict[str, float]:
+    """Return the exact p-values of these scores, by all exchanges of the clusters of these numbers."""
+    drawn = _concatenate([pair.exchanged(swap) for swap in _list_exchanges(pair, clusters)])
+    return {key: _compute_p(pair.observed[key], drawn[key], 0) for key in keys}
+
+
+def _enumerate_differing(pair: Pair, n_resamples: int, seed: int) -> dict[str, float]:
+    """Return the exact p-values of the scores in which few clusters differ.
+
+    A score may depend on clusters that alone have equal scores, as a micro average does: a sample of exchanges tells.
+    """
+    keys_of: dict[bytes, list[str]] = {}
+    masks = find_differing(pair)
+    for key, mask in masks.items():
+        if is_exact(int(mask.sum()), n_resamples):
+            keys_of.setdefault(mask.tobytes(), []).append(key)
+    if not keys_of:
+        return {}
+    p_values: dict[str, float] = {}
+    sample = next(_make_exchanges(pair, min(SAMPLE, n_resamples), seed))
+    every = pair.exchanged(sample)
+    for keys in keys_of.values():
+        mask = masks[keys[0]]
+        own = pair.exchanged(sample * mask)
+        alike = [key for key in keys if np.allclose(own[key], every[key], rtol=SAME, atol=SAME, equal_nan=True)]
+        if alike:
+            p_values |= _enumerate(pair, np.flatnonzero(mask), alike)
     return p_values
+
+
+def _compute_p(observed: np.ndarray, drawn: np.ndarray, more: int) -> float:
+    """Return the share of differences that are as far from 0 as the observed one; ``more``: 1 counts that one too."""
+    # sums in another order differ in their last bits: an equal difference must count as equal
+    margin = SAME * max(1.0, abs(float(observed))) if np.isfinite(observed) else 0.0
+    valid = drawn[~np.isnan(drawn)]
+    if np.isnan(observed) or not len(valid) + more:
+        return math.nan
+    return (more + int((np.abs(valid) >= abs(observed) - margin).sum())) / (more + len(valid))
 
 
 def paired_bootstrap(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> dict[str, dict[str, float]]:

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from eraser_hub.scoring.paired_tests import Pair, benjamini_hochberg, holm, paired_bootstrap, randomisation
+from eraser_hub.scoring.paired_tests import (
+    Pair,
+    benjamini_hochberg,
+    find_differing,
+    holm,
+    paired_bootstrap,
+    randomisation,
+)
 
 from ..metrics.clustered import case_weights, clustered_cases, sums_of
 from ..metrics.test_resampling import ratio
@@ -76,6 +83,23 @@ def test_randomisation_is_symmetric_and_one_for_equal_systems():
     first, second = paired(30)
     assert randomisation(pair(first, second), 500) == randomisation(pair(second, first), 500)
     assert randomisation(pair(first, first), 500)["ratio"] == 1.0
+
+
+def macro_and_micro(sums):
+    return {"mean": sums[..., 0] / sums[..., 2], "ratio": sums[..., 0] / sums[..., 1], "spread": sums[..., 1]}
+
+
+def test_few_clusters_that_differ_are_exchanged_exactly():
+    """6 of 40 differ in the first column, always to one side: 2 of the 64 exchanges are as far apart."""
+    first = np.column_stack([np.r_[np.ones(6), np.zeros(34)], np.arange(40) + 1.0, np.ones(40)])
+    second = first + np.column_stack([-np.r_[np.ones(6), np.zeros(34)], np.arange(40) % 3 - 1.0, np.zeros(40)])
+    both = pair(first, second, macro_and_micro)
+    found = [randomisation(both, 10_000, seed) for seed in range(3)]
+    assert [one["mean"] for one in found] == [2 / 64] * 3
+    assert {key: int(own.sum()) for key, own in find_differing(both).items()} == {"mean": 6, "ratio": 6, "spread": 27}
+    assert len({one["ratio"] for one in found}) == 3, "equal ratios of other counts change the ratio of sums: drawn"
+    alone = find_differing(pair(first, second, lambda sums: {"none": sums[..., 0] * np.nan}))
+    assert alone["none"].sum() == 29, "what has no score alone counts if its statistics differ"
 
 
 def test_infinite_statistics_are_exchanged_and_never_become_nan():

@@ -15,6 +15,7 @@ Sources: Searle, Casella and McCulloch (1992) (ANOVA estimators, REML); Satterth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -29,11 +30,26 @@ from .reml import fit_reml
 # an interval and a test that fewer effective clusters carry are refused; so are those of fewer than `MINIMUM_CLUSTERS`:
 # 2^5 exchanges allow no p below 1/16
 MINIMUM_EFFECTIVE = 3
+SMOOTH = 50  # the exchanges of so many clusters have p-values at every level
 
 
 def is_refused(clusters: int, effective: float | np.ndarray) -> np.ndarray:
     """Return True where too few clusters, or effective ones (NaN included), carry a difference for a test."""
     return ~(np.asarray(effective) >= MINIMUM_EFFECTIVE * (1 - 1e-9)) | (clusters < MINIMUM_CLUSTERS)
+
+
+def find_attainable_level(exchanged: int, alpha: float) -> float:
+    """Return the largest p-value of at most ``alpha`` that the exchange of so many clusters has; 0.0 for none.
+
+    A share of the 2^n exchanges is a multiple of 2^(1 - n), because both systems may change places.
+
+    >>> find_attainable_level(5, 0.05), find_attainable_level(6, 0.05), find_attainable_level(8, 0.05)
+    (0.0, 0.03125, 0.046875)
+    """
+    if exchanged >= SMOOTH:
+        return alpha
+    least = 2.0 ** (1 - exchanged)
+    return math.floor(alpha / least * (1 + 1e-9)) * least
 
 
 @dataclass(frozen=True)
@@ -236,12 +252,12 @@ class DifferenceModel:
             sides.append(np.where(sign * self.difference + margin > 0, half, 1 - half))
         return np.maximum(*sides)
 
-    def detectable(self) -> float:
-        """Return the difference that a test at .05 finds with power .8; NaN where refused or nothing varies."""
+    def detectable(self, alpha: float = 0.05) -> float:
+        """Return the difference that a test at ``alpha`` finds with power .8; NaN where refused or nothing varies."""
         error = float(self.standard_error)
-        if self.is_refused or not error > 1e-12:
+        if self.is_refused or not error > 1e-12 or not alpha:
             return np.nan
-        return (quantile(0.975, float(self.df)) + quantile(0.8, float(self.df))) * error
+        return (quantile(1 - alpha / 2, float(self.df)) + quantile(0.8, float(self.df))) * error
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the confidence interval of a single difference; NaN where refused, or where nothing varies.

@@ -25,7 +25,7 @@ from ..options import PowerArguments
 from ..runs import System, parse_systems
 from ..scores import Result, find_minimum_effect
 from .power import MOST_DOCUMENTS, POWER, Pilot, make_pilot
-from .verdicts import ALPHA, describe_components
+from .verdicts import ALPHA, describe_components, find_range
 
 RUNS = (1, 3, 5, 10)
 MULTIPLES = (1, 2, 5, 10)  # of the pilot's documents
@@ -133,7 +133,7 @@ def make_plan(
                 notes.append(f"{pair['first']} and {pair['second']}, {error.message}")
                 continue
             test = pair["keys"][key]
-            own = tuple(effects) or tuple(filter(None, [test["minimum_effect"] or abs(test["difference"])]))
+            own = _choose_effects(key, test, effects)
             if not effects and not test["minimum_effect"]:
                 notes.append(f"{key}: its minimum effect is unknown{PLANNED if own else NOT_PLANNED}")
             scores[key] = _plan_score(pilot, test, own, documents, runs, power, alpha)
@@ -155,6 +155,19 @@ def make_plan(
     chosen = {"runs": list(runs), "power": power, "alpha": alpha}
     signature = _sign(str(comparison.get("signature", "")), power, alpha)
     return Plan({**facts, **chosen, "pairs": pairs, "notes": list(dict.fromkeys(notes)), "signature": signature})
+
+
+def _choose_effects(key: str, test: Mapping[str, Any], effects: Sequence[float]) -> tuple[float, ...]:
+    """Return the differences to plan for: those named, else the minimum effect, else the pilot's difference if any.
+
+    Raises:
+        DataError: an effect is wider than the score's range.
+    """
+    low, high = find_range(key)
+    if low is not None and high is not None and max(effects, default=0.0) > high - low:
+        message = f"expected at most {high - low:g}, because {key} lies in [{low:g}, {high:g}], found {max(effects):g}"
+        raise DataError(message, rule="range", argument="effect")
+    return tuple(effects) or tuple(filter(None, [test["minimum_effect"] or abs(test["difference"])]))
 
 
 def _sign(signature: str, power: float, alpha: float) -> str:
@@ -190,7 +203,7 @@ def _has_tests(pairs: Any, runs: Any) -> bool:
     tests = [test for pair in pairs for test in pair["keys"].values()]
     return bool(tests) and all(
         isinstance(test, Mapping)
-        and test.keys() >= {"effective_clusters", "df", "minimum_effect", "difference"}
+        and test.keys() >= {"effective_clusters", "differing_clusters", "df", "minimum_effect", "difference"}
         and isinstance(test.get("components"), Mapping)
         and test["components"].keys() >= {"documents", "runs", "draws", "interaction"}
         for test in tests

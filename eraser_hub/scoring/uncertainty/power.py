@@ -7,14 +7,15 @@ The squared standard error with n documents and R runs of each system is
 and a difference d is found with the power ``P(T > t - d / error)``, T and t of Student's distribution with
 Satterthwaite's degrees of freedom: those of documents by the kurtosis of their differences, as in `mixed_model`, those
 of runs in proportion to R - 1. With the pilot's own n and R both are the comparison's. Draws of a random method count
-as runs.
+as runs. With one run of each system a comparison exchanges documents: the level is then the largest p-value of this
+test that is at most the level asked for, see `mixed_model.find_attainable_level`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.metrics.student import quantile, two_sided_p
 from eraser_hub.records.errors import DataError, show
 
-from .mixed_model import MINIMUM_EFFECTIVE, compute_influences, fit_difference, is_refused
+from .mixed_model import MINIMUM_EFFECTIVE, compute_influences, find_attainable_level, fit_difference, is_refused
 from .verdicts import ALPHA
 
 POWER = 0.8
@@ -45,6 +46,8 @@ class Pilot:
         run_df: degrees of freedom of the runs' variance for each run after the first; 2 where both systems' runs vary
             alike.
         own_runs: runs of each system of the pilot, the harmonic mean over the systems with several.
+        differing: the share of documents in which the systems differ, which one run of each exchanges; None: the test
+            with one run is that of the model.
     """
 
     documents: float
@@ -53,6 +56,13 @@ class Pilot:
     kurtosis: float = 3.0
     run_df: float = 2.0
     own_runs: float = 1.0
+    differing: float | None = None
+
+    def level(self, n: int, runs: float, alpha: float) -> float:
+        """Return the level of the test that decides: at most ``alpha``, and 0.0 where no p-value is that small."""
+        if self.differing is None or runs > 1:
+            return alpha
+        return find_attainable_level(math.floor(n * self.differing + 1e-9), alpha)
 
     def error(self, n: int, runs: float = 1) -> float:
         """Return the standard error of the difference with so many documents and runs."""
@@ -75,21 +85,23 @@ class Pilot:
         return bool(is_refused(n, self.document_df(n) + 1))
 
     def power(self, effect: float, n: int, runs: float = 1, alpha: float = ALPHA) -> float:
-        """Return the probability that a test at ``alpha`` finds a difference of this size; 0 where it is refused."""
-        if self.is_refused(n):
+        """Return the probability that a test at ``alpha`` finds a difference of this size; 0 where none can."""
+        level = self.level(n, runs, alpha)
+        if self.is_refused(n) or not level:
             return 0.0
-        return _find_power(effect, self.error(n, runs), self.df(n, runs), alpha)
+        return _find_power(effect, self.error(n, runs), self.df(n, runs), level)
 
     def lacks_runs(self, effect: float, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> bool:
         """Return True if the runs alone leave less than this power, with infinitely many documents."""
         return _find_power(effect, math.sqrt(self.runs / runs), self.df(ENDLESS, runs), alpha) < power
 
     def effect(self, n: int, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> float:
-        """Return the difference that is found with this power of at least one half; NaN where a test is refused."""
-        if self.is_refused(n):
+        """Return the difference that is found with this power of at least one half; NaN where no test can."""
+        level = self.level(n, runs, alpha)
+        if self.is_refused(n) or not level:
             return math.nan
         df = self.df(n, runs)
-        return (quantile(1 - alpha / 2, df) + quantile(power, df)) * self.error(n, runs)
+        return (quantile(1 - level / 2, df) + quantile(power, df)) * self.error(n, runs)
 
     def documents_for(self, effect: float, runs: int = 1, power: float = POWER, alpha: float = ALPHA) -> int | None:
         """Return the least number of documents with this power; None if `MOST_DOCUMENTS` lack it (`lacks_runs`)."""
@@ -129,7 +141,8 @@ def make_pilot(result: Mapping[str, Any], key: str, pair: int = 0) -> Pilot:
         raise DataError(message, rule="option-value", argument="key")
     test = comparison["keys"][key]
     counts = [result["runs"][comparison[side]] for side in ("first", "second")]
-    return _make_pilot(key, test["components"], test["effective_clusters"], test["df"], result["clusters"], counts)
+    pilot = _make_pilot(key, test["components"], test["effective_clusters"], test["df"], result["clusters"], counts)
+    return replace(pilot, differing=test["differing_clusters"] / result["clusters"])
 
 
 def make_score_pilot(runs: Sequence[Statistics], key: str, trainings: Sequence[int] | None = None) -> Pilot:

@@ -27,6 +27,7 @@ from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rank_consistency import SCORES as OF_RANKS
 from eraser_hub.metrics.rationale_sets import SCORES as OF_SETS
 from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
+from eraser_hub.metrics.statistics_builder import ScoreInfo
 
 from .mixed_model import MINIMUM_EFFECTIVE
 
@@ -42,15 +43,20 @@ EQUIVALENCE_LEVEL = 0.9
 
 
 @cache
-def _directions() -> dict[str, bool | None]:
+def _scores() -> ScoreInfo:
     of_rows = (OF_ANNOTATORS, OF_SETS, OF_RANKS, OF_QUOTES, OF_REASONING, OF_FIDELITY)
     tables = (*of_rows, OF_ERASURE, describe_scores())
-    return {key: up for table in tables for key, (up, _, _) in table.items()}
+    return {key: info for table in tables for key, info in table.items()}
+
+
+def find_range(key: str) -> tuple[float | None, float | None]:
+    """Return the lowest and the highest value of a score; None: no end, or not known."""
+    return _scores().get(key.partition("@")[0], (None, None, None))[1:]
 
 
 def is_known_score(key: str) -> bool:
     """Return True for a score of this project's modules."""
-    return key.partition("@")[0] in _directions()
+    return key.partition("@")[0] in _scores()
 
 
 def find_direction(key: str) -> int:
@@ -58,7 +64,7 @@ def find_direction(key: str) -> int:
 
     A score that no module of this project has counts as better where it is higher.
     """
-    up = _directions().get(key.partition("@")[0], True)
+    up = _scores().get(key.partition("@")[0], (True,))[0]
     return 0 if up is None else 1 if up else -1
 
 

@@ -7,8 +7,10 @@ import math
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import eraser_hub
+from eraser_hub.__main__ import _register, app
 from eraser_hub.scoring.comparison import compare
 from eraser_hub.scoring.uncertainty.planning import compute_power_curves, make_plan
 from eraser_hub.scoring.uncertainty.power import Pilot, make_pilot
@@ -60,6 +62,42 @@ def test_what_compare_refuses_has_no_power():
         make_pilot(result, "f1")
     with refused("score-missing", "known variances", "none"):
         make_plan(result)
+
+
+def test_one_run_each_plans_as_many_documents_as_the_exchange_needs():
+    few, half = Pilot(1e-6, differing=1.0), Pilot(1e-6, differing=0.5)
+    for alpha, least in ((0.05, 6), (0.01, 8), (0.0001, 15)):
+        assert few.documents_for(1.0, alpha=alpha) == least and 2 / 2**least <= alpha < 2 / 2 ** (least - 1)
+        assert half.documents_for(1.0, alpha=alpha) == 2 * least, "half of the documents differ"
+        assert few.documents_for(1.0, 3, alpha=alpha) == 6, "of several runs the model decides"
+    assert few.power(1.0, 7, alpha=0.01) == 0 and math.isnan(few.effect(7, alpha=0.01))
+    assert few.effect(8, alpha=0.01) == Pilot(1e-6).effect(8, alpha=1 / 128)
+
+
+def test_what_a_plan_promises_the_exchange_of_compare_finds():
+    """Seven normal differences: three pairs of exchanges are extreme enough at .05."""
+    random, n = np.random.default_rng(4), 7
+    effect = Pilot(1.0, differing=1.0).effect(n)
+    results = [compare(system(random.normal(size=n) + effect), system(np.zeros(n))) for _ in range(300)]
+    assert np.mean([one["comparisons"][0]["keys"]["f1"]["p"] <= 0.05 for one in results]) == pytest.approx(
+        0.8, abs=0.07
+    )
+
+
+def test_an_effect_that_no_score_can_have_is_refused(files, source):
+    chosen = {"primary": "token_macro_f1", "predictions": files, **source}
+    with refused("range", "at most 1", "token_macro_f1 lies in [0, 1]", "found 2", argument="effect"):
+        eraser_hub.power(effect=[0.1, 2.0], **chosen)
+    assert (
+        eraser_hub.power(effect=[1.0], **chosen)["pairs"][0]["scores"]["token_macro_f1"]["needed"][0]["documents"] == 6
+    )
+
+
+def test_a_pilot_file_names_its_own_split(files, source, tmp_path):
+    eraser_hub.compare(*files, **source, resamples=10).save(tmp_path / "compared.json")
+    _register()
+    done = CliRunner().invoke(app, ["power", "--comparison", str(tmp_path / "compared.json")])
+    assert done.exit_code == 0 and "split:validation" in done.output and "split: test" not in done.stderr
 
 
 def test_the_level_of_several_tests_needs_more_documents():
