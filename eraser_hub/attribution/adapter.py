@@ -266,6 +266,16 @@ class Adapter(ABC):
             yield batch
             start += len(batch)
 
+    def map_batches(
+        self, work: Callable[[list[Item]], list[Result]], items: Sequence[Item], sizes: Sequence[int], batch_size: int
+    ) -> list[Result]:
+        """Return the results of work on batches of items (`batches`, `run_in_halves`), in the order of the items."""
+        results: dict[int, Result] = {}
+        for batch in self.batches(sizes, batch_size):
+            values = run_in_halves(work, [items[number] for number in batch], self.notes)
+            results.update(zip(batch, values, strict=True))
+        return [results[number] for number in range(len(items))]
+
     def predict_proba(
         self,
         texts: Sequence[str | Sequence[str]],
@@ -302,15 +312,11 @@ class Adapter(ABC):
             instances.append(encoded.instance)
             units += [(view, unit) for unit in range(len(view.keys))]
             owners += [number] * len(view.keys)
-        rows: dict[int, NDArray[np.float64]] = {}
-        for batch in self.batches([view.sizes[unit] for view, unit in units], batch_size):
-            values = run_in_halves(
-                lambda some: list(to_array(self.forward(some))), [units[at] for at in batch], self.notes
-            )
-            rows.update(zip(batch, values, strict=True))
+        sizes = [view.sizes[unit] for view, unit in units]
+        rows = self.map_batches(lambda some: list(to_array(self.forward(some))), units, sizes, batch_size)
         if not rows:
             return np.zeros((0, len(self.label_names)))
-        outputs = np.stack([rows[at] for at in range(len(units))])
+        outputs = np.stack(rows)
         sums = np.zeros((len(texts), outputs.shape[1]))
         np.add.at(sums, owners, outputs)
         means: NDArray[np.float64] = sums / np.bincount(owners, minlength=len(texts))[:, None]

@@ -95,9 +95,8 @@ def describe_cost(counts: Counter[str], seconds: float | None, most: int | None)
             argument="max_inputs",
             rule="size-limit",
         )
-    time_taken = "" if seconds is None else f", about {_describe_duration(seconds)} at {total / seconds:,.0f} inputs/s"
-    return f"cost: at most {total:,} inputs ({parts}){time_taken}"
-
-
-def _describe_duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
+    cost = f"cost: at most {total:,} inputs ({parts})"
+    if seconds is None:
+        return cost
+    duration = f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
+    return f"{cost}, about {duration} at {total / seconds:,.0f} inputs/s"

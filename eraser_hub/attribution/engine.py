@@ -301,7 +301,7 @@ def _draw_erased_sets(number: int, chunk: Chunk) -> list[tuple[str, dict[str, An
             if settings.random_kind == "spans":
                 drawn = erasure.draw_shifted_rationale(random, hard, one.bounds)
             else:
-                drawn = erasure.draw_random_rationale(random, one.bounds[-1], len(hard))
+                drawn = np.sort(random.choice(one.bounds[-1], size=len(hard), replace=False)).astype(np.int64)
             sets.append(("random_rationales", {}, drawn))
     if settings.fidelity_trials:
         random, each = chunk.make_generator(one, "fidelity"), settings.choices.occlusion == "each"

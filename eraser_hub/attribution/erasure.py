@@ -148,11 +148,6 @@ def make_generator(seed: int, identity: str, purpose: str) -> np.random.Generato
     return np.random.default_rng([seed, int.from_bytes(key, "little")])
 
 
-def draw_random_rationale(random: np.random.Generator, tokens: int, size: int) -> NDArray[np.int64]:
-    """Draw ``size`` of ``tokens`` positions, every set equally likely; ascending."""
-    return np.sort(random.choice(tokens, size=size, replace=False)).astype(np.int64)
-
-
 def draw_shifted_rationale(
     random: np.random.Generator, positions: NDArray[np.int64], bounds: Sequence[int]
 ) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
 from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
-from .adapter import Adapter, Encoded, View, is_out_of_memory, release_memory, run_in_halves, to_array
+from .adapter import Adapter, Encoded, View, is_out_of_memory, release_memory, to_array
 from .erasure import Erased, full
 from .instances import Instance
 
@@ -157,16 +157,10 @@ class Runner:
             return self.with_operator("remove").states(*self._make_infilled(encoded, erased))
         views = dict(self._make_views(encoded, erased))
         units = [(views[number], unit) for number in range(len(erased)) for unit in range(len(views[number].keys))]
-        rows: dict[int, NDArray[np.float64]] = {}
-        for batch in self.model.batches([view.sizes[unit] for view, unit in units], self.batch_size):
-            values = run_in_halves(
-                lambda some: list(self.model.states(some)), [units[at] for at in batch], self.model.notes
-            )
-            rows.update(zip(batch, values, strict=True))
+        sizes = [view.sizes[unit] for view, unit in units]
+        rows = self.model.map_batches(lambda some: list(self.model.states(some)), units, sizes, self.batch_size)
         ends = np.cumsum([len(views[number].keys) for number in range(len(erased))]).tolist()
-        return np.stack(
-            [np.mean([rows[at] for at in range(start, end)], axis=0) for start, end in pairwise([0, *ends])]
-        )
+        return np.stack([np.mean(rows[start:end], axis=0) for start, end in pairwise([0, *ends])])
 
     def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
         """Return probabilities of infilled inputs, which are instances of their own, some at a time."""

@@ -43,10 +43,7 @@ class SoftScores(Measure):
         """Return both scores of each instance."""
         draws = chunk.settings.soft_draws
         if chunk.settings.soft_masks == "elements":
-            return [
-                {SOFT_MASKS: _score_elements(chunk, text_units, draws)._asdict()}
-                for text_units in chunk.to_text_units()
-            ]
+            return [{SOFT_MASKS: _score_elements(chunk, one, draws)._asdict()} for one in chunk.to_text_units()]
         results = chunk.evaluate_coalitions(
             lambda text_units, scores, one: compute_soft_scores(
                 scores, text_units.full, draws, chunk.make_generator(one, "soft")

@@ -128,7 +128,10 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
     ids = [piece for pieces in cut for piece in pieces]
     query = [piece for pieces in words.cut(instance.query) for piece in pieces]
     template = words.pair if query else words.single
-    longest = _find_max_length(tokenizer, max_length)
+    longest = max_length
+    if longest is None:
+        own = getattr(tokenizer, "model_max_length", None)
+        longest = DEFAULT_LENGTH if own is None or own > UNLIMITED else int(own)
     most = longest - template.size
     kept = query[: max(1, most // 2, most - max(len(ids), stride + 1))]
     room = most - len(kept)
@@ -147,13 +150,6 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         windows.append(AlignedWindow(*(column.tolist() for column in columns)))
     lost = [place for place, pieces in zip(places, cut, strict=True) if not pieces]
     return Alignment(instance.id, windows, len(query) - len(kept), lost)
-
-
-def _find_max_length(tokenizer: Any, max_length: int | None) -> int:
-    if max_length is not None:
-        return max_length
-    longest = getattr(tokenizer, "model_max_length", None)
-    return DEFAULT_LENGTH if longest is None or longest > UNLIMITED else int(longest)
 
 
 def _to_python(value: Any) -> Any:

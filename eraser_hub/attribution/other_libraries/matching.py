@@ -12,7 +12,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from eraser_hub.records.errors import DataError, show
@@ -38,15 +38,6 @@ class MatchedText(NamedTuple):
     characters: str
     starts: list[int]
     by_bytes: bool
-
-
-def make_matched_text(tokens: Sequence[str], by_bytes: bool) -> MatchedText:
-    """Convert tokens to the form in which pieces are compared with them."""
-    forms = [token.encode().decode("latin-1") if by_bytes else fold(token) for token in tokens]
-    starts = [0]
-    for form in forms:
-        starts.append(starts[-1] + len(form))
-    return MatchedText("".join(forms), starts[:-1], by_bytes)
 
 
 def fold(text: str) -> str:
@@ -88,7 +79,8 @@ def match_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list[Spa
         DataError: pieces of another text.
     """
     by_bytes = any("Ġ" in piece or "Ċ" in piece for piece in pieces)
-    text = make_matched_text(tokens, by_bytes)
+    forms = [token.encode().decode("latin-1") if by_bytes else fold(token) for token in tokens]
+    text = MatchedText("".join(forms), list(accumulate(map(len, forms), initial=0))[:-1], by_bytes)
     spans: list[Span | None] = [None] * len(pieces)
     place, waiting = 0, list[int]()  # pieces without a spelling of their own
     for number, piece in enumerate(pieces):

@@ -55,21 +55,16 @@ def read_result(result: Any, label: Label) -> ForeignScores:
     for matches, reader in READERS:
         if matches(result):
             return reader(result, label)
-    if _are_pairs(result):
+    several = isinstance(result, (list, tuple))
+    # as transformers-interpret gives it
+    if several and all(isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], str) for one in result):
         return ForeignScores(np.array([score for _, score in result], dtype=np.float64), [piece for piece, _ in result])
-    if isinstance(result, (list, tuple)) and len(result) == 1:
+    if several and len(result) == 1:
         return read_result(result[0], label)
-    if isinstance(result, (list, tuple)) and any(matches(one) for one in result[:1] for matches, _ in READERS):
+    if several and any(matches(one) for one in result[:1] for matches, _ in READERS):
         message = f"expected the result of one text, found {len(result)}: take one of them, result[0]"
         raise DataError(message, rule="length")
     return _read_places(result)
-
-
-def _are_pairs(result: Any) -> bool:
-    """True if the result is a list of (piece, score), as transformers-interpret gives it."""
-    return isinstance(result, (list, tuple)) and all(
-        isinstance(one, (list, tuple)) and len(one) == 2 and isinstance(one[0], str) for one in result
-    )
 
 
 def _read_places(result: Any) -> ForeignScores:

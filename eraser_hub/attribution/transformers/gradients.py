@@ -24,8 +24,6 @@ from .devices import to_float32, to_float64
 from .pieces import Explained
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from .pieces import Pieces, Window, WindowModel
 
 # scores of the places of an input's windows, by its key and the explained column
@@ -44,11 +42,6 @@ class Differentiable(Protocol):
     notes: Notes
     choices: Choices
     description: str
-
-
-def batches(model: WindowModel, windows: Sequence[Window]) -> Iterator[list[int]]:
-    """Yield window numbers in batches of similar length, longest first."""
-    return model.batches([len(window.code) for window in windows], FULL_LENGTH_ROWS)
 
 
 def list_windows(encoded: Sequence[Pieces]) -> tuple[list[Window], list[int]]:
@@ -102,18 +95,11 @@ def compute_embedding_scores(
         import torch
 
         (gradients,) = torch.autograd.grad(probability(embedded, *more).sum(), embedded)
-        scores = _score_gradients(method, gradients, embedded)
+        products = (gradients * embedded).sum(dim=-1)
+        signed = products.abs() if method == "simple-gradient" else products
+        scores = gradients.norm(dim=-1) if method == "gradient" else signed
     numbers: NDArray[np.float64] = to_float64(scores.detach()).cpu().numpy()
     return numbers
-
-
-def _score_gradients(method: str, gradients: Tensor, embedded: Tensor) -> Tensor:
-    """Return the scores of one of `PLAIN`, the width summed away."""
-    if method == "gradient":
-        norms: Tensor = gradients.norm(dim=-1)
-        return norms
-    products = (gradients * embedded).sum(dim=-1)
-    return products.abs() if method == "simple-gradient" else products
 
 
 def compute_output(model: WindowModel, embedded: Any, inputs: dict[str, Any]) -> Any:
@@ -343,11 +329,10 @@ def compute_place_scores(
             window_rows.append([row[model.inside(window, len(row))] for window, row in pairs])
         return [(own, *pair) for own, pair in zip(window_rows, seen or [(none, 0)] * len(batch), strict=True)]
 
-    windows = [one.windows[0] for one in inputs]
-    for batch in [[number] for number in range(len(inputs))] if single else batches(model, windows):
-        yield from zip(
-            batch, score_batch(batch) if single else run_in_halves(score_batch, batch, model.notes), strict=True
-        )
+    sizes = [len(one.windows[0].code) for one in inputs]
+    for batch in [[number] for number in range(len(inputs))] if single else model.batches(sizes, FULL_LENGTH_ROWS):
+        rows = score_batch(batch) if single else run_in_halves(score_batch, batch, model.notes)
+        yield from zip(batch, rows, strict=True)
 
 
 def compute_gradient_scores(
@@ -470,14 +455,14 @@ def compute_attention_scores(
     before = model.network.config._attn_implementation
     model.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
     try:
-        for batch in batches(model, windows):
-            for number, row in zip(batch, run_in_halves(get_weights, batch, model.notes), strict=True):
-                erasable = windows[number].piece >= 0
-                pieces = windows[number].piece[erasable]
-                sums[owner[number]][pieces] += row[erasable]
-                times[owner[number]][pieces] += 1
+        sizes = [len(window.code) for window in windows]
+        rows = model.map_batches(get_weights, range(len(windows)), sizes, FULL_LENGTH_ROWS)
     finally:
         model.network.set_attn_implementation(before)
+    for window, number, row in zip(windows, owner, rows, strict=True):
+        erasable = window.piece >= 0
+        sums[number][window.piece[erasable]] += row[erasable]
+        times[number][window.piece[erasable]] += 1
     return [
         np.bincount(one.owner, weights=total / np.maximum(count, 1), minlength=len(one.instance.tokens)).astype(float)
         for one, total, count in zip(encoded, sums, times, strict=True)

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import run_in_halves
 from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
@@ -93,14 +92,17 @@ class Infiller(SequenceModel):
         words = [list(one.tokens) for one in instances]
         numbers = {number: make_generator(self.seed, one.id, "infill") for number, one in enumerate(instances)}
         uniform = {number: random.random(len(words[number])) for number, random in numbers.items()}
-        for numbers_of_batch in self.batches([len(window.code) for window, _ in windows], BATCH_SIZE):
-            batch = [windows[number] for number in numbers_of_batch]
-            drawn = run_in_halves(lambda some: self._drawn(some, uniform), batch, self.notes)
-            self.passes += len(batch)
-            for (_, places), row in zip(batch, drawn, strict=True):
-                for place, word in zip(places, row, strict=True):
-                    words[place.instance][place.token] = self.drawn[word]
-        return [_with_tokens(one, tokens) for one, tokens in zip(instances, words, strict=True)]
+        sizes = [len(window.code) for window, _ in windows]
+        drawn = self.map_batches(lambda some: self._drawn(some, uniform), windows, sizes, BATCH_SIZE)
+        self.passes += len(windows)
+        for (_, places), row in zip(windows, drawn, strict=True):
+            for place, word in zip(places, row, strict=True):
+                words[place.instance][place.token] = self.drawn[word]
+        filled = list[Instance]()
+        for one, tokens in zip(instances, words, strict=True):
+            documents = tuple(tuple(tokens[start:end]) for start, end in pairwise(one.bounds))
+            filled.append(replace(one, documents=documents, rationale=None, scores=None))
+        return filled
 
     def _masked(self, number: int, one: Instance, kept: NDArray[np.bool_]) -> list[tuple[Window, list[Gap]]]:
         """Return the windows of a text with masks for erased tokens, those that hold the best view of a mask."""
@@ -146,12 +148,6 @@ class Infiller(SequenceModel):
                 ]
             )
         return rows
-
-
-def _with_tokens(one: Instance, tokens: Sequence[str]) -> Instance:
-    """Return the instance with other tokens in the same documents."""
-    documents = tuple(tuple(tokens[start:end]) for start, end in pairwise(one.bounds))
-    return replace(one, documents=documents, rationale=None, scores=None)
 
 
 def open_infiller(name: str, seed: int, *, trust_remote_code: bool = False, **how: Any) -> Infiller:

@@ -211,14 +211,10 @@ class PromptedModel(SequenceModel):
         pairs = enumerate(instance.names)
         documents: list[Mapping[str, str]] = [{"docid": name, "text": _MARKS.format(at)} for at, name in pairs]
         system, user = (self.prompt.render(part, documents, query, self._words, LABEL) for part in ("system", "user"))
-        shown = [self._show_example(one) for one in self._choose_examples(instance)]
+        others = [one for one in self.prompting.examples if one.id != instance.id]
+        shown = [self._show_example(one) for one in others[: self.prompting.shots]]
         messages = [(system, INSTRUCTIONS), *((text, EXAMPLES) for one in shown for text in one), (user, INSTRUCTIONS)]
         return self._make_prompt(system, shown, user), messages
-
-    def _choose_examples(self, instance: Instance) -> list[Instance]:
-        """Return the examples without the instance itself."""
-        others = [one for one in self.prompting.examples if one.id != instance.id]
-        return others[: self.prompting.shots]
 
     def _show_example(self, one: Instance) -> list[str]:
         """Return the messages of an example, of the user and of the model; of plain text both in one."""
@@ -263,7 +259,9 @@ class PromptedModel(SequenceModel):
             truncation=False,
             verbose=False,
         )
-        ids, offsets = self._without_end(encoded["input_ids"]), encoded["offset_mapping"]
+        ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
+        if self.is_causal and not self._has_chat and ids and ids[-1] == self.tokenizer.eos_token_id:
+            ids = ids[:-1]  # the end that a tokenizer adds, behind which a decoder would not go on
         # the word of each letter, and the next word of a blank between two words of a document
         letters, blanks = np.full(len(text) + 1, -1), np.full(len(text) + 1, -1)
         behind = 0
@@ -287,7 +285,12 @@ class PromptedModel(SequenceModel):
 
     def _cut_apart(self, text: str, words: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
         """Cut each word by itself, and what stands between."""
-        first, last = self._special_ids()
+        first, last = list[int](), list[int]()
+        if not self._has_chat:  # the sub-words that the tokenizer adds before and behind a prompt
+            alone, whole = self._cut_part("a"), list[int](self.tokenizer("a")["input_ids"])
+            starts = (at for at in range(len(whole)) if whole[at : at + len(alone)] == alone)
+            start = next(starts, 0)
+            first, last = whole[:start], [] if self.is_causal else whole[start + len(alone) :]
         ids, owner, behind = list(first), [-1] * len(first), 0
         for number, (start, end) in enumerate([*words, (len(text), len(text))]):
             between = text[behind:start]
@@ -302,20 +305,6 @@ class PromptedModel(SequenceModel):
     def _cut_part(self, part: str) -> list[int]:
         ids: list[int] = self.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"] if part else []
         return ids
-
-    def _special_ids(self) -> tuple[list[int], list[int]]:
-        """Return the sub-words that the tokenizer adds before and behind a prompt without chat template."""
-        if self._has_chat:
-            return [], []
-        alone, whole = self._cut_part("a"), list[int](self.tokenizer("a")["input_ids"])
-        starts = (at for at in range(len(whole)) if whole[at : at + len(alone)] == alone)
-        start = next(starts, 0)
-        return whole[:start], [] if self.is_causal else whole[start + len(alone) :]
-
-    def _without_end(self, ids: list[int]) -> list[int]:
-        """Return a prompt's sub-words without the end that a tokenizer adds, behind which a decoder would not go on."""
-        ends = self.is_causal and not self._has_chat and ids and ids[-1] == self.tokenizer.eos_token_id
-        return ids[:-1] if ends else ids
 
 
 def _read_label_words(pairs: Sequence[str], label_names: Sequence[str]) -> list[str]:

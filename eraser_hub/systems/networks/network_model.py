@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, run_in_halves
+from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import describe_half, find_device, half_type, move_network, to_float64
 from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS, compute_embedding_scores
@@ -121,10 +121,7 @@ class NetworkModel(Adapter):
 
     def _map_batches(self, encoded: Sequence[Encoded], work: Work) -> list[NDArray[np.float64]]:
         """Apply ``work`` to batches of instances of similar length; return the results in their order."""
-        rows: dict[int, NDArray[np.float64]] = {}
-        for some in self.batches([len(get_reading(one).words) for one in encoded], FULL_LENGTH_ROWS):
-            rows.update(zip(some, run_in_halves(work, [encoded[number] for number in some], self.notes), strict=True))
-        return [rows[number] for number in range(len(encoded))]
+        return self.map_batches(work, encoded, [len(get_reading(one).words) for one in encoded], FULL_LENGTH_ROWS)
 
     def _make_batch(self, encoded: Sequence[Encoded]) -> PaddedReadings:
         return pad_readings([get_reading(one) for one in encoded], self.device)
