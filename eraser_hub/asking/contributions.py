@@ -75,18 +75,14 @@ async def compute_contributions(
         output: The text behind the prompt.
     """
     coalitions = enumerate_coalitions(len(runs))
-    prompts = [make_messages(_remove_runs(question, runs, kept)) for kept in coalitions.tolist()]
+    prompts = []
+    for kept in coalitions.tolist():
+        flags = [[False] * len(tokens) for tokens in question.instance.documents]
+        for (document, start, end), stays in zip(runs, kept, strict=True):
+            flags[document][start:end] = [not stays] * (end - start)
+        prompts.append(make_messages(change_question(question, flags, REMOVED)))
     log_odds = await client.score(prompts, output)
     values = np.stack([compute_shapley_values(len(runs), column) for column in log_odds.T], axis=1)
     total = np.abs(values).sum(axis=0)
     ratios: NDArray[np.float64] = np.divide(values, total, out=np.zeros_like(values), where=total > 0)
     return np.asarray(ratios.mean(axis=1))
-
-
-def _remove_runs(question: Question, runs: Sequence[Run], kept: Sequence[bool]) -> Question:
-    """Return the question without the runs that are not kept."""
-    flags = [[False] * len(tokens) for tokens in question.instance.documents]
-    for (document, start, end), stays in zip(runs, kept, strict=True):
-        if not stays:
-            flags[document][start:end] = [True] * (end - start)
-    return change_question(question, flags, REMOVED)

@@ -39,29 +39,24 @@ def answer_scores(question: Question, words: str, settings: AskSettings, labels:
     choice = {"message": {"content": words}, "finish_reason": "stop"}
     answer: Answer = read_answer(choice, labels, settings.answer)
     line = make_eraser_row(question.instance, answer, locate_quotes(answer, question, settings), {})
-    gold = _make_reference(question)
-    answered, marked = answer.outcome == ANSWERED, any(gold["evidences"])
-    scores = {"right": float(answered and answer.label == question.instance.label), "answered": float(answered)}
+    instance, marked_runs = question.instance, question.gold_runs()
+    names, pairs = instance.names, zip(instance.names, instance.documents, strict=True)
+    runs = [{"docid": names[at], "start_token": start, "end_token": end} for at, start, end in marked_runs]
+    # the question as an annotation, its tokens joined by blanks in any language
+    gold = {
+        "annotation_id": instance.id,
+        "classification": instance.label,
+        "evidences": [runs] if runs else [],
+        "documents": [{"docid": docid, "text": " ".join(tokens)} for docid, tokens in pairs],
+    }
+    answered, marked = answer.outcome == ANSWERED, bool(runs)
+    scores = {"right": float(answered and answer.label == instance.label), "answered": float(answered)}
     f1 = math.nan if not marked else 0.0  # of no answer, as in a file with others
     if answered and marked:
         agreement = EraserAgreement(keep_in_memory=True).compute(predictions=[line], references=[gold]) or {}
         f1 = float(agreement["token_macro_f1"])
     quotes = QuoteFaithfulness(keep_in_memory=True).compute(predictions=[line], references=[gold]) or {}
     return scores | {"token_f1": f1, "in_text": float(quotes["in_text"]), "invented": float(quotes["invented"])}
-
-
-def _make_reference(question: Question) -> dict[str, Any]:
-    """Return the question as an annotation, its tokens joined by blanks in any language."""
-    instance = question.instance
-    pairs = zip(instance.names, instance.documents, strict=True)
-    names, marked = instance.names, question.gold_runs()
-    runs = [{"docid": names[at], "start_token": start, "end_token": end} for at, start, end in marked]
-    return {
-        "annotation_id": instance.id,
-        "classification": instance.label,
-        "evidences": [runs] if runs else [],
-        "documents": [{"docid": docid, "text": " ".join(tokens)} for docid, tokens in pairs],
-    }
 
 
 def _make_plan(dataset: str, config: str | None, split: str, settings: AskSettings | None) -> AskPlan:

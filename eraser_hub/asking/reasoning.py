@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from .local import LocalClient
 
 Message = dict[str, str]
+Row = dict[str, Any]
 FILLER = "..."
 BIASED_EXAMPLES = 3
 MOST_EARLY_STEPS = 16  # of a reasoning of which early answers are asked for: one request each
@@ -53,23 +54,6 @@ _PLACE = re.compile(r"\S+")
 def open_test_prompt(config: str) -> Prompt:
     """Open the prompts of the tests in the language of a config."""
     return open_prompt(config, FOLDER / find_language(config) / "reasoning.jinja")
-
-
-@dataclass(frozen=True, slots=True)
-class TestAnswer:
-    """Answer to a test; the fields are those of `schema.instance.ReasoningAnswer`."""
-
-    test: str
-    classification: str | None
-    outcome: str
-    kept: int | None = None
-    text: str | None = None
-    steps: list[str] | None = None
-    mentioned: bool | None = None
-
-    def as_row(self) -> dict[str, Any]:
-        """Return the fields that have a value, and the label."""
-        return {key: one for key, one in asdict(self).items() if one is not None or key == "classification"}
 
 
 @dataclass(frozen=True)
@@ -112,13 +96,12 @@ class ReasoningTests:
         return [{**system, "content": f"{system['content']}\n\n{self.say('steps')}".strip()}, *others]
 
     async def run(self, client: AnswerClient, question: Question, answer: Answer) -> list[dict[str, Any]]:
-        """Ask the tests of an answer; those of the steps need steps."""
-        results: list[TestAnswer] = []
+        """Ask the tests of an answer, methods of these names; those of the steps need steps."""
+        rows: list[Row] = []
         for name in self.settings.tests:
-            own = _TESTS[name](self, client, question, answer)
-            results += await own
-        unique = {(one.test, one.kept, one.text): one for one in results}  # tests share a control
-        return [one.as_row() for one in unique.values()]
+            rows += await getattr(self, name)(client, question, answer)
+        unique = {(row["test"], row.get("kept"), row.get("text")): row for row in rows}  # tests share a control
+        return list(unique.values())
 
     def _choose(self, question: Question, *what: str) -> random.Random:
         """Return the random numbers of an instance and a test."""
@@ -128,15 +111,14 @@ class ReasoningTests:
         others = [label for label in self.labels if label != answer.label]
         return self._choose(question, "reasoning: other label").choice(others) if others else None
 
-    async def _answer_by(self, client: AnswerClient, question: Question, steps: Sequence[str]) -> Answer:
-        """Return the answer after these steps, without further ones."""
-        messages = [*self.ask_question(question), _say_steps(steps), {"role": "user", "content": self.say("answer")}]
-        return await client.ask(messages, self.labels, form=LABEL_ALONE, steps=False)
-
-    async def _go_on(self, client: AnswerClient, question: Question, steps: Sequence[str]) -> Answer:
-        """Return the answer after these steps and further ones."""
-        messages = [*self.ask_question(question), _say_steps(steps), {"role": "user", "content": self.say("go_on")}]
-        return await client.ask(messages, self.labels, form=LABEL_ALONE, steps=True)
+    async def _answer_by(
+        self, client: AnswerClient, question: Question, steps: Sequence[str], goes_on: bool = False
+    ) -> Answer:
+        """Return the answer after these steps, without further ones or with them."""
+        said = {"role": "assistant", "content": orjson.dumps({"steps": [*steps]}).decode()}
+        asked = {"role": "user", "content": self.say("go_on" if goes_on else "answer")}
+        messages = [*self.ask_question(question), said, asked]
+        return await client.ask(messages, self.labels, form=LABEL_ALONE, steps=goes_on)
 
     async def _rewrite(self, client: AnswerClient, part: str, steps: Sequence[str]) -> tuple[str, ...] | None:
         """Return the steps as the model rewrites them; None if it does not, or their number changes."""
@@ -169,20 +151,19 @@ class ReasoningTests:
         rows = zip(runs, *(one.tolist() for one in values), strict=True)
         return [dict(zip(keys, (names[run.document], run.start, run.end, *pair), strict=True)) for run, *pair in rows]
 
-    async def _answer_again(self, client: AnswerClient, question: Question, steps: Sequence[str]) -> TestAnswer:
+    async def _answer_again(self, client: AnswerClient, question: Question, steps: Sequence[str]) -> Row:
         return _make("unchanged", await self._answer_by(client, question, steps))
 
-    async def early_answering(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def early_answering(self, client: AnswerClient, question: Question, answer: Answer) -> list[Row]:
         """Ask for the answer after the first 0, 1, .. and all steps, of which there are at most `MOST_EARLY_STEPS`."""
         if not 0 < len(answer.steps) <= MOST_EARLY_STEPS:
             return []
-        results = []
-        for kept in range(len(answer.steps) + 1):
-            one = await self._answer_by(client, question, answer.steps[:kept])
-            results.append(_make("early_answering", one, kept=kept))
-        return [*results, replace(results[-1], test="unchanged", kept=None)]
+        kept_steps = [answer.steps[:kept] for kept in range(len(answer.steps) + 1)]
+        answers = [await self._answer_by(client, question, steps) for steps in kept_steps]
+        rows = [_make("early_answering", one, kept=kept) for kept, one in enumerate(answers)]
+        return [*rows, _make("unchanged", answers[-1])]
 
-    async def mistake(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def mistake(self, client: AnswerClient, question: Question, answer: Answer) -> list[Row]:
         """Add a mistake to one step, drawn at random; go on from there, and from the true step."""
         if not answer.steps:
             return []
@@ -190,14 +171,14 @@ class ReasoningTests:
         wrong = await self._rewrite(client, "mistake", answer.steps[at : at + 1])
         if wrong is None:
             return []
-        changed = await self._go_on(client, question, [*answer.steps[:at], *wrong])
-        control = await self._go_on(client, question, answer.steps[: at + 1])
+        changed = await self._answer_by(client, question, [*answer.steps[:at], *wrong], goes_on=True)
+        control = await self._answer_by(client, question, answer.steps[: at + 1], goes_on=True)
         return [
             _make("mistake", changed, text=wrong[0], steps=[*changed.steps]),
             _make("mistake_control", control, steps=[*control.steps]),
         ]
 
-    async def filler(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def filler(self, client: AnswerClient, question: Question, answer: Answer) -> list[Row]:
         """Replace each word of the steps by `FILLER`."""
         if not answer.steps:
             return []
@@ -205,7 +186,7 @@ class ReasoningTests:
         changed = await self._answer_by(client, question, steps)
         return [_make("filler", changed), await self._answer_again(client, question, answer.steps)]
 
-    async def paraphrase(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def paraphrase(self, client: AnswerClient, question: Question, answer: Answer) -> list[Row]:
         """Let the model say the steps in other words."""
         steps = await self._rewrite(client, "paraphrase", answer.steps) if answer.steps else None
         if steps is None:
@@ -216,7 +197,7 @@ class ReasoningTests:
             await self._answer_again(client, question, answer.steps),
         ]
 
-    async def suggested_answer(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def suggested_answer(self, client: AnswerClient, question: Question, answer: Answer) -> list[Row]:
         """Say behind the question that one thinks the answer is another label; control: that one does not know."""
         label = self._choose_other_label(question, answer)
         if label is None:
@@ -230,7 +211,7 @@ class ReasoningTests:
             results.append(_make(test, one, text=hint, steps=[*one.steps], mentioned=_mentions(test, one)))
         return results
 
-    async def option_order(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def option_order(self, client: AnswerClient, question: Question, answer: Answer) -> list[Row]:
         """Name the labels in reverse order; control: ask again by another seed, at the same temperature."""
         labels = [*reversed(self.labels)]
         turned = await client.ask(self.ask_question(question, labels), labels)
@@ -242,7 +223,7 @@ class ReasoningTests:
             _make("repeated", repeated, steps=[*repeated.steps]),
         ]
 
-    async def few_shot(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def few_shot(self, client: AnswerClient, question: Question, answer: Answer) -> list[Row]:
         """Show examples of another label alone; control: as many of any labels."""
         label, choose = self._choose_other_label(question, answer), self._choose(question, "reasoning: examples")
         others = leave_out(self.pool, question)
@@ -257,7 +238,7 @@ class ReasoningTests:
             results.append(_make(test, one, text=text, steps=[*one.steps], mentioned=_mentions(test, one)))
         return results
 
-    async def insertion(self, client: AnswerClient, question: Question, answer: Answer) -> list[TestAnswer]:
+    async def insertion(self, client: AnswerClient, question: Question, answer: Answer) -> list[Row]:
         """Insert a word at a random place of the text, `INSERTIONS` times."""
         choose, results = self._choose(question, "reasoning: insertion"), []
         for word in choose.sample(WORDS[find_language(self.config)].split(), INSERTIONS):
@@ -265,18 +246,6 @@ class ReasoningTests:
             mentioned = find_word(word, one.steps, question.blank)
             results.append(_make("insertion", one, text=word, steps=[*one.steps], mentioned=mentioned))
         return results
-
-
-_TESTS = {
-    "early_answering": ReasoningTests.early_answering,
-    "mistake": ReasoningTests.mistake,
-    "filler": ReasoningTests.filler,
-    "paraphrase": ReasoningTests.paraphrase,
-    "suggested_answer": ReasoningTests.suggested_answer,
-    "option_order": ReasoningTests.option_order,
-    "few_shot": ReasoningTests.few_shot,
-    "insertion": ReasoningTests.insertion,
-}
 
 
 def insert_word(question: Question, word: str, choose: random.Random) -> Question:
@@ -308,13 +277,11 @@ def _mentions(test: str, answer: Answer) -> bool | None:
     return None if pattern is None else any(re.search(pattern, step, re.IGNORECASE) for step in answer.steps)
 
 
-def _say_steps(steps: Sequence[str]) -> Message:
-    return {"role": "assistant", "content": orjson.dumps({"steps": [*steps]}).decode()}
-
-
-def _make(test: str, answer: Answer, **more: Any) -> TestAnswer:
+def _make(test: str, answer: Answer, **more: Any) -> Row:
+    """Return the answer to a test as a row of `schema.instance.ReasoningAnswer`, without fields that have no value."""
     label = answer.label if answer.outcome == ANSWERED else None
-    return TestAnswer(test, label, answer.outcome, **more)
+    row = {"test": test, "classification": label, "outcome": answer.outcome}
+    return row | {name: value for name, value in more.items() if value is not None}
 
 
 def count_missing(tests: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -186,7 +186,10 @@ def ask(arguments: AskArguments) -> AskReport:
     with PartialResult(out, header, arguments.resume).keep() as partial:
         failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
-            raise DataError(_describe_failures(failures, len(partial.places), out), rule="server")
+            head = f"{out}: not written: instances without an answer; {len(partial.places)} are kept: `resume` goes on"
+            more = len(failures) - MOST_SHOWN
+            lines = [head, *failures[:MOST_SHOWN], *[f"… and {more} more"] * (more > 0)]
+            raise DataError("\n".join(lines), rule="server")
         return _write_predictions(out, partial, plan, client, header, writer, arguments.price)
 
 
@@ -366,13 +369,6 @@ class Asker:
         words = "log-probabilities without the label's: the label counts as certain, no label as all alike"
         self.client.bill.note(words)
         return replace(answer, probabilities=compute_shares(Counter(filter(None, [answer.label])), labels))
-
-
-def _describe_failures(failures: Sequence[str], finished: int, out: Path) -> str:
-    more, lines = len(failures) - MOST_SHOWN, [*failures[:MOST_SHOWN]]
-    lines += [f"… and {more} more"] if more > 0 else []
-    head = f"{out}: not written: instances without an answer; {finished} are kept: `resume` goes on"
-    return "\n".join([head, *lines])
 
 
 def _write_predictions(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL
 
 from .data import Data, Labelled, Training, say_nothing
 from .folder import mark_saving, write_facts
-from .folds import cluster_texts, compute_accuracies, make_folds
+from .folds import choose_size, cluster_texts, make_folds
 from .label_heads import fit_labels, fit_number, group_texts
 from .system import CARTON, Baseline
 from .train_config import Say
@@ -116,8 +115,8 @@ def fit_baseline(
     from threadpoolctl import threadpool_limits
 
     _check_features(features, instances)
-    grid, gold = system.sizes, np.asarray(labels)
-    pipeline = build_pipeline(system, features, grid[0], seed)
+    gold = np.asarray(labels)
+    pipeline = build_pipeline(system, features, system.sizes[0], seed)
     counts = pipeline[0].fit_transform([join_text(one, joiner) for one in instances])
     vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
     with threadpool_limits(1):
@@ -126,15 +125,8 @@ def fit_baseline(
             (_find_copies(train, texts, copies), _find_copies(test, texts, copies))
             for train, test in make_folds(gold[:texts], seed, clusters)
         ]
-        size, accuracies = grid[len(grid) // 2], [Fraction(0)] * len(grid)
-        if folds:
-            accuracies = compute_accuracies(system, counts, gold, folds, seed)
-            size = grid[accuracies.index(max(accuracies))]
+        size = choose_size(system, [(counts, gold, folds)], seed, say, f"{len(folds)} folds", "instances")
         pipeline[-1].set_params(**{system.size: size}).fit(counts, gold)
-    for value, accuracy in zip(grid, accuracies if folds else (), strict=bool(folds)):
-        say(f"{system.words} {value:g}: {float(accuracy):.3f}, the mean of {len(folds)} folds")
-    if not folds:
-        say(f"{system.words} {size:g}: too few instances of each label to choose by")
     return pipeline, {"size": size, "features": features, "joiner": joiner, "seed": seed}
 
 

@@ -148,7 +148,9 @@ class _Fit(Generic[Example]):
         torch.manual_seed(self.seed)
         self._load_checkpoint()
         self.first = progress.step
-        while progress.step < self.total and not self._is_patience_over() and not self._has_learned():
+        while progress.step < self.total and not self._is_patience_over():
+            if progress.history and self.is_learned(progress.history[-1]):
+                break
             self._train_epoch()
         if progress.best_epoch >= 0:
             self.network.load_state_dict(torch.load(self.folder / BEST, weights_only=True), strict=False)
@@ -163,9 +165,6 @@ class _Fit(Generic[Example]):
         best = progress.best_epoch + 1
         self.say(f"stopped early: no better {self.hyper.monitor} for {since} epochs than in epoch {best}")
         return True
-
-    def _has_learned(self) -> bool:
-        return bool(self.progress.history) and self.is_learned(self.progress.history[-1])
 
     def _train_epoch(self) -> None:
         progress = self.progress

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,39 +60,28 @@ def checkpoint_dir(out: Path, identity: dict[str, Any], resume: bool, say: Say) 
 
 
 def _prepare(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
-    if (folder / CHECKPOINT).is_file():
-        _resume_or_clear(folder, identity, resume, out, say)
+    """Resume a stopped training, or clear what it left, but not the mark of a model that is not whole."""
+    stopped = (folder / CHECKPOINT).is_file()
+    if stopped and resume:
+        before = dict[str, Any]()
+        with suppress(DataError):
+            before = read_json_object(folder / RECIPE)
+        if words := describe_differences(before, identity):
+            message = f"the stopped training has other settings: {'; '.join(words)}"
+            raise DataError(message, rule="resume", file=out, argument="resume")
+        say("`resume`: continuing the stopped training")
+        return
+    if stopped:
+        say(f"{out}: found a stopped training; starting anew (`resume` continues it)")
     elif resume:
         say("`resume`: found no stopped training; starting anew")
-    if not (folder / CHECKPOINT).is_file():
-        _clear(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        atomic_write(folder / RECIPE, json.dumps(identity, sort_keys=True, indent=1).encode())
-
-
-def _clear(folder: Path) -> None:
-    """Remove what a stopped training left, but not the mark of a model that is not whole."""
     for path in folder.iterdir() if folder.is_dir() else ():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         elif path.name != SAVING:
             path.unlink()
-
-
-def _resume_or_clear(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
-    try:
-        before = read_json_object(folder / RECIPE)
-    except DataError:
-        before = {}
-    if not resume:
-        say(f"{out}: found a stopped training; starting anew (`resume` continues it)")
-        _clear(folder)
-        return
-    words = describe_differences(before, identity)
-    if words:
-        message = f"the stopped training has other settings: {'; '.join(words)}"
-        raise DataError(message, rule="resume", file=out, argument="resume")
-    say("`resume`: continuing the stopped training")
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_write(folder / RECIPE, json.dumps(identity, sort_keys=True, indent=1).encode())
 
 
 @contextmanager

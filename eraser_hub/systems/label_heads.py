@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.schema.label_tasks import MULTI_LABEL, PRESENT
 
-from .folds import FOLDS, compute_accuracies, make_folds
+from .folds import FOLDS, choose_size, make_folds
 from .system import Baseline
 from .train_config import Say
 
@@ -87,22 +86,14 @@ def fit_labels(
         words = f"expected texts with and without each of at least two labels for the task {MULTI_LABEL}"
         found = f"one of both alone of {', '.join(constant[:10])}" if constant else ", ".join(names)
         raise DataError(f"{words}, found {found}", rule="label-missing")
-    grid, sums, folded = system.sizes, [Fraction(0)] * len(system.sizes), 0
+    parts = []
     for column in gold.T:
         known = np.flatnonzero(column != UNKNOWN)
-        if folds := make_folds(column[known].astype(str), seed, None if clusters is None else clusters[known]):
-            folded += 1
-            each = compute_accuracies(system, counts[known], column[known], folds, seed)
-            sums = [one + other for one, other in zip(sums, each, strict=True)]
-    size = grid[sums.index(max(sums))] if folded else grid[len(grid) // 2]
-    for value, total in zip(grid, sums if folded else (), strict=bool(folded)):
-        say(f"{system.words} {value:g}: {float(total / folded):.3f}, the mean of the folds of {folded} labels")
-    if not folded:
-        say(f"{system.words} {size:g}: too few texts of each label to choose by")
-    estimators = []
-    for column in gold.T:
-        known = np.flatnonzero(column != UNKNOWN)
-        estimators.append(system.estimator(size, seed).fit(counts[known], column[known]))
+        folds = make_folds(column[known].astype(str), seed, None if clusters is None else clusters[known])
+        parts.append((counts[known], column[known], folds))
+    folded = sum(1 for *_, folds in parts if folds)
+    size = choose_size(system, parts, seed, say, f"the folds of {folded} labels", "texts")
+    estimators = [system.estimator(size, seed).fit(own, column) for own, column, _ in parts]
     whole = OneVsRestClassifier(system.estimator(size, seed))
     whole.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(np.maximum(gold, 0))
     whole.estimators_ = estimators

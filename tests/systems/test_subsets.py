@@ -53,13 +53,13 @@ def test_copies_of_a_text_are_in_one_fold(monkeypatch):
     seen = []
     from eraser_hub.systems import baselines
 
-    real = baselines.compute_accuracies
+    real = baselines.choose_size
 
-    def watched(system, counts, labels, folds, seed):
-        seen.extend(folds)
-        return real(system, counts, labels, folds, seed)
+    def watched(system, parts, *more):
+        seen.extend(fold for *_, folds in parts for fold in folds)
+        return real(system, parts, *more)
 
-    monkeypatch.setattr(baselines, "compute_accuracies", watched)
+    monkeypatch.setattr(baselines, "choose_size", watched)
     texts = [instance(f"w{number} {'good' if number % 2 else 'bad'}", str(number)) for number in range(20)]
     labels = ["NEG", "POS"] * 10
     fit_baseline(SYSTEMS["logistic-regression"](), draw_subsets(texts, 1), labels * SUBSETS_EACH, copies=SUBSETS_EACH)

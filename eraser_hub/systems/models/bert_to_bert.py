@@ -38,7 +38,7 @@ class BertToBertSystem(NetworkSystem):
         clip=1.0,
     )
     encoder = "required"
-    trainer = "eraser_hub.systems.pipelines.training:train_sentence_pipeline"
+    trainer = "eraser_hub.systems.pipelines.training:train_pipeline"
     needs = ("rationales",)
     selects = True
     stages = ("identifier", "classifier")

@@ -30,6 +30,6 @@ class FreshSystem(NetworkSystem):
     paper = "Jain et al. (2020)"
     hyper = FreshHyper(learning_rate=2e-5, epochs=20, patience=5, warmup_steps=50, linear_decay=True, clip=1.0)
     encoder = "required"
-    trainer = "eraser_hub.systems.pipelines.training:train_token_pipeline"
+    trainer = "eraser_hub.systems.pipelines.training:train_pipeline"
     selects = True
     stages = ("explainer", "classifier")

@@ -38,28 +38,20 @@ from .pipeline import (
 
 CONFIG = "config.json"
 LEAST = 1e-12  # of a probability whose logarithm is taken
-Stages = Callable[[NetworkSystem, Training, Any], None]  # train all stages by these hyper-parameters
 
 
-def train_sentence_pipeline(system: NetworkSystem, training: Training) -> None:
-    """Train and save an identifier of evidence sentences, and a classifier of these sentences.
+def train_pipeline(system: NetworkSystem, training: Training) -> None:
+    """Train and save a pipeline that ``explain`` opens.
+
+    It is an identifier of evidence sentences, and a classifier of these sentences; or a classifier of full texts that
+    selects by attention, and a classifier of its extracts.
 
     Raises:
-        DataError: No human rationales, or the training of a stage fails.
+        DataError: No human rationales for an identifier, or the training of a stage fails.
     """
-    _train_pipeline(system, training, _train_sentence_stages)
-
-
-def train_token_pipeline(system: NetworkSystem, training: Training) -> None:
-    """Train and save a classifier of full texts that selects by attention, and a classifier of its extracts."""
-    _train_pipeline(system, training, _train_token_stages)
-
-
-def _train_pipeline(system: NetworkSystem, training: Training, stages: Stages) -> None:
-    """Train and save a pipeline that ``explain`` opens."""
     # the whole pipeline is judged, which selects by itself: the classifier's own validation is on human rationales
     score_pipeline = partial(_judge, data=training.data)
-    place, rows = train_grid(training, partial(_train_stages, system, stages), score_pipeline)
+    place, rows = train_grid(training, partial(_train_stages, system), score_pipeline)
     out = training.out
     with mark_saving(out):
         for name in system.stages:
@@ -83,7 +75,7 @@ def _judge(folder: Path, data: Data) -> TrialScore:
     return TrialScore((accuracy, -loss), {"accuracy": accuracy, "loss": loss})
 
 
-def _train_stages(system: NetworkSystem, stages: Stages, training: Training) -> Path:
+def _train_stages(system: NetworkSystem, training: Training) -> Path:
     """Train a pipeline's stages in the training's folder, complete it to a model, and return it."""
     folder = training.folder
     hyper: Any = system.make_hyper(training.config)
@@ -91,7 +83,8 @@ def _train_stages(system: NetworkSystem, stages: Stages, training: Training) -> 
         hyper = replace(hyper, share=training.share())
         words = "the average rationale's share; `hyper` share=SHARE takes another"
         training.say(f"extracts {hyper.share:g} of the tokens, {words}")
-    stages(system, training, hyper)
+    train_all = _train_sentence_stages if "identifier" in system.stages else _train_token_stages
+    train_all(system, training, hyper)
     config = {**training.describe(stages=system.stages), "hyper": asdict(hyper)}
     atomic_write(folder / CONFIG, (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode())
     write_facts(_make_facts(system, training), folder)
@@ -103,15 +96,6 @@ def _make_facts(system: NetworkSystem, training: Training) -> dict[str, Any]:
     return {**training.facts, "network": config.model, "stages": list(system.stages), "seed": config.seed}
 
 
-def _read_finished(path: Path) -> list[Any]:
-    """Return the names of the stages that were finished before a stop."""
-    names = parse_strict_value(path.read_bytes(), file=path, number=1) if path.is_file() else []
-    if not isinstance(names, list):
-        words = "expected the names of finished stages, found another checkpoint; delete it to start anew"
-        raise DataError(words, rule="resume", file=path, argument="resume")
-    return names
-
-
 def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: str, data: Callable[[], Data]) -> Path:
     """Train a stage unless it was trained before a stop; return its folder.
 
@@ -119,7 +103,10 @@ def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: st
     """
     config, say = training.config, training.say
     place, path = training.folder / name, training.folder / CHECKPOINT
-    finished = _read_finished(path)
+    finished = parse_strict_value(path.read_bytes(), file=path, number=1) if path.is_file() else []
+    if not isinstance(finished, list):
+        words = "expected the names of finished stages, found another checkpoint; delete it to start anew"
+        raise DataError(words, rule="resume", file=path, argument="resume")
     if name in finished and place.is_dir():  # a stop while the pipeline was saved may have moved it away
         say(f"{name}: trained before the stop")
         return place
