@@ -17,13 +17,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.tokens import sentence_sizes, split_tokens
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
 from .erasure import Erased
-from .instances import Instance
+from .instances import Instance, make_text_instance
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -305,9 +304,7 @@ class Adapter(ABC):
         owners: list[int] = []
         instances: list[Instance] = []
         for number, text in enumerate(texts):
-            name, query = str(number), tuple(_cut(queries[number])) if queries else ()
-            sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
-            encoded = self.encode(Instance(name, query, (name,), (tuple(_cut(text)),), sentences=sentences))
+            encoded = self.encode(make_text_instance(number, text, queries[number] if queries else ()))
             view = encoded.view(np.ones(encoded.instance.bounds[-1], bool), "remove")
             instances.append(encoded.instance)
             units += [(view, unit) for unit in range(len(view.keys))]
@@ -408,10 +405,6 @@ class Adapter(ABC):
     def column(self, target: int) -> int:
         """Return the model's own output column of a label."""
         return int(self.order[target]) if self.order is not None else target
-
-
-def _cut(text: str | Sequence[str]) -> Sequence[str]:
-    return split_tokens(text) if isinstance(text, str) else text
 
 
 _OUTPUTS = {

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.tokens import sentence_sizes, split_tokens
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import with_documented_options
 
 from .adapter import Adapter, ProbabilityModel, align_labels
 from .engine import explain_instances
 from .external_rationales import attach_scores
-from .instances import Instance
+from .instances import Instance, make_text_instance
 from .open import make_opening, open_model
 from .settings import ExplainSettings, RationaleSource, build_settings, check_used
 from .work import load_infiller
@@ -115,16 +114,4 @@ def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
             message = "expected no query beside an Instance, which carries its own"
             raise DataError(message, rule="option-conflict", instance=text.id)
         return text
-    sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
-    return Instance(str(number), _tokens(query, number), (str(number),), (_tokens(text, number),), sentences=sentences)
-
-
-def _tokens(text: str | Sequence[str], number: int) -> tuple[str, ...]:
-    if isinstance(text, str):
-        return tuple(split_tokens(text))
-    tokens = tuple(text)
-    for place, token in enumerate(tokens):
-        if not isinstance(token, str):
-            message = f"expected a string as token {place}, found {show(token)}"
-            raise DataError(message, rule="type", instance=str(number))
-    return tokens
+    return make_text_instance(number, text, query)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.tokens import mask, split_sentences, split_tokens
+from eraser_hub.metrics.tokens import mask, sentence_sizes, split_sentences, split_tokens
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 
@@ -118,6 +118,22 @@ class Instance:
             raise DataError(message, rule="span-missing", instance=self.id)
         whole = self.only([flag for document in self.rationale for flag in document])
         return replace(whole, rationale=None, evidence_documents=(), scores=None)
+
+
+def make_text_instance(number: int, text: str | Sequence[str], query: str | Sequence[str] = ()) -> Instance:
+    """Return a text, cut at blanks and line ends or into tokens already, as the instance of this number.
+
+    Raises:
+        DataError: a token that is no string.
+    """
+    name = str(number)
+    tokens, asked = (tuple(split_tokens(one) if isinstance(one, str) else one) for one in (text, query))
+    for place, token in (pair for words in (asked, tokens) for pair in enumerate(words)):
+        if not isinstance(token, str):
+            message = f"expected a string as token {place}, found {show(token)}"
+            raise DataError(message, rule="type", instance=name)
+    sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
+    return Instance(name, asked, (name,), (tokens,), sentences=sentences)
 
 
 def split_into_chunks(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, list[Instance]]]:

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -58,7 +58,7 @@ from .prompts import open_prompt
 from .runner import INFILLED, Runner
 from .settings import ExplainSettings, RationaleSource, build_settings, check_used, parse_settings
 from .transformers.pieces import HEADS_CUT, UNKNOWN
-from .transformers.words import GENERATOR_ENDINGS, find_gguf
+from .transformers.words import GENERATORS, find_gguf
 from .work import Worker, explain_on_ray, load_infiller, load_model
 
 if TYPE_CHECKING:
@@ -371,7 +371,7 @@ def is_prompted(config: ExplainConfig) -> bool:
         return False
     architectures = read_json_object(path).get("architectures")
     first = architectures[0] if isinstance(architectures, list) and architectures else ""
-    return isinstance(first, str) and first.endswith(GENERATOR_ENDINGS)
+    return isinstance(first, str) and first.endswith(tuple(chain.from_iterable(GENERATORS.values())))
 
 
 def describe_prompting(prompting: Prompting) -> str:

@@ -15,20 +15,15 @@ from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.prompted import PromptedModel
 from ..transformers.question_answering import AnswerModel
 from ..transformers.sequence_model import SequenceModel
-from ..transformers.words import find_gguf, make_loading, make_open_error, open_network
+from ..transformers.words import GENERATORS, find_gguf, make_loading, make_open_error, open_network
 
-# the end of an architecture's name -> what it computes, and its adapter
-TASKS: dict[str, tuple[str, type[SequenceModel]]] = {
-    "ForSequenceClassification": ("classification", SequenceModel),
-    "ForMultipleChoice": ("multiple-choice", ChoiceModel),
-    "ForQuestionAnswering": ("question-answering", AnswerModel),
-    "ForCausalLM": ("generation", PromptedModel),
-    "ForConditionalGeneration": ("generation", PromptedModel),
-}
-# the ends of architectures of another name -> as above
-OTHER_NAMES = {"LMHeadModel": "ForCausalLM", "ForSeq2SeqLM": "ForConditionalGeneration"}
-CLASSES = {"ForConditionalGeneration": "AutoModelForSeq2SeqLM"}
-
+# what a model computes, the class of transformers that opens it, its adapter, and the ends of its architecture's name
+TASKS: tuple[tuple[str, str, type[SequenceModel], tuple[str, ...]], ...] = (
+    ("classification", "AutoModelForSequenceClassification", SequenceModel, ("ForSequenceClassification",)),
+    ("multiple-choice", "AutoModelForMultipleChoice", ChoiceModel, ("ForMultipleChoice",)),
+    ("question-answering", "AutoModelForQuestionAnswering", AnswerModel, ("ForQuestionAnswering",)),
+    *(("generation", name, PromptedModel, endings) for name, endings in GENERATORS.items()),
+)
 
 HEADS: dict[str, type[SequenceModel]] = {
     CLASSIFICATION: SequenceModel,
@@ -68,26 +63,23 @@ class TransformerOpener(Opener):
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")
         wanted: str = CLASSIFICATION if opening.task in HEADS else opening.task
-        endings = [ending for ending, (task, _) in TASKS.items() if wanted in ("auto", task)]
+        able = [one for one in TASKS if wanted in ("auto", one[0])]
 
         def find_class(architecture: str) -> str:
-            own = next((new for old, new in OTHER_NAMES.items() if architecture.endswith(old)), architecture)
-            ending = next((one for one in endings if own.endswith(one)), "")
-            if not ending and opening.task not in ("auto", "generation"):
-                ending = endings[0]
-            if not ending:
+            fitting = [class_name for _, class_name, _, endings in able if architecture.endswith(endings)]
+            if not fitting and opening.task in ("auto", "generation"):
                 raise DataError(
                     "expected a model for sequence classification, multiple choice, question answering or generation, "
                     f"found {architecture}; fine-tune it first (eraser-hub train --model {name})",
                     rule="model",
                 )
-            return CLASSES.get(ending, f"AutoModel{ending}")
+            return fitting[0] if fitting else able[0][1]
 
         asked = opening.prompting
         loading = make_loading(asked.dtype, asked.device_map, opening.device)
         network, tokenizer, description = open_network(name, opening.trust_remote_code, find_class, loading)
         class_name = find_class(description.split()[0])
-        _, adapter = TASKS.get(class_name.removeprefix("AutoModel"), ("", PromptedModel))
+        adapter = next(adapter for _, name, adapter, _ in TASKS if name == class_name)
         more: dict[str, Any] = {"prompting": opening.prompting} if adapter is PromptedModel else {}
         if adapter is SequenceModel:
             adapter = HEADS[opening.task if opening.task in HEADS else find_head(network.config)]

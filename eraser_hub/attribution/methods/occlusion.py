@@ -30,7 +30,7 @@ class Occlusion(Method):
             for start, end in pairwise(one.bounds.tolist())
         ]
         values = chunk.runner.run(chunk.encoded, erased)
-        rows = np.split(values, np.cumsum([one.size for one in units])[:-1])
+        rows = np.split(values, np.cumsum([len(one.bounds) - 1 for one in units])[:-1])
         return [one.share_to_tokens(one.full - row[:, one.label]) for one, row in zip(units, rows, strict=True)]
 
     @classmethod

@@ -10,9 +10,11 @@ from typing import Any
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
-GENERATORS = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM")
-# the ends of the names of architectures that generate text
-GENERATOR_ENDINGS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForSeq2SeqLM")
+# classes of transformers that generate text, and the ends of the names of their architectures
+GENERATORS = {
+    "AutoModelForCausalLM": ("ForCausalLM", "LMHeadModel"),
+    "AutoModelForSeq2SeqLM": ("ForConditionalGeneration", "ForSeq2SeqLM"),
+}
 GGUF = "GgufForCausalLM"  # in place of the architecture that such a file does not name
 
 
