@@ -275,6 +275,18 @@ class Adapter(ABC):
             results.update(zip(batch, values, strict=True))
         return [results[number] for number in range(len(items))]
 
+    def average_units(
+        self, work: Callable[[list[tuple[View, int]]], Any], views: Sequence[View], batch_size: int
+    ) -> NDArray[np.float64]:
+        """Return the mean over each view's units of the rows that work gives for units, float64 (len(views), width)."""
+        units = [(view, unit) for view in views for unit in range(len(view.keys))]
+        sizes = [view.sizes[unit] for view, unit in units]
+        rows = np.stack(self.map_batches(lambda some: list(to_array(work(some))), units, sizes, batch_size))
+        counts = [len(view.keys) for view in views]
+        sums = np.zeros((len(views), rows.shape[1]))
+        np.add.at(sums, np.repeat(np.arange(len(views)), counts), rows)
+        return np.asarray(sums / np.asarray(counts)[:, None])
+
     def predict_proba(
         self,
         texts: Sequence[str | Sequence[str]],
@@ -300,25 +312,14 @@ class Adapter(ABC):
         if len(queries) not in (0, len(texts)):
             message = f"expected a query for each of {len(texts)} texts, found {len(queries)}"
             raise DataError(message, rule="length", field="queries")
-        units: list[tuple[View, int]] = []
-        owners: list[int] = []
-        instances: list[Instance] = []
-        for number, text in enumerate(texts):
-            encoded = self.encode(make_text_instance(number, text, queries[number] if queries else ()))
-            view = encoded.view(np.ones(encoded.instance.bounds[-1], bool), "remove")
-            instances.append(encoded.instance)
-            units += [(view, unit) for unit in range(len(view.keys))]
-            owners += [number] * len(view.keys)
-        sizes = [view.sizes[unit] for view, unit in units]
-        rows = self.map_batches(lambda some: list(to_array(self.forward(some))), units, sizes, batch_size)
-        if not rows:
+        if not len(texts):
             return np.zeros((0, len(self.label_names)))
-        outputs = np.stack(rows)
-        sums = np.zeros((len(texts), outputs.shape[1]))
-        np.add.at(sums, owners, outputs)
-        means: NDArray[np.float64] = sums / np.bincount(owners, minlength=len(texts))[:, None]
+        pairs = zip(texts, queries or [()] * len(texts), strict=True)
+        encoded = [self.encode(make_text_instance(number, *pair)) for number, pair in enumerate(pairs)]
+        views = [one.view(np.ones(one.instance.bounds[-1], bool), "remove") for one in encoded]
+        means = self.average_units(self.forward, views, batch_size)
         if self.label_task == MULTI_LABEL:
-            return self.select(instances, means) if queries else means[:, 1::2]
+            return self.select([one.instance for one in encoded], means) if queries else means[:, 1::2]
         return means if self.order is None else means[:, self.order]
 
     @abstractmethod

@@ -156,11 +156,8 @@ class Runner:
         if self.erase == INFILL:
             return self.with_operator("remove").states(*self._make_infilled(encoded, erased))
         views = dict(self._make_views(encoded, erased))
-        units = [(views[number], unit) for number in range(len(erased)) for unit in range(len(views[number].keys))]
-        sizes = [view.sizes[unit] for view, unit in units]
-        rows = self.model.map_batches(lambda some: list(self.model.states(some)), units, sizes, self.batch_size)
-        ends = np.cumsum([len(views[number].keys) for number in range(len(erased))]).tolist()
-        return np.stack([np.mean(rows[start:end], axis=0) for start, end in pairwise([0, *ends])])
+        ordered = [views[number] for number in range(len(erased))]
+        return self.model.average_units(self.model.states, ordered, self.batch_size)
 
     def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
         """Return probabilities of infilled inputs, which are instances of their own, some at a time."""
@@ -308,23 +305,20 @@ def check_outputs(
             that do not sum to 1.
     """
     try:
-        values, rows = to_array(output), len(ids)
+        values = to_array(output)
     except (TypeError, ValueError):
         message = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
         raise DataError(message, rule="model-output", instance=ids[0]) from None
+    message, row, rows = "", 0, len(ids)
     if values.ndim != 2 or len(values) != rows:
-        message = f"{whose}: expected probabilities of shape ({rows}, {classes}), found {values.shape}"
-        raise DataError(message, rule="model-output", instance=ids[0])
-    if values.shape[1] != classes:
-        message = f"{whose}: expected {classes} labels as in the dataset, found {values.shape[1]} in its output"
-        raise DataError(message, rule="model-output", instance=ids[0])
-    finite = np.isfinite(values).all(axis=1)
-    if not finite.all():
-        raise DataError(
-            f"{whose}: its output holds NaN or infinite values for {rows - finite.sum()} of {rows} inputs of a batch",
-            rule="model-output",
-            instance=ids[int(finite.argmin())],
-        )
+        message = f"expected probabilities of shape ({rows}, {classes}), found {values.shape}"
+    elif values.shape[1] != classes:
+        message = f"expected {classes} labels as in the dataset, found {values.shape[1]} in its output"
+    elif not (finite := np.isfinite(values).all(axis=1)).all():
+        message = f"its output holds NaN or infinite values for {rows - finite.sum()} of {rows} inputs of a batch"
+        row = int(finite.argmin())
+    if message:
+        raise DataError(f"{whose}: {message}", rule="model-output", instance=ids[row])
     if task == REGRESSION:
         return values
     if task == MULTI_LABEL:
