@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, cast
 import orjson
 
 from eraser_hub.attribution.dataset import Split, open_split
-from eraser_hub.attribution.outputs import PartialResult, check_format, refuse_other, write_predictions
+from eraser_hub.attribution.outputs import (
+    PartialResult,
+    check_format,
+    open_partial_result,
+    refuse_other,
+    write_predictions,
+)
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, find_language, open_prompt
 from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
@@ -183,7 +189,7 @@ def ask(arguments: AskArguments) -> AskReport:
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
     if not arguments.force:
         refuse_other(out, header)
-    with PartialResult(out, header, arguments.resume).keep() as partial:
+    with open_partial_result(out, header, arguments.resume) as partial:
         failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
         if failures:
             head = f"{out}: not written: instances without an answer; {len(partial.places)} are kept: `resume` goes on"

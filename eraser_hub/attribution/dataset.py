@@ -297,8 +297,13 @@ def find_kd(split: Split, training: Split | None = None) -> RationaleLength:
     for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
         if own is None and name in printed:
             return RationaleLength(printed[name], "paper")
-    if training is None:
-        training = _open_training_split(split)
+    elsewhere = split.name is not None and str(getattr(split.rows, "split", TRAINING)) != TRAINING
+    if training is None and elsewhere:
+        try:
+            training = open_split(str(split.name), split.config or None, TRAINING)
+        except DataError as error:
+            if error.rule != "option-value":  # there is no such split
+                raise
     shares, rows = list[float](), 0
     for one in training.instances() if training is not None else ():
         rows += 1
@@ -309,18 +314,6 @@ def find_kd(split: Split, training: Split | None = None) -> RationaleLength:
         message = f"no rationale length is known for the config {show(split.config)} ({why}): give `kd`"
         raise DataError(message, argument="kd", rule="option-missing")
     return RationaleLength(round(float(np.mean(shares)), 4), TRAINING)
-
-
-def _open_training_split(split: Split) -> Split | None:
-    """Return the training split beside one that is explained; None if there is none, or if it is the explained one."""
-    if split.name is None or str(getattr(split.rows, "split", TRAINING)) == TRAINING:
-        return None
-    try:
-        return open_split(split.name, split.config or None, TRAINING)
-    except DataError as error:
-        if error.rule != "option-value":
-            raise
-        return None
 
 
 def _read_corpus_config(split: Split) -> EraserConfig | None:

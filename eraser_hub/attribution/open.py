@@ -169,8 +169,8 @@ def find_opener(opening: Opening) -> type[Opener]:
     Raises:
         DataError: there is none.
     """
-    openers = [(ADAPTERS[name], ADAPTERS.origin(name) == "eraser-hub", name) for name in ADAPTERS]
-    for opener, _, _ in sorted(openers, key=lambda one: (one[0].last, *one[1:])):
+    openers = [ADAPTERS[name] for name in ADAPTERS]
+    for opener in sorted(openers, key=lambda one: (one.last, one.__module__.startswith("eraser_hub."))):
         if opener.opens(opening):
             return opener
     raise DataError(f"expected a model, found {show(opening.model)}", rule="model")

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 import pyarrow as pa
@@ -80,7 +81,7 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
     Raises:
         DataError: names the differences.
     """
-    # a run that was stopped between result and record left its chunks, whose header `PartialResult` compares
+    # a run that was stopped between result and record left its chunks, whose header `open_partial_result` compares
     stopped = not run_path(out).exists() and (partial or get_partial_path(out)).exists()
     if not out.is_file() or not out.stat().st_size or stopped:
         return
@@ -106,41 +107,30 @@ def refuse_stopped(out: Path) -> None:
                 raise DataError(STOPPED, rule="resume", file=path)
 
 
+@dataclass(frozen=True, slots=True)
 class PartialResult:
-    """The finished chunks of a run.
+    """The finished chunks of a run in their file, see :func:`open_partial_result`.
 
-    Args:
-        out: the result's path.
-        header: settings, model and data, which must agree to resume a stopped run.
-        resume: go on from what is there.
-
-    Raises:
-        BusyError: another run writes here.
-        DataError: a stopped run is there and ``resume`` is not asked for, or it was made otherwise.
+    Attributes:
+        path: the file's path.
+        file: the file, open for reading and appending.
+        places: the place of each finished chunk in it.
     """
 
-    def __init__(self, out: Path, header: dict[str, Any], resume: bool) -> None:
-        self.path = get_partial_path(out)
-        self.places: dict[int, int] = {}
-        self._resources = ExitStack()
-        try:
-            lock = out.with_name(f".{self.path.name}.lock")
-            self._resources.enter_context(hold_lock(lock, "another run is writing here", self.path))
-            self._file = self._resources.enter_context(open(self.path, "a+b"))  # noqa: SIM115
-            self._read(header, resume)
-        except BaseException:
-            self._close()
-            raise
+    path: Path
+    file: BinaryIO
+    places: dict[int, int] = field(default_factory=dict)
 
-    def _read(self, header: dict[str, Any], resume: bool) -> None:
-        self._file.seek(0)
-        first = self._file.readline()
+    def begin(self, header: dict[str, Any], resume: bool) -> None:
+        """Find what a stopped run has finished, or write a header; errors as of :func:`open_partial_result`."""
+        self.file.seek(0)
+        first = self.file.readline()
         # cut by a kill, in its first word or later; another file is refused below
         if not first.endswith(b"\n") and (_HEADER_START.startswith(first) or first.startswith(_HEADER_START)):
-            self._file.seek(0)
-            self._file.truncate(0)
+            self.file.seek(0)
+            self.file.truncate(0)
             try:
-                self._write(orjson.dumps(header))
+                self.write(orjson.dumps(header))
             except OSError:
                 self.path.unlink(missing_ok=True)  # of no use without its first line
                 raise
@@ -156,15 +146,15 @@ class PartialResult:
             message = f"the stopped run was made otherwise: {'; '.join(words)}"
             raise DataError(message, argument="resume", rule="resume", file=self.path)
         while True:
-            place = self._file.tell()
-            line = self._file.readline()
+            place = self.file.tell()
+            line = self.file.readline()
             record = _parse(line) if line.endswith(b"\n") else None
             if not isinstance(record, dict) or not isinstance(record.get("chunk"), int):
                 break
             self.places[record["chunk"]] = place
         # a line cut by a kill, and whatever follows it, is written again
-        self._file.truncate(place)
-        self._file.seek(place)
+        self.file.truncate(place)
+        self.file.seek(place)
 
     def append(self, chunk: int, predictions: Sequence[bytes], facts: dict[str, Any]) -> None:
         """Keep a finished chunk: its predictions as JSON lines, and its counters.
@@ -173,48 +163,59 @@ class PartialResult:
             OSError: it could not be written (a full disk); what was written before is whole.
         """
         record = {"chunk": chunk, **facts, "predictions": [line.decode("utf-8") for line in predictions]}
-        place = self._file.seek(0, os.SEEK_END)
-        self._write(orjson.dumps(record))
+        place = self.file.seek(0, os.SEEK_END)
+        self.write(orjson.dumps(record))
         self.places[chunk] = place
 
-    def _write(self, line: bytes) -> None:
+    def write(self, line: bytes) -> None:
+        """Write a line through to the disk."""
         try:
-            self._file.write(line + b"\n")
-            self._file.flush()
+            self.file.write(line + b"\n")
+            self.file.flush()
         except OSError as error:  # an error of writing does not say where
             raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the finished chunks in the dataset's order."""
         for chunk in sorted(self.places):
-            self._file.seek(self.places[chunk])
-            yield orjson.loads(self._file.readline())
+            self.file.seek(self.places[chunk])
+            yield orjson.loads(self.file.readline())
 
-    @contextmanager
-    def keep(self) -> Iterator[PartialResult]:
-        """Delete the file when the block ends; after an error finished chunks are kept, which that of a full disk says.
 
-        Raises:
-            DataError: an OSError of the block, if there are finished chunks.
-        """
-        complete = False
+@contextmanager
+def open_partial_result(out: Path, header: dict[str, Any], resume: bool) -> Iterator[PartialResult]:
+    """Open the finished chunks of a run, and delete them when the block ends; after an error they are kept.
+
+    Args:
+        out: the result's path.
+        header: settings, model and data, which must agree to resume a stopped run.
+        resume: go on from what is there.
+
+    Raises:
+        BusyError: another run writes here.
+        DataError: a stopped run is there and ``resume`` is not asked for, or it was made otherwise; an OSError of the
+            block, if there are finished chunks.
+    """
+    path = get_partial_path(out)
+    with hold_lock(out.with_name(f".{path.name}.lock"), "another run is writing here", path):
+        partial = PartialResult(path, open(path, "a+b"))  # noqa: SIM115
+        begun = complete = False
         try:
-            yield self
+            partial.begin(header, resume)
+            begun = True
+            yield partial
             complete = True
         except OSError as error:
-            if not self.places:
+            if not begun or not partial.places:
                 raise
             words = f"{error.strerror or error}; finished chunks are kept: `resume` goes on"
-            raise DataError(words, rule="file-unreadable", file=error.filename or self.path) from error
+            raise DataError(words, rule="file-unreadable", file=error.filename or path) from error
         finally:
-            if complete or not self.places:  # a run that failed in its first chunk leaves nothing to go on with
-                self.path.unlink(missing_ok=True)
-            self._close()
-
-    def _close(self) -> None:
-        """Close the file even if the buffer holds a line that could not be written: that error was raised already."""
-        with suppress(OSError):
-            self._resources.close()
+            # a run that failed in its first chunk leaves nothing to go on with
+            if complete or (begun and not partial.places):
+                path.unlink(missing_ok=True)
+            with suppress(OSError):  # a line in the buffer that could not be written: that error was raised already
+                partial.file.close()
 
 
 def _parse(line: bytes) -> Any:

@@ -50,6 +50,7 @@ from .outputs import (
     PartialResult,
     check_format,
     get_partial_path,
+    open_partial_result,
     refuse_other,
     refuse_stopped,
     write_predictions,
@@ -217,7 +218,7 @@ def explain(
     if resume and (report := _find_complete_report(plan)) is not None:
         return report
     infiller = load_infiller(config.infill, settings.seed, config) if model is not None else None
-    with PartialResult(out, plan.header(), resume).keep() as partial:
+    with open_partial_result(out, plan.header(), resume) as partial:
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.is_costly:
             on_cost(spell(_describe_run_cost(plan, partial, model, infiller, max_inputs)))

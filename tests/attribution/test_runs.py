@@ -24,7 +24,7 @@ from eraser_hub.attribution.adapters.scikit_learn import load_pipeline, save_pip
 from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.dataset import draw_stratified, open_split
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.outputs import PartialResult, get_partial_path
+from eraser_hub.attribution.outputs import get_partial_path, open_partial_result
 from eraser_hub.attribution.run import compute_model_digest, explain, explain_runs, seed_runs
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.errors import BusyError
@@ -151,7 +151,7 @@ def test_someone_elses_file_is_not_touched(job, tmp_path):
 
 def test_two_runs_do_not_write_into_one_file(job, tmp_path):
     out = tmp_path / "p.jsonl"
-    with PartialResult(out, {"settings": {}}, False).keep(), pytest.raises(BusyError):
+    with open_partial_result(out, {"settings": {}}, False), pytest.raises(BusyError):
         explain(job, SETTINGS, out, resume=True)
 
 

@@ -43,7 +43,13 @@ class OodDistances(Measure):
         Raises:
             DataError: no such split, or fewer than two texts.
         """
-        self.gaussian = fit_to_texts(model, draw_training_texts(config, settings), settings.batch_size)
+        sample = draw_training_texts(config, settings)
+        if model.has_states:
+            runner, rows = Runner(model, "remove", settings.batch_size), list[NDArray[np.float64]]()
+            with model.uncounted():
+                for _, chunk in split_into_chunks(sample.instances(), CHUNK):
+                    rows.append(runner.states([model.encode(model.seen(one)) for one in chunk]))
+            self.gaussian = fit_gaussian(np.concatenate(rows))
         no_state = f"`distribution_texts`: {model.description} has no pooled state: entropies alone, no distances"
         return no_state if self.gaussian is None else ""
 
@@ -84,18 +90,6 @@ def draw_training_texts(config: ExplainConfig, settings: Any) -> Split:
         message = f"expected two texts or more in split {config.distribution_split}, found fewer"
         raise DataError(message, rule="empty", file=config.dataset, argument="distribution_texts")
     return sample
-
-
-def fit_to_texts(model: Adapter, sample: Split, batch_size: int) -> Gaussian | None:
-    """Fit the distribution of the model's pooled states on these texts; None for a model without states."""
-    if not model.has_states:
-        return None
-    runner, rows = Runner(model, "remove", batch_size), list[NDArray[np.float64]]()
-    with model.uncounted():
-        for _, chunk in split_into_chunks(sample.instances(), CHUNK):
-            encoded = [model.encode(model.seen(one)) for one in chunk]
-            rows.append(runner.states(encoded))
-    return fit_gaussian(np.concatenate(rows))
 
 
 @dataclass(frozen=True, slots=True)
