@@ -120,7 +120,7 @@ def _score(chunk: Chunk) -> None:
         chunk.hard = list(map(np.flatnonzero, flags))
     else:
         chunk.targets = stated or chunk.predicted
-        chunk.scores = _compute_token_scores(chunk)
+        chunk.scores = list(map(round_scores, attribute(chunk)))
         if settings.units == "sentences":
             chunk.sentences = [
                 _score_sentences(one, row, chunk) for one, row in zip(instances, chunk.scores, strict=True)
@@ -177,34 +177,22 @@ def find_target(one: Instance, target: str, model: Adapter) -> int:
     return names.index(name)
 
 
-def _compute_token_scores(chunk: Chunk) -> list[NDArray[np.float64]]:
-    """Return the scores of each instance's tokens, rounded as they are written.
-
-    Raises:
-        DataError: an instance lacks external scores; the model does not allow the method.
-    """
-    if chunk.settings.method != RationaleSource.SCORES:
-        return list(map(round_scores, attribute(chunk)))
-    rows = []
-    for one in chunk.instances:
-        if one.scores is None:
-            message = "expected token scores with the instance, found none"
-            raise DataError(message, rule="score-missing", instance=one.id)
-        rows.append(
-            round_scores(np.asarray([score for document in one.scores for score in document], dtype=np.float64))
-        )
-    return rows
-
-
 def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
-    """Return the scores of a chunk by the method of its settings, each of shape (tokens,).
+    """Return the scores of a chunk by the method of its settings, or those of the instances, each of shape (tokens,).
 
     Those of a regression are absolute: what lowers the number counts as much as what raises it.
 
     Raises:
-        DataError: the model does not allow the method; a package is missing; scores that are not finite.
+        DataError: an instance lacks external scores; the model does not allow the method; a package is missing; scores
+            that are not finite.
     """
     name, model = chunk.settings.method, chunk.model
+    if name == RationaleSource.SCORES:
+        bare = next((one.id for one in chunk.instances if one.scores is None), None)
+        if bare is not None:
+            message = "expected token scores with the instance, found none"
+            raise DataError(message, rule="score-missing", instance=bare)
+        return [np.concatenate([np.zeros(0), *(one.scores or ())]) for one in chunk.instances]
     method = METHODS.find(name)
     if not supports(model, name):
         allowed = ", ".join(other for other in METHODS if supports(model, other))
@@ -389,7 +377,7 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
         message = f"{option}: {model.description} answers with words, and has no labels' probabilities"
         raise DataError(message, rule="unsupported")
     chunk.targets = [0] * len(chunk.encoded)
-    chunk.scores = _compute_token_scores(chunk)
+    chunk.scores = list(map(round_scores, attribute(chunk)))
     predictions = []
     for number, one in enumerate(chunk.encoded):
         answer, p = model.answer_text(one)

@@ -508,7 +508,8 @@ def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> li
             message = f"expected more than 0 beside `measure` {', '.join(arguments.measure)}, found 0"
             raise UsageError(message, rule="option-conflict", argument=measure.enabled_by)
         options[measure.enabled_by] = value or measure.default
-    dataset, trainings = at_revision(arguments.dataset, arguments.revision), find_trainings(arguments.model)
+    dataset, trainings = arguments.dataset, find_trainings(arguments.model)
+    dataset = at_revision(dataset, arguments.revision) if arguments.revision else dataset
     model = trainings[0][1] if trainings else arguments.model
     config = ExplainConfig(dataset, arguments.config, arguments.split, model, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
