@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,16 @@ from ..instances import Instance
 from ..methods.integrated_gradients import make_path_points
 
 
-class LinearPipeline(Protocol):
-    """An adapter around a vectoriser and a linear classifier, as the scores need it.
+@dataclass(frozen=True, slots=True)
+class LinearPipeline:
+    """A pipeline of a vectoriser and a linear estimator, of a multi-label model that of one label.
 
     Attributes:
         steps: the pipeline's steps: a fitted vectoriser first, an estimator with coefficients last.
         joiner: text between tokens.
+        uses_query: whether the query is part of the input.
+        choices: choices of a paper.
+        notes: notes for the report.
     """
 
     steps: list[Any]

@@ -11,7 +11,7 @@ import hashlib
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile, ZipInfo
@@ -20,15 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.conversion.download.unpack import Limits
-from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 from eraser_hub.schema.label_tasks import ABSENT, MULTI_LABEL, PRESENT, REGRESSION, VALUE
 
-from ..adapter import Adapter, Encoded, Notes, View
+from ..adapter import Adapter, Encoded, View
 from ..instances import Instance
 from ..open import TOKENIZER, Opener, Opening
-from ._linear import split_at_blanks, token_scores
+from ._linear import LinearPipeline, split_at_blanks, token_scores
 from .plain import CutTokens
 
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
@@ -238,17 +237,6 @@ class _Bag(Encoded):
         return View((hashlib.blake2b(ids.tobytes(), digest_size=16).digest(),), (len(ids),), ids)
 
 
-@dataclass(slots=True)
-class _Head:
-    """One label's estimator of a multi-label pipeline, as `_linear.LinearPipeline`."""
-
-    steps: list[Any]
-    joiner: str
-    uses_query: bool
-    choices: Choices
-    notes: Notes
-
-
 class PipelineModel(Adapter):
     """A fitted scikit-learn pipeline over strings.
 
@@ -357,13 +345,13 @@ class PipelineModel(Adapter):
         """Compute token scores by a method that looks inside the model."""
         rows = list[NDArray[np.float64]]()
         for one, target in zip(encoded, targets, strict=True):
-            if self.label_task != MULTI_LABEL:
-                rows.append(token_scores(self, one.instance, self.column(target), method, steps))
-                continue
-            estimator = self.steps[-1].estimators_[self.find_label_column(one.instance)]
-            if hasattr(estimator, "coef_"):
-                head = _Head([*self.steps[:-1], estimator], self.joiner, False, self.choices, self.notes)
-                rows.append(token_scores(head, replace(one.instance, query=()), target, method, steps))
+            estimator, column = self.steps[-1], self.column(target)
+            if self.label_task == MULTI_LABEL:
+                estimator, column = estimator.estimators_[self.find_label_column(one.instance)], target
+            if self.label_task != MULTI_LABEL or hasattr(estimator, "coef_"):
+                some = [*self.steps[:-1], estimator]
+                pipeline = LinearPipeline(some, self.joiner, self.uses_query, self.choices, self.notes)
+                rows.append(token_scores(pipeline, one.instance, column, method, steps))
             else:  # scikit-learn's constant, for a label that all texts of the training had, or none
                 rows.append(np.zeros(one.instance.bounds[-1]))
         return rows
