@@ -69,9 +69,20 @@ class Split:
         Raises:
             DataError: a row that is not of its dataset's schema; a data file that cannot be read.
         """
-        taken = self.places
-        rows = (row for place, row in enumerate(self._read_rows()) if taken is None or place in taken)
-        for number, row in enumerate(rows, 1):
+        rows, number = iter(self.rows), 0
+        for place in count():
+            try:
+                row = next(rows, None)
+            except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
+                self._refuse_damaged_file()
+                words = show(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
+                message = f"cannot be read after row {place}: {words}"
+                raise DataError(message, rule="file-unreadable", file=self.name) from error
+            if row is None:
+                return
+            if self.places is not None and place not in self.places:
+                continue
+            number += 1
             try:
                 yield reader(row, self.label_names)
             except DataError as error:
@@ -88,21 +99,6 @@ class Split:
         taken = range(len(labels)) if self.places is None else sorted(self.places)
         chosen = frozenset(taken[place] for place in draw_stratified(labels, size, seed))
         return replace(self, places=chosen, size=len(chosen))
-
-    def _read_rows(self) -> Iterator[dict[str, Any]]:
-        """Yield all rows; where one cannot be read, raise a DataError."""
-        rows = iter(self.rows)
-        for number in count():
-            try:
-                row = next(rows, None)
-            except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
-                self._refuse_damaged_file()
-                words = show(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
-                message = f"cannot be read after row {number}: {words}"
-                raise DataError(message, rule="file-unreadable", file=self.name) from error
-            if row is None:
-                return
-            yield row
 
     @property
     def label_task(self) -> LabelTask:
@@ -130,7 +126,8 @@ class Split:
         except (DataError, AttributeError):  # no built dataset, or rows that are in memory
             kind = "human_rationales" if self.kind == "tokens" else self.kind
             try:
-                data_digest = digest_rows(kind, self._read_rows(), self.label_names)
+                rows = replace(self, places=None).read(lambda row, _: row)
+                data_digest = digest_rows(kind, rows, self.label_names)
             except DataError:
                 raise
             except (KeyError, TypeError, ValueError):
