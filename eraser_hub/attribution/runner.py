@@ -235,7 +235,7 @@ class Runner:
             erased = list(again.values())
             views = {id(erased[number]): view for number, view in self._make_views(encoded, erased)}
             inputs = [(unit.view or views[id(unit.erased)], unit.number) for unit in batch]
-            outputs = None  # memory is given back behind the block: in it the error holds the failed pass's tensors
+            outputs, fits = None, True
             try:
                 outputs = self.model.forward(inputs)
             except (MemoryError, RuntimeError) as error:
@@ -245,7 +245,8 @@ class Runner:
                     longest = max(inputs[0][0].sizes)
                     message = f"out of memory with a single input of length {longest}; a shorter `window` needs less"
                     raise DataError(message, rule="device", instance=ids[0]) from error
-            if outputs is None:
+                fits = False  # memory is given back below: here the error still holds the tensors of the failed pass
+            if not fits:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
                 half = len(batch) // 2
                 self._share = half / most
