@@ -115,9 +115,9 @@ class ReasoningTests:
         self, client: AnswerClient, question: Question, steps: Sequence[str], goes_on: bool = False
     ) -> Answer:
         """Return the answer after these steps, without further ones or with them."""
-        said = {"role": "assistant", "content": orjson.dumps({"steps": [*steps]}).decode()}
+        reasoning = {"role": "assistant", "content": orjson.dumps({"steps": [*steps]}).decode()}
         asked = {"role": "user", "content": self.say("go_on" if goes_on else "answer")}
-        messages = [*self.ask_question(question), said, asked]
+        messages = [*self.ask_question(question), reasoning, asked]
         return await client.ask(messages, self.labels, form=LABEL_ALONE, steps=goes_on)
 
     async def _rewrite(self, client: AnswerClient, part: str, steps: Sequence[str]) -> tuple[str, ...] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,8 @@ from .erasure import Erased
 from .instances import Instance, split_into_chunks
 from .measure import MEASURES, Fields, Measure
 from .method import METHODS, supports
-from .runner import Runner
+from .runner import InfillModel, Runner
 from .settings import FIELDS, TARGETS, THRESHOLDED, ExplainSettings, RationaleSource
-
-if TYPE_CHECKING:
-    from .transformers.infilling import Infiller
 
 ERASED_PAIR = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
@@ -46,7 +43,7 @@ def explain_instances(
     settings: ExplainSettings,
     kind: str = "eraser",
     on_passes: Callable[[int], None] | None = None,
-    infiller: Infiller | None = None,
+    infiller: InfillModel | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield predictions for instances in memory, one at a time (the work of a run without its files).
 

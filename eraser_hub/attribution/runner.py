@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,21 @@ from .adapter import Adapter, Encoded, View, is_out_of_memory, release_memory, t
 from .erasure import Erased, full
 from .instances import Instance
 
-if TYPE_CHECKING:
-    from .transformers.infilling import Infiller
-
 MAX_KEPT_TOKENS = 500_000  # tokens of inputs that are kept between finding equal ones and running them
 SUM_TOLERANCE = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
 
 
 INFILLED = "forward passes of the masked language model"
+
+
+class InfillModel(Protocol):
+    """A model that draws other words for erased tokens."""
+
+    passes: int
+
+    def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
+        """Return each instance with other words for the tokens that are not kept."""
+        ...
 
 
 @dataclass(slots=True)
@@ -71,7 +78,7 @@ class Runner:
         erase: str,
         batch_size: int,
         on_passes: Callable[[int], None] | None = None,
-        infiller: Infiller | None = None,
+        infiller: InfillModel | None = None,
     ) -> None:
         self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
         self.counts = Counts()
