@@ -306,14 +306,12 @@ def _of_all(count: int, total: int) -> str:
 def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
     out: list[tuple[str, str]] = []
     for system, system_answers in zip(systems, answers, strict=True):
-        rationales = [
-            rationale for instance in system_answers.values() for rationale in instance.get("rationales") or ()
-        ]
+        rationales = [one for instance in system_answers.values() for one in instance.get("rationales") or ()]
         for field, words in (
             ("hard_rationale_predictions", "no predicted spans are marked: the predictions have no hard rationales"),
             ("soft_rationale_predictions", "no shades are drawn: the predictions have no soft scores"),
         ):
-            if not any(rationale.get(field) is not None for rationale in rationales):
+            if all(one.get(field) is None for one in rationales):
                 out.append((system.name, f"{words} ({field})."))
         if all(instance.get("classification") is None for instance in system_answers.values()):
             out.append((system.name, "right and wrong are unknown: the predictions have no classification."))
