@@ -20,11 +20,12 @@ from eraser_hub.schema.arrow import make_features
 from eraser_hub.schema.record import Record
 from eraser_hub.schema.rows import ID_FIELDS
 
-from .cells import Row
+from .cells import Row, as_list, as_number, as_scalar
 from .clusters import AUTO, AnnotationColumns, add_clusters
 from .data_digest import find_digest, shorten_digest
 from .intervals import cautions
-from .issues import Issues, cut
+from .issues import InputError, Issues, cut
+from .resampling import check_settings
 from .results import HEADLINE, describe_breakdown, report
 from .rows import to_rows
 from .sources import PaperSource
@@ -36,6 +37,28 @@ LICENSE = "Apache-2.0"
 PACKED = datasets.Features(
     {"predictions": datasets.Value("large_binary"), "references": datasets.Value("large_binary")}
 )
+
+
+def _is_list(is_item: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: (items := as_list(value)) is not None and all(map(is_item, items))
+
+
+def _is_number(value: Any) -> bool:
+    return as_number(value) is not None
+
+
+def _is_string(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+# annotation of a setting -> the expected value, and its check; modules check choices and ranges
+SETTING_TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "bool": ("True or False", lambda value: isinstance(as_scalar(value), bool)),
+    "float": ("a number", _is_number),
+    "str | None": ("a string", _is_string),
+    "Sequence[float]": ("a list of numbers", _is_list(_is_number)),
+    "Sequence[str] | None": ("a list of strings", _is_list(_is_string)),
+}
 
 
 class Measured(NamedTuple):
@@ -93,6 +116,7 @@ class Batches:
     Attributes:
         SOURCE: the paper that defines the scores.
         INPUTS: (predictions, references): the record of the rows, and the fields that the module's features name.
+        FURTHER_FIELDS: fields of predictions that are known beside those of the record.
         HIGHER_IS_BETTER: key -> direction; None: the score has none.
         RANGES: key -> the lowest and the highest value; None: no bound.
         OPTIONS: the keyword arguments of ``compute`` for the result; the others are settings of ``_measure``.
@@ -100,6 +124,7 @@ class Batches:
 
     SOURCE: ClassVar[PaperSource]
     INPUTS: ClassVar[Sequence[tuple[Record, Sequence[str]]]]
+    FURTHER_FIELDS: ClassVar[Sequence[str]] = ID_FIELDS
     HIGHER_IS_BETTER: ClassVar[Mapping[str, bool | None]]
     RANGES: ClassVar[Mapping[str, tuple[float | None, float | None]]]
     OPTIONS: ClassVar[Sequence[str]] = (
@@ -154,11 +179,13 @@ class Batches:
         for at, row in enumerate(rows or ()):
             name = next((row[field] for field in ID_FIELDS if row.get(field) is not None), at)
             for where, message in unknown.count_row(row, known):
+                if where in self.FURTHER_FIELDS:
+                    continue
                 issues.add_by_id("prediction", name, where, message, "key-unknown")
         issues.raise_if_any()
         measured = self._measure(rows, others, **settings)
         assert measured.columns is not None
-        note = unknown.describe(besides=by)
+        note = unknown.describe(besides=(by, *self.FURTHER_FIELDS))
         return (measured._replace(notes=[note, *measured.notes]) if note else measured), measured.columns
 
     def _get_record(self, rows: Sequence[Row]) -> Record:
@@ -192,15 +219,28 @@ class Batches:
             statistics, self.name, settings, by_values=values, extra=measured.extra, ranges=self.RANGES, **options
         )
 
-    def _check_settings(self, settings: Mapping[str, object], options: Sequence[str] = ()) -> None:
-        """Raise a TypeError for a keyword argument that is neither one of ``options`` nor a setting of this module."""
-        own = list(inspect.signature(self._measure).parameters)[2:]
-        known = dict.fromkeys([*own, *options, "cluster_by"])
-        for name in settings:
+    def _check_settings(self, settings: Mapping[str, Any], options: Sequence[str] = ()) -> None:
+        """Check the keyword arguments, which are ``options`` and the settings of this module.
+
+        Raises:
+            TypeError: an unknown one.
+            ValueError: the value of one has another type.
+        """
+        own = dict([*inspect.signature(self._measure).parameters.items()][2:])
+        further = inspect.signature(report).parameters
+        known = {**own, **{name: further[name] for name in options}, "cluster_by": None}
+        for name, value in settings.items():
             if name not in known:
                 near = find_similar(name, known)
                 hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
                 raise TypeError(f"{self.name}: unknown keyword argument {name!r}: {hint}")
+            kind = str(getattr(known[name], "annotation", ""))
+            expected, is_sound = SETTING_TYPES.get(kind, ("", None))
+            if is_sound is not None and not is_sound(value) and not (value is None and kind.endswith("None")):
+                several = f" ({name}s takes several)" if f"{name}s" in known and as_list(value) else ""
+                raise InputError(f"expected {expected}{several}, found {cut(value)}", "option-value", name)
+        names = ("confidence_level", "n_resamples", "ci_method", "seed")
+        check_settings(**{name: settings[name] for name in names if name in settings})
 
     def statistics(
         self, predictions: Any = None, references: Any = None, cluster_by: str = AUTO, **settings: Any

@@ -116,10 +116,11 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         unmarked: str = "score",
         levels: bool = False,
     ) -> Measured:
+        for name, values in (("iou_threshold", (iou_threshold,)), ("iou_thresholds", iou_thresholds)):
+            for value in values:
+                if not 0 < value <= 1:
+                    raise InputError(f"expected a number in (0, 1], found {value!r}", "option-value", name)
         thresholds = list(dict.fromkeys([iou_threshold, *iou_thresholds]))
-        for value in thresholds:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-                raise InputError(f"expected a number in (0, 1], found {value!r}", "option-value", "iou_threshold")
         check_choice(auprc_policy, AUPRC_POLICIES, "auprc_policy")
         if not isinstance(random_baseline, int) or random_baseline < 0:
             message = f"expected True, False or a number of shuffles, found {random_baseline!r}"

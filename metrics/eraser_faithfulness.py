@@ -94,12 +94,9 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         aopc_thresholds: Sequence[float] = AOPC_THRESHOLDS,
         only_predicted: bool = False,
     ) -> Measured:
-        if isinstance(aopc_thresholds, (int, float)) or not len(aopc_thresholds):
-            message = f"expected a list of numbers in [0, 1], found {aopc_thresholds!r}"
+        if not len(aopc_thresholds) or not all(0 <= value <= 1 for value in aopc_thresholds):
+            message = f"expected numbers in [0, 1], at least one, found {aopc_thresholds!r}"
             raise InputError(message, "option-value", "aopc_thresholds")
-        for value in aopc_thresholds:
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-                raise InputError(f"expected numbers in [0, 1], found {value!r}", "option-value", "aopc_thresholds")
         rules = IssuesByRule(FIELDS, DOCUMENTS, THRESHOLDS)
         matcher = Matcher(r, rules, only_predicted=only_predicted)
         if r is not None:

@@ -167,9 +167,9 @@ def intervals(
         The bounds, see `compute_bounds`. Shares of annotations (`find_exact_shares`) have exact ones if each cluster
         has one annotation. Otherwise those that are 0 or 1 have the bounds of their clusters, see `_bound_constant`.
     """
+    check_settings(confidence_level, n_resamples, ci_method, seed)
     level = DEFAULT_LEVEL if confidence_level is None else confidence_level
     resamples = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
-    check_settings(level, resamples, ci_method)
     rows, method = statistics.cluster_sums(), choose_method(ci_method, statistics.n_clusters)
     if method == STUDENT:
         bounds = student_intervals(rows, statistics.finalize, level, ranges)

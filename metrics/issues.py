@@ -27,7 +27,7 @@ def cut(value: object, limit: int = 60) -> str:
 
 def check_choice(value: object, known: Collection[str], argument: str) -> None:
     """Raise an `InputError` if the value of an argument is none of the known words."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise InputError(f"expected one of {', '.join(known)}, found {value!r}", "option-value", argument)
 
 

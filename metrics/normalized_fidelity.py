@@ -202,11 +202,8 @@ class NormalizedFidelity(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         only_predicted: bool = False,
     ) -> Measured:
         """Compute per instance its scores, those of each rate and trial, and the count 1."""
-        steep = as_number(fast_slope)
-        if steep is None:
-            raise InputError(f"expected a number, found {fast_slope!r}", "option-value", "fast_slope")
-        smallest = as_number(smallest_null_difference)
-        if smallest is None or not 0 < smallest <= 1:
+        steep, smallest = float(fast_slope), float(smallest_null_difference)
+        if not 0 < smallest <= 1:
             message = f"expected a number in (0, 1], found {smallest_null_difference!r}"
             raise InputError(message, "option-value", "smallest_null_difference")
         if not predictions:

@@ -25,7 +25,7 @@ from math import isfinite
 from typing import Any
 
 from eraser_hub.schema.instance import HARD_FIELD
-from eraser_hub.schema.rows import ID_FIELDS
+from eraser_hub.schema.rows import ID_FIELDS, PLAIN_FIELDS
 
 from .cells import Row, as_list, as_number, as_scalar
 from .issues import InputError, Issues, cut
@@ -37,7 +37,6 @@ from .unknown_fields import describe_misspelling, find_similar
 MASK, SCORES, SPANS, QUOTES = "a 0/1 mask", "scores", "spans", "quotes"
 RATIONALE = "rationale"
 _FORMS = (RATIONALE, "scores", "quotes")
-_FIELDS = (*ID_FIELDS, *_FORMS, "text", "tokens", "label", "probabilities")
 _NO_TEXT = "quotes need their text, found none: expected `text` or `tokens` beside {} in this row or its reference"
 _OTHER_RECORDS = frozenset(("rationales", "documents", "evidences", "rationale_mask", "annotators", "annotation_id"))
 _PAIRS = (("start_token", "end_token"), ("start", "end"), ("start_offset", "end_offset"), ("begin", "end"))
@@ -404,7 +403,7 @@ def make_annotations(
             text = read_text(cells, name)
             found = reader.read(cells, text)
             if found.spans is None:
-                near = next((name for name in cells if name not in _FIELDS and find_similar(name, _FORMS)), None)
+                near = next((name for name in cells if name not in PLAIN_FIELDS and find_similar(name, _FORMS)), None)
                 hint = "" if near is None else f" (is {cut(near)} meant?)"
                 raise InputError(f"expected the gold rationale, found none{hint}", "key-missing", RATIONALE)
             if text is None and found.size is None:
@@ -432,7 +431,7 @@ def _make_annotation(cells: Row, name: str, text: PlainText, spans: Sequence[Seq
             place = {"docid": docid, "text": " ".join(tokens[start:end]), "start_token": start, "end_token": end}
             sentence = {"start_sentence": bisect_right(starts, start) - 1, "end_sentence": bisect_left(starts, end)}
             group.append({**place, **sentence})
-    row: dict[str, Any] = {key: value for key, value in cells.items() if key not in _FIELDS}
+    row: dict[str, Any] = {key: value for key, value in cells.items() if key not in PLAIN_FIELDS}
     row |= {"annotation_id": name, "documents": documents, "evidences": [group] if group else []}
     return row if cells.get("label") is None else {**row, "classification": cells["label"]}
 
@@ -484,7 +483,7 @@ def make_instances(
 def _check_names(cells: Row) -> None:
     """Raise a ValueError for a field whose name is nearly that of a known one."""
     for name in cells:
-        near = None if name in _FIELDS else find_similar(name, _FIELDS)
+        near = None if name in PLAIN_FIELDS else find_similar(name, PLAIN_FIELDS)
         if near:
             raise InputError(describe_misspelling(near), "key-unknown", str(name))
 
@@ -526,7 +525,7 @@ def _make_instance(cells: Row, name: str, docids: Sequence[str], found: PlainRat
         if found.scores is not None:
             one[SOFT_FIELD] = found.scores[at]
         rationales.append(one)
-    instance: dict[str, Any] = {key: value for key, value in cells.items() if key not in _FIELDS}
+    instance: dict[str, Any] = {key: value for key, value in cells.items() if key not in PLAIN_FIELDS}
     instance |= {"annotation_id": name, "rationales": rationales}
     more = {"classification": cells.get("label"), "classification_scores": cells.get("probabilities")}
     return {**instance, **{key: value for key, value in more.items() if value is not None}}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import evaluate
 
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
-from eraser_hub.schema.rows import ANNOTATION
+from eraser_hub.schema.rows import ANNOTATION, ID_FIELDS, PLAIN_FIELDS
 
-from .batches import Batches, Measured
+from .batches import Batch, Batches, Measured
 from .cells import Row, as_list
 from .issues import InputError, Issues
 from .quote_alignment import Document, align
@@ -47,7 +48,7 @@ def _add_documents(row: Row, name: str) -> Row:
 
 def _align_quotes(row: Row, reference: Row | None, name: str, issues: Issues) -> Row:
     """Return an instance whose quotes are strings with the places of the quotes in its reference's documents."""
-    quotes = as_list(row.get(QUOTES_FIELD))
+    quotes = [row[QUOTES_FIELD]] if isinstance(row.get(QUOTES_FIELD), str) else as_list(row.get(QUOTES_FIELD))
     if not quotes or not all(isinstance(quote, str) for quote in quotes):
         return row
     documents = as_list((reference or _add_documents(row, name)).get("documents"))
@@ -58,6 +59,12 @@ def _align_quotes(row: Row, reference: Row | None, name: str, issues: Issues) ->
     shown = [(one.get("docid"), one.get("text")) for one in documents if isinstance(one, Mapping)]
     texts = [Document(str(docid), split_tokens(text)) for docid, text in shown if isinstance(text, str)]
     return {**row, QUOTES_FIELD: [dataclasses.asdict(quote) for quote in align(quotes, texts)]}
+
+
+def _name_rows(rows: Sequence[Row], names: Sequence[str] = ()) -> list[Row]:
+    """Return the rows; one without an id has the name at its place, or its place."""
+    by_place = {at: str(at) for at in range(len(rows))} | dict(enumerate(names))
+    return [row if row.keys() & set(ID_FIELDS) else {**row, "id": by_place[at]} for at, row in enumerate(rows)]
 
 
 class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
@@ -74,9 +81,9 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             classification, outcome}, kind one of redacted, removed, random, alone, simulated, simulated_random,
             simulated_input, simulated_both: what was answered to the changed question; classification is null
             where there was no answer. Quotes may be strings, {id, quotes: [string]}, which are aligned with the text of
-            the reference, as `eraser-hub ask` does.
-        references: optional; rows {annotation_id, documents, evidences} of the dataset, or {id, text}: documents for
-            coverage, evidences for citations.
+            the reference, as `eraser-hub ask` does; a row may be the list alone. Rows without quotes are left out.
+        references: optional; rows {annotation_id, documents, evidences} of the dataset, or {id, text}, or the text
+            alone: documents for coverage, evidences for citations. Rows without ids belong together by their place.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
         per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all
             modules of this family.
@@ -122,7 +129,18 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         ),
         (ANNOTATION, ("annotation_id", "documents", "evidences")),
     )
+    FURTHER_FIELDS = PLAIN_FIELDS
     HIGHER_IS_BETTER, RANGES = make_info(SCORES)
+
+    def _keep(self, data: Any, side: str) -> Batch:
+        """Keep one side of a batch; quotes and texts need no object around them."""
+        rows = [
+            {QUOTES_FIELD if side == "prediction" else "text" if isinstance(row, str) else "tokens": row}
+            if isinstance(row, str) or as_list(row) is not None
+            else row
+            for row in as_list(data) or ()
+        ]
+        return super()._keep(rows or data, side)
 
     def _measure(
         self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
@@ -131,13 +149,15 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         if not predictions:
             raise InputError("expected predictions with quotes, found none", "empty")
         issues = Issues()
-        rows = index_by_id(predictions, "prediction", issues)
-        gold = index_by_id(references or (), "reference", issues)
+        gold = index_by_id(_name_rows(references or ()), "reference", issues)
+        rows = index_by_id(_name_rows(predictions, list(gold)), "prediction", issues)
         gold = {name: _add_documents(row, name) for name, row in gold.items()}
-        rows = {name: _align_quotes(row, gold.get(name), name, issues) for name, row in rows.items()}
         issues.raise_if_any()
         if gold:
             check_partners(rows, gold, issues, only_predicted)
+        rows = {name: _align_quotes(row, gold.get(name), name, issues) for name, row in rows.items()}
+        n = len(rows)
+        rows = {name: row for name, row in rows.items() if row.get(QUOTES_FIELD) is not None} or rows
         sizes = {name: _count_tokens(CellReader(row, name, issues, "reference")) for name, row in gold.items()}
         statistics, counts = quote_statistics(rows, sizes, issues, gold)
         issues.raise_if_any()
@@ -145,6 +165,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         return Measured(
             statistics,
             RowColumns([[gold.get(name), row] for name, row in rows.items()]),
-            settings | describe_scored(len(rows), max(len(rows), len(gold))),
+            settings | describe_scored(len(rows), max(n, len(gold))),
             counts,
+            [f"left out: {n - len(rows):,} of {n:,} instances (no {QUOTES_FIELD})"] if len(rows) < n else [],
         )

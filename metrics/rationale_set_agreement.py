@@ -280,8 +280,8 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         paper: str | None = None,
     ) -> Measured:
         """Compute per instance the sum of each score (0 or one number), and the count of numbers."""
-        threshold = as_number(iou_threshold)
-        if threshold is None or not 0 < threshold <= 1:
+        threshold = float(iou_threshold)
+        if not 0 < threshold <= 1:
             raise InputError(f"expected a number in (0, 1], found {iou_threshold!r}", "option-value", "iou_threshold")
         if language not in (None, "en", "zh"):
             raise InputError(f"expected 'en', 'zh' or None, found {language!r}", "option-value", "language")

@@ -19,6 +19,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from .cells import as_number, as_scalar
 from .issues import InputError, check_choice
 from .statistics_builder import Finalize
 
@@ -66,16 +67,19 @@ def check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
 
 
 def check_settings(
-    confidence_level: float = DEFAULT_LEVEL, n_resamples: int = DEFAULT_RESAMPLES, ci_method: str = AUTO
+    confidence_level: float | None = None, n_resamples: int | None = None, ci_method: str = AUTO, seed: int = 0
 ) -> None:
-    """Raise a ValueError for a level outside (0, 1), a number of resamples out of range or an unknown method."""
-    if isinstance(confidence_level, bool) or not 0 < confidence_level < 1:
+    """Raise a ValueError for a level outside (0, 1), a wrong number of resamples, an unknown method or a wrong seed."""
+    level, number, start = as_number(confidence_level), as_number(n_resamples), as_scalar(seed)
+    if confidence_level is not None and (level is None or not 0 < level < 1):
         message = f"expected a number between 0 and 1 (exclusive), found {confidence_level!r}"
         raise InputError(message, "option-value", "confidence_level")
-    if isinstance(n_resamples, bool) or n_resamples != int(n_resamples) or not 1 <= n_resamples <= MOST_RESAMPLES:
+    if n_resamples is not None and (number is None or number % 1 or not 1 <= number <= MOST_RESAMPLES):
         message = f"expected an integer from 1 to {MOST_RESAMPLES:,}, found {n_resamples!r}"
         raise InputError(message, "option-value", "n_resamples")
     check_choice(ci_method, CI_METHODS, "ci_method")
+    if isinstance(start, bool) or not isinstance(start, int) or start < 0:
+        raise InputError(f"expected a whole number of at least 0, found {seed!r}", "option-value", "seed")
 
 
 def bootstrap_weights(n: int, n_resamples: int, seed: int = 0, chunk_bytes: int | None = None) -> Iterator[np.ndarray]:
@@ -216,7 +220,7 @@ def bootstrap_intervals(
     >>> bool(1 <= interval[0] < 2.5 < interval[1] <= 4)
     True
     """
-    check_settings(confidence_level, n_resamples, ci_method)
+    check_settings(confidence_level, n_resamples, ci_method, seed)
     values = check_values(values)
     scores = finalize(weighted_sums(np.ones((1, len(values))), values))
     if len(values) < 2:

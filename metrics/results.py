@@ -35,7 +35,7 @@ HEADLINE = {
 def to_python(value: object) -> object:
     """Convert a score to plain Python: float, int, bool, str, None, and lists and dicts of them (no numpy scalar)."""
     if isinstance(value, np.ndarray):
-        return value.tolist()
+        return value.tolist() if value.dtype != object else to_python(value.tolist())
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):

@@ -44,13 +44,13 @@ class UnknownFields(Counter[str]):
         self.update({path for _, path, near in unknown if near is None})
         return [(where, describe_misspelling(near)) for where, _, near in unknown if near is not None]
 
-    def describe(self, besides: str | None = None) -> str:
+    def describe(self, besides: Collection[str | None] = ()) -> str:
         """Return one line that names the fields and their counts; "" if there are none.
 
         Args:
-            besides: an unknown field that is used nevertheless.
+            besides: unknown fields that are used nevertheless.
         """
-        names = sorted(name for name in self if name != besides)
+        names = sorted(name for name in self if name not in besides)
         if not names:
             return ""
         more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""

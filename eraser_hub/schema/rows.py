@@ -124,6 +124,8 @@ PERTURBATION_ROW, PERTURBATION_RECORD = describe(PairRow), describe(PairRecord)
 FIDELITY_ROW, ANNOTATOR_ROW = describe(FidelityRow), describe(AnnotatorRow)
 # the fields that name a row, in the order of the search
 ID_FIELDS = ("annotation_id", "id", "sent_id")
+# the fields of a plain row, see `metrics.plain_rows`
+PLAIN_FIELDS = (*ID_FIELDS, "rationale", "scores", "quotes", "text", "tokens", "label", "probabilities")
 PROBABILITIES = ("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba")
 # answers (words) to the rest of the input, as `pred_label` is the answer to the whole
 ERASED_ANSWERS = ("rationale_pred_label", "non_rationale_pred_label")

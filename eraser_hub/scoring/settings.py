@@ -9,7 +9,7 @@ from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.issues import check_choice
 from eraser_hub.metrics.rankings import AUPRC_POLICIES
 from eraser_hub.metrics.resampling import AUTO as AUTO_METHOD
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_settings
+from eraser_hub.metrics.resampling import check_settings
 from eraser_hub.metrics.sources import PAPERS, check_paper
 from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.errors import DataError
@@ -115,8 +115,4 @@ class ScoreSettings:
         if self.random_baseline < 0:
             words = f"random_baseline: expected a number of shuffles, found {self.random_baseline}"
             raise DataError(words, rule="option-value")
-        check_settings(
-            DEFAULT_LEVEL if self.confidence_level is None else self.confidence_level,
-            DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
-            self.ci_method,
-        )
+        check_settings(self.confidence_level, self.n_resamples, self.ci_method, self.seed)

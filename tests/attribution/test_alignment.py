@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pytest
 
@@ -30,6 +31,15 @@ def test_tokens_of_each_document_or_sequence() -> None:
     assert eraser_hub.tokens(ROW) == [["a", "fine", "film", "with", "a", "dull", "end"], []]
     assert eraser_hub.tokens(PAIR) == [["Is", "it"], ["a", "film"]]
     assert eraser_hub.tokens(TEXT) == [["a", "fine film"]]
+
+
+def test_rows_of_pandas_give_the_same_and_a_whole_dataset_is_refused() -> None:
+    for row in (ROW, PAIR, TEXT):
+        dataset = datasets.Dataset.from_list([row])
+        cells = dataset.to_pandas().iloc[0].to_dict()
+        assert eraser_hub.tokens(cells) == eraser_hub.tokens(row) and eraser_hub.mask(cells) == eraser_hub.mask(row)
+        with refused("type", "Dataset", "dataset[0]", argument="row"):
+            eraser_hub.tokens(dataset)
 
 
 def test_the_mask_covers_what_any_rationale_covers() -> None:

@@ -219,14 +219,25 @@ def test_results_are_plain_and_can_be_saved(tmp_path: Path) -> None:
         {"by": "nothing"},
         {"confidence_level": 1},
         {"n_resamples": 0},
+        {"iou_threshold": [0.1, 0.5]},
+        {"iou_thresholds": 0.5},
+        {"sentence_threshold": "0.5"},
+        {"auprc_policy": ["zero"]},
+        {"levels": "no"},
+        {"label_names": "ab"},
+        {"by": ["source"]},
     ],
 )
 def test_bad_settings(options: dict[str, Any]) -> None:
     ((name, value),) = options.items()
-    found = value[0] if isinstance(value, list) else value
-    name = "iou_threshold" if name == "iou_thresholds" else name
+    found = 2 if value == [2] else value
     with refused("option-value", f"{name}: ", f"found {found!r}", field=name, total=1):
         compute(*rows.random_case(0), **options)
+
+
+def test_a_list_for_one_threshold_leads_to_the_setting_that_takes_several() -> None:
+    with refused("option-value", "iou_thresholds", field="iou_threshold"):
+        compute(*rows.random_case(0), iou_threshold=[0.1, 0.5])
 
 
 def test_unknown_setting() -> None:

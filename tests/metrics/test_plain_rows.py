@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from typing import Any
 
+import evaluate
 import numpy as np
 import pandas
 import pyarrow as pa
@@ -16,7 +18,13 @@ from hypothesis import strategies as st
 
 import eraser_hub
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
-from eraser_hub.metrics.plain_rows import find_plain_rows, instances_from, mask_from_spans, spans_from_mask
+from eraser_hub.metrics.plain_rows import (
+    find_plain_rows,
+    instances_from,
+    make_annotations,
+    mask_from_spans,
+    spans_from_mask,
+)
 from eraser_hub.metrics.quote_alignment import locate_quotes
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 
@@ -299,3 +307,39 @@ def test_quote_faithfulness_takes_bare_quotes() -> None:
     assert same(plain, aligned) and plain["invented"] == 0.5 and plain["coverage"] == 3 / 11
     with refused("document-missing", instance="a", field="quotes"):
         metric.compute(predictions=[{"id": "a", "quotes": ["warm"]}])
+
+
+def test_bare_quotes_and_texts_belong_together_by_place() -> None:
+    named = [{"id": "a", "quotes": ["warm"]}, {"id": "b", "quotes": ["dull", "film"]}]
+    texts = [{"id": "a", "text": "so warm"}, {"id": "b", "text": "a dull film"}]
+    metric = QuoteFaithfulness(keep_in_memory=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = metric.compute(predictions=named, references=texts)
+        for predictions, references in (
+            (["warm", ["dull", "film"]], ["so warm", ["a", "dull", "film"]]),
+            (pandas.Series([["warm"], ["dull", "film"]]), np.array(["so warm", "a dull film"])),
+            ([{"quotes": "warm"}, {"quotes": ["dull", "film"]}], texts),
+            ([{**one, "text": two["text"]} for one, two in zip(named, texts, strict=True)], texts),
+        ):
+            assert same(metric.compute(predictions=predictions, references=references), expected)
+    with refused("id-unknown", instance="1"):
+        metric.compute(predictions=[["warm"], ["dull"]], references=["so warm"])
+    with refused("type", instance=None, field="annotation_id"):
+        metric.compute(predictions=[{"annotation_id": None, "quotes": []}])
+
+
+def test_rows_without_quotes_are_left_out_and_counted() -> None:
+    rows = [{"id": "a", "rationale": [0, 1], "quotes": ["warm"]}, {"id": "b", "rationale": [1, 0]}]
+    gold = [{"id": "a", "text": "so warm", "rationale": [0, 1]}, {"id": "b", "text": "so dull", "rationale": [0, 1]}]
+    metric = QuoteFaithfulness(keep_in_memory=True)
+    with pytest.warns(UserWarning, match=r"left out: 1 of 2 instances \(no quotes\)"):
+        result = metric.compute(predictions=rows, references=gold)
+    assert result["quotes"] == 1 and result["in_text"] == 1.0 and "n:1|" in result["signature"]
+    assert "scored:1/2" in result["signature"]
+    with refused("type", instance="b", field="quotes", total=1):
+        metric.compute(predictions=rows[1:], references=gold[1:])
+    instances = [instance("a", [0, 1]) | {"quotes": ["warm"]}, instance("b", [1, 0])]
+    both = evaluate.combine([EraserAgreement(keep_in_memory=True), metric])
+    combined = both.compute(predictions=instances, references=make_annotations(gold)[0])
+    assert combined["in_text"] == 1.0 and combined["token_micro_f1"] == 0.5

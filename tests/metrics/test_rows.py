@@ -321,6 +321,33 @@ def test_unknown_settings_and_columns_are_refused(name):
 
 
 @each
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("only_predicted", "yes"),
+        ("per_instance", "False"),
+        ("per_instance", 1),
+        ("confidence_level", "0.95"),
+        ("n_resamples", "many"),
+        ("seed", "1"),
+        ("seed", -1),
+        ("seed", None),
+        ("ci_method", "basic"),
+    ],
+)
+def test_settings_of_a_wrong_type_are_refused(name, field, value):
+    for others in ({}, {"n_resamples": 5, "ci_method": "student"}, {"n_resamples": 5, "ci_method": "bca"}):
+        with refused("option-value", f"{field}: ", f"found {value!r}", field=field):
+            compute(name, *made_up(name), **{**others, field: value})
+
+
+@each
+def test_numbers_and_flags_of_numpy_are_settings(name):
+    settings = {"per_instance": np.True_, "confidence_level": np.float32(0.5), "seed": np.int64(1)}
+    assert "per_instance" in compute(name, *made_up(name), **settings)
+
+
+@each
 def test_nothing_given_is_refused(name):
     for predictions, references in ((None, None), ([], None), ([], [])):
         with refused("empty", total=1):

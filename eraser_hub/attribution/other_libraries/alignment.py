@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.metrics.results import to_python
 from eraser_hub.records.built import LABEL_COLUMNS
 from eraser_hub.records.errors import DataError, show
 
@@ -24,7 +25,14 @@ def read_instance(row: Mapping[str, Any]) -> Instance:
     Raises:
         DataError: a row of none of the three datasets, or one that is not as it should be, with instance and field.
     """
-    row = {column: value for column, value in row.items() if column not in LABEL_COLUMNS}
+    if not isinstance(row, Mapping):
+        found = f"expected a row (of a dataset, such as `dataset[0]`), found {type(row).__name__}"
+        raise DataError(found, rule="type", argument="row")
+    row = {
+        column: to_python(value) if isinstance(value, np.ndarray) else value
+        for column, value in row.items()
+        if column not in LABEL_COLUMNS
+    }
     if "documents" in row:
         return READERS["eraser"](row)
     if "tokens" not in row:
