@@ -136,7 +136,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         """Keep one side of a batch; quotes and texts need no object around them."""
         rows = [
             {QUOTES_FIELD if side == "prediction" else "text" if isinstance(row, str) else "tokens": row}
-            if isinstance(row, str) or as_list(row) is not None
+            if isinstance(row, str) or ((items := as_list(row)) is not None and all(isinstance(i, str) for i in items))
             else row
             for row in as_list(data) or ()
         ]
