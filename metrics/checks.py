@@ -27,6 +27,7 @@ from .flat import SIZES, TABLES, Predictions, References
 from .issues import MAX_SHOWN, Issues
 from .joining import MatchedChunk
 from .label_tasks import is_regression
+from .unknown_fields import find_similar
 
 ROWS_AT_ONCE = 1 << 16
 # tolerance of the bounds of differences of probabilities: the rounding of a sum of thousands is smaller
@@ -164,7 +165,7 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
         return f"expected probabilities, found {', '.join(shown)}"
 
     report(unsound, message=listed, rule="probabilities")
-    summed = "expected probabilities that sum to 1, found"
+    summed = "expected probabilities from 0 to 1, one for each label, that sum to 1, found the sum"
     report(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
 
 
@@ -370,12 +371,11 @@ class LabelChecker:
         elif "classification" in used:
             names = ", ".join(self.names)
             unknown = np.array([*(label not in self.names for label in p.labels), False])
-            message = f"expected one of {names}, found {{!r}}"
             self.labels.add_where(
                 "prediction",
                 unknown[p.classification],
                 "classification",
-                lambda at: message.format(p.labels[int(p.classification[at])]),
+                lambda at: _describe_unknown(p.labels[int(p.classification[at])], self.names or ()),
                 "label-unknown",
             )
             columns = np.flatnonzero(unknown[:-1])
@@ -415,10 +415,16 @@ class LabelChecker:
         unknown_labels = {label: issues for label, issues in self.unknown_labels.items() if label not in known}
         unknown = [(issue.row, label, issue) for label, issues in unknown_labels.items() for issue in issues]
         for _, label, issue in sorted(unknown):
-            message = f"expected one of {', '.join(known)}, found {label!r}"
-            self.labels.add_issue(issue._replace(message=message))
+            self.labels.add_issue(issue._replace(message=_describe_unknown(label, known)))
         self.labels.total += sum(issues.total - len(issues) for issues in unknown_labels.values())
         return known
+
+
+def _describe_unknown(label: str, names: Sequence[str]) -> str:
+    """Return the message for a label that is none of the names, with the name that it may stand for."""
+    near = find_similar(label, names) or find_similar(label, [name.lower() for name in names])
+    meant = next((name for name in names if near and name.lower() == near.lower()), None)
+    return f"expected one of {', '.join(names)}, found {label!r}" + (f": did you mean {meant!r}?" if meant else "")
 
 
 def name_labels(r: References, label_names: Sequence[str] | None, issues: Issues) -> None:

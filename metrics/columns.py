@@ -330,7 +330,9 @@ def find_issues(row: Mapping[str, Any], record: Record, where: str = "") -> Iter
         if value is not None:
             yield from _find_type_issues(value, field, path, field.depth)
         elif field.required:
-            yield path, f"expected {KINDS[field.kind][0]}, found None", "type"
+            others = ", ".join(cut(name) for name in row if name not in record)
+            there = f"; the format does not know {others} beside it" if others else ""
+            yield path, f"expected {KINDS[field.kind][0]}, found None{there}", "type"
 
 
 def _find_type_issues(value: Any, field: Field, path: str, depth: int) -> Iterator[tuple[str, str, str]]:
@@ -346,7 +348,9 @@ def _find_type_issues(value: Any, field: Field, path: str, depth: int) -> Iterat
     except UnsuitedError:
         known = None
     if known is None:
-        yield path, f"expected {KINDS[field.kind][0]}, found {cut(value)}", "type"
+        names = [name for name, one in field.record.items() if one.required] if field.record else []
+        fields = f" with {', '.join(names)}" if names else ""
+        yield path, f"expected {KINDS[field.kind][0]}{fields}, found {cut(value)}", "type"
     elif field.record is not None:
         yield from find_issues(known, field.record, f"{path}.")
     elif field.kind == "probabilities":

@@ -43,7 +43,8 @@ def parse_strict_object(line: bytes, *, file: Path | str, number: int) -> dict[s
     """
     value = parse_strict_value(line, file=file, number=number)
     if not isinstance(value, dict):
-        raise DataError(f"expected a JSON object, found {describe_value(value)}", rule="type", file=file, line=number)
+        message = f"expected a JSON object on each line, found {describe_value(value)}"
+        raise DataError(message, rule="type", file=file, line=number)
     return value
 
 
@@ -99,7 +100,7 @@ def _why_refused(cause: Exception, text: str) -> tuple[Rule, str]:
         return "syntax", f"looks like YAML; a JSON object a line is expected, found {show(text.rstrip()[:40])}"
     where = f"at character {cause.pos + 1} of {len(text)}"
     if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
-        return "syntax", f"expected a whole JSON object, found the line's end ({cause.msg} {where})"
+        return "syntax", f"expected a whole JSON object on each line, found the line's end ({cause.msg} {where})"
     return "syntax", f"expected a JSON object, found {show(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
 
 
