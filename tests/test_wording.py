@@ -9,6 +9,7 @@ import re
 import socket
 import tarfile
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from pkgutil import resolve_name
@@ -198,10 +199,15 @@ def score_predictions_of_other_data() -> object:
 
 
 def resume_with_another_seed() -> None:
-    from eraser_hub.attribution.outputs import PartialResult
+    from eraser_hub.attribution.outputs import open_partial_result
 
     for seed in (1, 2):
-        PartialResult(Path("ours.jsonl"), {"settings": {"seed": seed}}, resume=True).close(remove=False)
+        with (
+            suppress(KeyboardInterrupt),
+            open_partial_result(Path("ours.jsonl"), {"settings": {"seed": seed}}, resume=True) as partial,
+        ):
+            partial.append(0, [], {})
+            raise KeyboardInterrupt  # the run is stopped
 
 
 def download_where_nobody_listens() -> None:
