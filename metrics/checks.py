@@ -165,7 +165,7 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
         return f"expected probabilities, found {', '.join(shown)}"
 
     report(unsound, message=listed, rule="probabilities")
-    summed = "expected probabilities from 0 to 1, one for each label, that sum to 1, found the sum"
+    summed = "expected probabilities of all labels that sum to 1, found a sum of"
     report(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
 
 

@@ -166,7 +166,7 @@ class Faithfulness:
 
         def message(at: int) -> str:
             found = ", ".join(f"{x:g}" for x in p.threshold[offsets[at] : offsets[at + 1]][:20])
-            return f"expected the thresholds {listed}, each once (`aopc_thresholds` chooses others), found {found or 'none'}"
+            return f"expected the thresholds {listed}, each once (`aopc_thresholds` sets them), found {found or 'none'}"
 
         report = self.rules["thresholds"].add_where
         report("prediction", ~good, "thresholded_scores.threshold", message, "constant")
