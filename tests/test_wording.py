@@ -390,7 +390,8 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "probabilities": (
         lambda: score(prediction(classification="POS", classification_scores={"NEG": 0.3, "POS": 0.9})),
-        "ours.jsonl:1: instance 'posR_161': classification_scores: expected probabilities of all labels that sum to 1, found a sum of 1.2",
+        "ours.jsonl:1: instance 'posR_161': classification_scores: expected probabilities of all labels that sum to 1, "
+        "found a sum of 1.2",
     ),
     "score-missing": (
         lambda: of("write_scores")("scores.jsonl", [annotation(documents=[], evidences=[])], []),
