@@ -210,14 +210,15 @@ class Batches:
         # scores alone need no clusters, which take time
         if intervals or options.get("per_instance") or cluster_by != AUTO:
             statistics = add_clusters(statistics, columns, cluster_by)
-        if intervals:
-            notes += [f"{self.name}: {line}" for line in cautions(statistics, options.get("ci_method", "auto"))]
-        for note in notes:
-            warnings.warn(note, stacklevel=3)
         settings = {**identity, "n": len(statistics.ids), **measured.settings}
-        return report(
+        result = report(
             statistics, self.name, settings, by_values=values, extra=measured.extra, ranges=self.RANGES, **options
         )
+        if intervals:
+            notes += [f"{self.name}: {line}" for line in cautions(statistics, options.get("ci_method", AUTO), result)]
+        for note in notes:
+            warnings.warn(note, stacklevel=3)
+        return result
 
     def _check_settings(self, settings: Mapping[str, Any], options: Sequence[str] = ()) -> None:
         """Check the keyword arguments, which are ``options`` and the settings of this module.

@@ -33,12 +33,16 @@ STUDENT_BELOW = 100
 MINIMUM_CLUSTERS = 6
 # keys named in one line
 MOST_NAMED = 8
-# below these counts of annotations of a class, or of hits, the interval is unreliable: warn
+# below these counts of annotations of a class, of hits or of misses the interval is unreliable: warn
 FEW = 5
-# scores that are shares of annotations
-SHARES = frozenset(("accuracy", "any_group_coverage", "iou_f1", "new_p", "accuracy_rationale", "accuracy_no_rationale"))
-# names of counts of hits in messages, if they differ from the columns' names
-NAMED = {"labels": "accuracy", "sentence_by_spans": "sentence"}
+# scores that are shares of annotations, of quotes or of answers: each is right or wrong
+_OF_ANNOTATIONS = ("accuracy", "any_group_coverage", "iou_f1", "new_p", "accuracy_rationale", "accuracy_no_rationale")
+_OF_QUOTES = ("in_text", "exact", "normalised", "fuzzy", "ambiguous", "invented")
+_OF_ANSWERS = ("answered", "instances_with_invented", "citation_complete", "reasoned")
+SHARES = frozenset((*_OF_ANNOTATIONS, *_OF_QUOTES, *_OF_ANSWERS))
+SHARES_BY_PREFIX = ("label_flip_", "label_kept_", "simulatability", "flip_", "mention_")
+# names of counts of hits in messages, if they differ from the columns' names; "": a share has its own name
+NAMED = {"labels": "", "sentence_by_spans": "sentence"}
 # key -> the lowest and the highest value; None: no bound
 Ranges = Mapping[str, tuple[float | None, float | None]]
 
@@ -125,9 +129,10 @@ def student_intervals(
     [0.0, 1.0]
     """
     bounds, left_out = {}, jackknife(values, finalize)
-    for key, score in finalize(values.sum(axis=0)).items():
+    scores = finalize(values.sum(axis=0))
+    for key, score in scores.items():
         points = np.asarray(score, dtype=float)
-        low, high = (ranges or {}).get(key.partition("@")[0], (None, None))
+        low, high = find_range(key, scores, ranges)
         columns = left_out[key].reshape(len(values), points.size)
         pairs = [
             _compute_student_interval(float(point), columns[:, at], confidence_level, low, high)
@@ -137,6 +142,20 @@ def student_intervals(
         ]
         bounds[key] = np.array(pairs).reshape(*points.shape, 2)
     return bounds
+
+
+def find_range(key: str, scores: Mapping[str, np.ndarray], ranges: Ranges | None) -> tuple[float | None, float | None]:
+    """Return the lowest and the highest value of a score; None: no end.
+
+    Recall and F1 of IOU pass 1 only where two predicted spans hit one gold span. Where none do, as the scores of
+    one-to-one matches tell, the range ends at 1.
+    """
+    family, at, threshold = key.partition("@")
+    low, high = (ranges or {}).get(family, (None, None))
+    if high != 1 and family.startswith(("iou_micro_", "iou_macro_")):
+        hits, matched = (scores.get(f"iou_{kind}_p{at}{threshold}") for kind in ("micro", "matched"))
+        high = 1.0 if hits is not None and hits == matched else high
+    return low, high
 
 
 def choose_method(ci_method: str, clusters: int) -> str:
@@ -164,8 +183,9 @@ def intervals(
         ranges: of the scores, for "student" and for shares that do not vary.
 
     Returns:
-        The bounds, see `compute_bounds`. Shares of annotations (`find_exact_shares`) have exact ones if each cluster
-        has one annotation. Otherwise those that are 0 or 1 have the bounds of their clusters, see `_bound_constant`.
+        The bounds, see `compute_bounds`. Shares (`find_exact_shares`) have exact ones if each cluster has one unit
+        (annotation, quote or answer). Otherwise those that are 0 or 1 have the bounds of their clusters, see
+        `_bound_constant`. "student" has no interval (NaN) where it would cover the whole range.
     """
     check_settings(confidence_level, n_resamples, ci_method, seed)
     level = DEFAULT_LEVEL if confidence_level is None else confidence_level
@@ -175,12 +195,18 @@ def intervals(
         bounds = student_intervals(rows, statistics.finalize, level, ranges)
     else:
         bounds = bootstrap_intervals(rows, statistics.finalize, level, resamples, seed, method)
-    scores = statistics.scores()
-    for key, n in find_exact_shares(statistics, method).items():
-        bounds[key] = np.array(clopper_pearson(round(float(scores[key]) * n), n, level))
-    if statistics.n_clusters < len(statistics.ids):
-        for key in _count_shares(statistics, constant=True):
-            bounds[key] = np.array(_bound_constant(float(scores[key]), statistics.n_clusters, level, 0.0, 1.0))
+    scores, exact = statistics.scores(), find_exact_shares(statistics, method)
+    for key, units in _count_units(statistics).items():
+        if key in exact:
+            bounds[key] = np.array(clopper_pearson(round(float(scores[key]) * exact[key]), exact[key], level))
+        elif scores[key] in (0.0, 1.0):
+            bounds[key] = np.array(_bound_constant(float(scores[key]), int((units > 0).sum()), level, 0.0, 1.0))
+    if method == STUDENT:
+        for key in bounds:
+            low, high = find_range(key, scores, ranges)
+            if low is not None and high is not None:
+                whole = (bounds[key][..., :1] <= low) & (bounds[key][..., 1:] >= high)
+                bounds[key] = np.where(whole, math.nan, bounds[key])
     return bounds
 
 
@@ -197,65 +223,89 @@ def describe_intervals(
 
 
 def find_exact_shares(statistics: Statistics, ci_method: str = AUTO) -> dict[str, int]:
-    """Return the shares with bounds of Clopper and Pearson, each with its number of annotations.
+    """Return the shares with bounds of Clopper and Pearson, each with its number of units.
 
-    Those are, where each cluster has one annotation, all shares with "student"; else those that are 0 or 1, as they do
-    not vary in resamples.
+    Those are, where each cluster has at most one annotation, quote or answer, all shares with "student"; else those
+    that are 0 or 1, as they do not vary in resamples.
     """
-    if statistics.n_clusters < len(statistics.ids):
-        return {}
-    return _count_shares(statistics, constant=choose_method(ci_method, statistics.n_clusters) != STUDENT)
+    constant, scores = choose_method(ci_method, statistics.n_clusters) != STUDENT, statistics.scores()
+    units = {key: own for key, own in _count_units(statistics).items() if not constant or scores[key] in (0.0, 1.0)}
+    return {key: int(own.sum()) for key, own in units.items() if own.max(initial=0) <= 1}
 
 
-def _count_shares(statistics: Statistics, constant: bool) -> dict[str, int]:
-    """Return the defined shares, or those that are 0 or 1, each with its number of annotations."""
-    keys = [key for key, score in statistics.scores().items() if key in SHARES and score == score]
-    keys = [key for key in keys if not constant or statistics.scores()[key] in (0.0, 1.0)]
-    if not keys:
-        return {}
-    each = statistics.finalize(statistics.values)
-    return {key: int((~np.isnan(each[key])).sum()) for key in keys}
+def _count_units(statistics: Statistics) -> dict[str, np.ndarray]:
+    """Return the number of units of each defined share in each cluster: (clusters,)."""
+    scores, places = statistics.scores(), {name: at for at, name in enumerate(statistics.columns or ())}
+    keys = [key for key in scores if key in SHARES or key.startswith(SHARES_BY_PREFIX)]
+    keys = [key for key in keys if not scores[key].ndim and scores[key] == scores[key]]
+    counted = {key: places[f"{key}.count"] for key in keys if f"{key}.count" in places}
+    sums = statistics.cluster_sums() if counted else np.zeros((0, 0))
+    each = statistics.finalize(statistics.values) if len(counted) < len(keys) else {}
+    clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
+    return {
+        key: sums[:, counted[key]] if key in counted else np.bincount(clusters, ~np.isnan(each[key]))
+        for key in keys
+        if key in counted or not key.startswith(SHARES_BY_PREFIX)
+    }
 
 
 def describe_small_counts(statistics: Statistics) -> list[str]:
-    """Return a line for classes of fewer than 5 annotations, and one for counts of fewer than 5 hits."""
+    """Return lines for classes of fewer than 5 annotations, and for counts of fewer than 5 hits, or of 5 misses."""
     sums = statistics.values.sum(axis=0).tolist()
     columns = dict(zip(statistics.columns, sums, strict=True)) if statistics.columns else {}
     rare = {name: f"{int(count)}" for name, count in columns.items() if count < FEW}
     labels = [name[6:-6] for name in rare if name.startswith("label ") and name.endswith(".truth")]
     used = [label for label in labels if columns[f"label {label}.truth"] or columns[f"label {label}.predicted"]]
-    hits = [name[:-5] for name in rare if name.endswith(".hits") and not name.startswith("label ")]
+    names = [name[:-5] for name in rare if name.endswith(".hits") and not name.startswith("label ")]
+    few = {"hits": {NAMED.get(name, name): int(rare[f"{name}.hits"]) for name in names if NAMED.get(name, name)}}
+    few["misses"] = {}
+    for key, units in _count_units(statistics).items():
+        n = round(float(units.sum()))
+        hits = round(float(statistics.scores()[key]) * n)
+        if min(hits, n - hits) < FEW:
+            few["hits" if hits <= n - hits else "misses"][key] = min(hits, n - hits)
     lines = []
     if used:
         classes = ", ".join(f"{label} ({rare[f'label {label}.truth']})" for label in used)
         lines.append(f"fewer than {FEW} annotations of {classes}: intervals of macro F1 are rough")
-    if hits:
-        counts = ", ".join(f"{NAMED.get(name, name)} ({rare[f'{name}.hits']})" for name in hits)
-        lines.append(f"fewer than {FEW} hits of {counts}: their intervals are rough")
+    for kind, counts in few.items():
+        if counts:
+            found = ", ".join(f"{name} ({count})" for name, count in counts.items())
+            lines.append(f"fewer than {FEW} {kind} of {found}: their intervals are rough or wide")
     return lines
 
 
-def cautions(statistics: Statistics, ci_method: str = AUTO) -> list[str]:
-    """Return lines that warn of unreliable intervals: few clusters, small counts, and scores without an interval."""
+def cautions(statistics: Statistics, ci_method: str = AUTO, result: Mapping[str, object] | None = None) -> list[str]:
+    """Return lines that warn of unreliable intervals: few clusters, small counts, and scores without an interval.
+
+    Args:
+        statistics: those of the scores.
+        ci_method: see `intervals`.
+        result: the scores, each with ``KEY_ci``; None: intervals that were left out are not named.
+    """
     n, lines = statistics.n_clusters, []
     if n == 1:
         lines = ["one cluster says nothing of others: there is no interval"]
     elif n < MINIMUM_CLUSTERS:
         lines = [f"{n} clusters: intervals of fewer than {MINIMUM_CLUSTERS} are too short"]
     lines += describe_small_counts(statistics)
-    undefined = _find_undefined(statistics) if n > 1 and choose_method(ci_method, n) == STUDENT else []
-    return lines + ([f"{_name(undefined)}: no interval, because one cluster decides it"] if undefined else [])
+    if n == 1 or choose_method(ci_method, n) != STUDENT:
+        return lines
+    undefined, whole = _find_lacking(statistics, result or {})
+    lines += [f"{_name(undefined)}: no interval, because one cluster decides it"] if undefined else []
+    return lines + ([f"{_name(whole)}: no interval, because it would cover the whole range"] if whole else [])
 
 
-def _find_undefined(statistics: Statistics) -> list[str]:
-    """Return the scores that are undefined or infinite without one of the clusters."""
+def _find_lacking(statistics: Statistics, result: Mapping[str, object]) -> tuple[list[str], list[str]]:
+    """Return the scores that are not finite without one of the clusters, and those that vary without an interval."""
     without = jackknife(statistics.cluster_sums(), statistics.finalize)
     exact, scores = find_exact_shares(statistics, STUDENT), statistics.scores()
-    return [
-        key
-        for key, score in scores.items()
-        if not score.ndim and np.isfinite(score) and key not in exact and not np.isfinite(without[key]).all()
+    keys = [key for key, score in scores.items() if not score.ndim and np.isfinite(score) and key not in exact]
+    undefined = [key for key in keys if not np.isfinite(without[key]).all()]
+    lacking = [
+        key for key in keys if key not in undefined and np.isnan(np.asarray(result.get(f"{key}_ci", 0.0), float)).all()
     ]
+    return undefined, [key for key in lacking if np.ptp(without[key]) > SAME]
 
 
 def _name(keys: list[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,7 @@ from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
+from .tables import BLOCK_TITLES
 from .uncertainty.tied_rankings import describe_ties
 
 FLAT_BLOCKS = ("agreement", "faithfulness")  # scored by columns; the others are modules that score row by row
@@ -198,15 +199,16 @@ class _Instances:
             answered=f"answered:{answered} (the others count as wrong, without a rationale)" if answered else "",
             by=s.by,
         )
-        for name, one in blocks.items():
-            scores.add(self._make_result(name, one), name)
+        results = {name: self._make_result(name, one) for name, one in blocks.items()}
+        for name, result in results.items():
+            scores.add(result, name)
         if "agreement" in blocks:
             facts = {"split": scores.names["split"], "comprehensive": self.source.is_comprehensive()}
             scores.gold = {**agreement.describe_gold(), **facts}
             scores.chance_levels, scores.ceilings = agreement.compute_levels().values()
             scores.rationale_form = agreement.levels.form.name if "hard" in used else ""
         if s.confidence_level is not None or s.n_resamples is not None:
-            scores.cautions = _describe_cautions(statistics.values(), s.ci_method)
+            scores.cautions = _describe_cautions(statistics, results, s.ci_method)
         scores.add(leak)
         if s.fidelity and used >= {"classification", *SCORE_FIELDS}:
             self._add_fidelity(scores)
@@ -410,6 +412,12 @@ def _check_strict(used: Set[str], issues: Issues) -> None:
             issues.add("prediction", 0, field_name, message, "key-missing")
 
 
-def _describe_cautions(blocks: Iterable[Statistics], ci_method: str) -> list[str]:
-    """Return the warnings about intervals, each once."""
-    return list(dict.fromkeys(line for own in blocks for line in cautions(own, ci_method)))
+def _describe_cautions(
+    blocks: Mapping[str, Statistics], results: Mapping[str, Mapping[str, object]], ci_method: str
+) -> list[str]:
+    """Return the warnings about intervals, each once; those of some tables of several alone name them."""
+    lines: dict[str, list[str]] = {}
+    for name, own in blocks.items():
+        for line in cautions(own, ci_method, results[name]):
+            lines.setdefault(line, []).append(BLOCK_TITLES[name].partition(" ")[0])
+    return [line if len(names) == len(blocks) else f"{', '.join(names)}: {line}" for line, names in lines.items()]

@@ -11,6 +11,7 @@ from eraser_hub.metrics.intervals import (
     cautions,
     choose_method,
     clopper_pearson,
+    find_range,
     intervals,
     student_intervals,
 )
@@ -66,6 +67,45 @@ def test_an_interval_ends_at_the_range_of_its_score():
     assert low < 0 and high > 1
     rows, two = means([0.0, 0.0, 0.0, 0.0, 1.0]), lambda sums: {"score@0.1": finalize(sums)["score"]}
     assert student_intervals(rows, two, ranges=UNIT)["score@0.1"].tolist() == [0.0, 1.0]
+
+
+def test_an_interval_of_the_whole_range_is_none_and_is_named():
+    statistics = of(means([0.0, 0.0, 0.0, 0.0, 0.0, 1.0]))
+    result = report(statistics, "m", {}, confidence_level=0.95, ranges=UNIT)
+    assert np.isnan(result["score_ci"]).all()
+    assert cautions(statistics, result=result) == ["score: no interval, because it would cover the whole range"]
+
+
+def count_shares(hits, units):
+    columns, rows = ["in_text.sum", "in_text.count"], np.column_stack([hits, units]).astype(float)
+    return of(rows, "in_text", columns=columns)
+
+
+def test_a_share_of_one_quote_a_document_has_exact_bounds_and_few_misses_are_named():
+    statistics = count_shares([1] * 8 + [0] * 5, [1] * 9 + [0] * 4)
+    found = intervals(statistics, 0.95, ranges={"in_text": (0.0, 1.0)})["in_text"]
+    assert np.allclose(found, [stats.beta.ppf(0.025, 8, 2), stats.beta.ppf(0.975, 9, 1)])
+    assert cautions(statistics) == ["fewer than 5 misses of in_text (1): their intervals are rough or wide"]
+    assert cautions(count_shares([1] * 3 + [0] * 10, [1] * 13)) == [
+        "fewer than 5 hits of in_text (3): their intervals are rough or wide"
+    ]
+
+
+def test_a_share_of_several_quotes_a_document_counts_documents_with_quotes():
+    units = [2, 3, 2, 2, 1, 3, 0, 0]
+    found = intervals(count_shares(units, units), 0.95, ranges={"in_text": (0.0, 1.0)})["in_text"]
+    assert np.allclose(found, [0.025 ** (1 / 6), 1.0]), "6 documents quote"
+    mixed = intervals(count_shares([2, 3, 1, 2, 0, 3, 0, 0], units), 0.95, ranges={"in_text": (0.0, 1.0)})["in_text"]
+    assert not np.allclose(mixed, clopper_pearson(11, 13)), "quotes of a document are not independent"
+
+
+@pytest.mark.parametrize(("hits", "highest"), [(0, 1.0), (2, None)])
+def test_iou_passes_1_only_where_a_gold_span_is_hit_twice(hits, highest):
+    scores = {"iou_micro_p": np.array(hits / 4), "iou_matched_p": np.array(hits / 8), "iou_micro_p@0.1": np.array(0.5)}
+    ranges = {"iou_macro_r": (0.0, None), "iou_macro_f1": (0.0, 2.0)}
+    assert find_range("iou_macro_r", scores, ranges) == (0.0, highest)
+    assert find_range("iou_macro_f1", scores, ranges) == (0.0, 2.0 if highest is None else 1.0)
+    assert find_range("iou_macro_r@0.1", scores, ranges) == (0.0, None), "its own threshold counts"
 
 
 def test_lists_have_an_interval_for_each_point():
