@@ -15,8 +15,8 @@ from .batches import Batch, Batches, Measured
 from .cells import Row, as_list
 from .issues import InputError, Issues
 from .quote_alignment import Document, align
-from .quotes import SCORES, quote_statistics
-from .results import describe_scored
+from .quotes import SCORES, find_lacking, quote_statistics
+from .results import describe_lacking, describe_scored
 from .rows import CellReader, RowColumns, check_partners, index_by_id
 from .sources import ERASER
 from .statistics_builder import make_info
@@ -167,5 +167,8 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             RowColumns([[gold.get(name), row] for name, row in rows.items()]),
             settings | describe_scored(len(rows), max(n, len(gold))),
             counts,
-            [f"left out: {n - len(rows):,} of {n:,} instances (no {QUOTES_FIELD})"] if len(rows) < n else [],
+            [
+                *([f"left out: {n - len(rows):,} of {n:,} instances (no {QUOTES_FIELD})"] if len(rows) < n else ()),
+                *describe_lacking(find_lacking(rows.values())),
+            ],
         )

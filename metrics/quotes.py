@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -29,6 +29,7 @@ CONSISTENCY_KINDS = {
 }
 LEAK_ADJUSTED = "simulatability_leak_adjusted"
 _LEAK_PARTS = (f"{LEAK_ADJUSTED}.leaking", f"{LEAK_ADJUSTED}.other")
+_LEAK_KINDS = {"simulated", "simulated_input", "simulated_both"}
 _NEUTRAL = ("random", "simulated_random", "simulated_input")
 SCORES: ScoreInfo = {
     **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
@@ -128,7 +129,7 @@ class Quotes:
         covered = self.count_covered(sizes) if sizes else 0
         citations = {} if reference is None else EvidenceGroups(reference).count(self.spans)
         gain = [(0.0, 0.0), (0.0, 0.0)]  # of `_LEAK_PARTS`
-        if {"simulated", "simulated_input", "simulated_both"} <= self.consistency.keys():
+        if self.consistency.keys() >= _LEAK_KINDS:
             more = float(self.consistency["simulated_both"]) - self.consistency["simulated_input"]
             gain[not self.consistency["simulated"]] = (more, 1.0)
         return {
@@ -157,6 +158,15 @@ def compute_leak_adjusted(column: Column) -> dict[str, np.ndarray]:
     """
     leaking, other = (divide(column(f"{part}.sum"), column(f"{part}.count"), np.nan) for part in _LEAK_PARTS)
     return {LEAK_ADJUSTED: (leaking + other) / 2}
+
+
+def find_lacking(rows: Iterable[Row]) -> dict[str, str]:
+    """Return the scores of changed questions that no (valid) instance was asked, each with the missing field."""
+    kinds = {one["kind"] for row in rows for one in row.get(CONSISTENCY_FIELD) or ()}
+    needs = {key: {kind} for kind, (key, _) in CONSISTENCY_KINDS.items()}
+    needs[LEAK_ADJUSTED] = _LEAK_KINDS
+    field = f"such {CONSISTENCY_FIELD}" if kinds else CONSISTENCY_FIELD
+    return {key: field for key, needed in needs.items() if not needed <= kinds}
 
 
 def quote_statistics(

@@ -182,6 +182,19 @@ class Reasoning:
             self._count("flip_without_steps", labels[0] != labels[-1])
 
 
+def find_lacking(rows: Sequence[Row]) -> dict[str, str]:
+    """Return the scores of tests and contributions that no (valid) instance has, each with the missing field."""
+    tests = {one["test"] for row in rows for one in row.get(TESTS_FIELD) or ()}
+    needs = dict.fromkeys(("early_answering_aoc", "settled_at", "flip_without_steps"), EARLY_ANSWERING)
+    needs |= {f"flip_{test}": test for test in FLIP_TESTS} | {f"mention_{test}": test for test in MENTION_TESTS}
+    needs[f"mention_{MENTION_CONTROL}"] = INSERTION
+    field = f"such {TESTS_FIELD}" if tests else TESTS_FIELD
+    lacking = {key: field for key, test in needs.items() if test not in tests}
+    if not any(row.get(CONTRIBUTIONS_FIELD) for row in rows):
+        lacking |= dict.fromkeys(("cc_shap", "cc_shap_control"), CONTRIBUTIONS_FIELD)
+    return lacking
+
+
 def reasoning_statistics(rows: Mapping[str, Row], issues: Issues) -> Statistics:
     """Compute the statistics of instances' reasoning.
 

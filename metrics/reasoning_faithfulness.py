@@ -12,8 +12,8 @@ from eraser_hub.schema.rows import ANNOTATION
 from .batches import Batches, Measured
 from .cells import Row
 from .issues import InputError, Issues
-from .reasoning import SCORES, reasoning_statistics
-from .results import describe_scored
+from .reasoning import SCORES, find_lacking, reasoning_statistics
+from .results import describe_lacking, describe_scored
 from .rows import RowColumns, check_partners, index_by_id
 from .sources import REASONING
 from .statistics_builder import make_info
@@ -94,4 +94,6 @@ class ReasoningFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         statistics = reasoning_statistics(rows, issues)
         issues.raise_if_any()
         columns = RowColumns([[gold.get(name), row] for name, row in rows.items()])
-        return Measured(statistics, columns, describe_scored(len(rows), max(len(rows), len(gold))))
+        settings = describe_scored(len(rows), max(len(rows), len(gold)))
+        notes = describe_lacking(find_lacking([*rows.values()]))
+        return Measured(statistics, columns, settings, notes=notes)

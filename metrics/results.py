@@ -13,7 +13,7 @@ import numpy as np
 from eraser_hub.schema.label_tasks import REGRESSION
 
 from .intervals import Ranges, describe_intervals, intervals
-from .issues import InputError
+from .issues import MAX_SHOWN, InputError
 from .resampling import AUTO
 from .statistics_builder import Statistics
 
@@ -48,6 +48,18 @@ def to_python(value: object) -> object:
 def describe_scored(scored: int, total: int) -> dict[str, object]:
     """Return the signature's setting if not all are scored."""
     return {} if scored == total else {"scored": f"{scored}/{total}"}
+
+
+def describe_lacking(lacking: Mapping[str, str]) -> list[str]:
+    """Return one line that names scores without anything to score, or none.
+
+    Args:
+        lacking: key -> the missing field.
+    """
+    keys = {field: [key for key, other in lacking.items() if other == field] for field in lacking.values()}
+    more = {field: f" and {len(own) - MAX_SHOWN} more" if len(own) > MAX_SHOWN else "" for field, own in keys.items()}
+    listed = "; ".join(f"{', '.join(own[:MAX_SHOWN])}{more[field]} (no {field})" for field, own in keys.items())
+    return [f"left out: {listed}"] if listed else []
 
 
 def _format_setting(value: object) -> str:

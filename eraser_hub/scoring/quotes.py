@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from eraser_hub.metrics import quotes, reasoning
 from eraser_hub.metrics.cells import Row
 from eraser_hub.metrics.issues import Issues, cut
-from eraser_hub.metrics.quotes import quote_statistics
-from eraser_hub.metrics.reasoning import reasoning_statistics
-from eraser_hub.metrics.results import describe_scored
+from eraser_hub.metrics.results import describe_lacking, describe_scored
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.schema.instance import QUOTES_FIELD, STEPS_FIELD
@@ -34,14 +33,16 @@ class BlockScores(NamedTuple):
         statistics: of the annotations, in order; those of a language model's words have no clusters yet.
         counts: what stands beside the scores.
         settings: settings for the signature.
-        note: a note on what was left out; "" for nothing.
+        notes: notes on what was left out.
+        lacking: the scores that no instance has the field for.
         rows: the annotations that are scored; None: all.
     """
 
     statistics: Statistics
     counts: Mapping[str, object]
     settings: dict[str, object]
-    note: str = ""
+    notes: Sequence[str] = ()
+    lacking: Collection[str] = ()
     rows: np.ndarray | None = None
 
 
@@ -72,17 +73,21 @@ def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: Sc
     settings = describe_scored(len(ordered), len(gold.references.ids))
     if QUOTES_FIELD in fields:
         sizes = _sizes(gold)
-        statistics, counts = quote_statistics(ordered, sizes, issues, _read_references(source))
+        statistics, counts = quotes.quote_statistics(ordered, sizes, issues, _read_references(source))
         coverage: dict[str, object] = {"coverage": "documents"} if sizes else {}
-        note = "" if sizes else f"no coverage of {QUOTES_FIELD} and no citations: {_NO_DOCUMENTS}"
-        scored[BLOCK] = BlockScores(statistics, counts, coverage | settings, note)
+        notes = [] if sizes else [f"no coverage of {QUOTES_FIELD} and no citations: {_NO_DOCUMENTS}"]
+        scored[BLOCK] = BlockScores(statistics, counts, coverage | settings, notes)
     if STEPS_FIELD in fields:
-        scored[REASONING] = BlockScores(reasoning_statistics(ordered, issues), {}, settings)
+        scored[REASONING] = BlockScores(reasoning.reasoning_statistics(ordered, issues), {}, settings)
     places = {cut(name): (line, name) for name, line in lines.items()}  # as issues name them
     for at, (line, name) in enumerate([places[str(issue.name)] for issue in issues]):
         issues[at] = issues[at]._replace(row=line, id=name)
     if issues.total:
         raise make_issue_error(issues, {"prediction": results})
+    for name, find in ((BLOCK, quotes.find_lacking), (REASONING, reasoning.find_lacking)):
+        if (one := scored.get(name)) is not None:
+            lacking = find([*ordered.values()])
+            scored[name] = one._replace(notes=[*one.notes, *describe_lacking(lacking)], lacking=lacking)
     return scored
 
 

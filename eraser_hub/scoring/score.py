@@ -179,7 +179,7 @@ class _Instances:
         statistics = {name: one.statistics for name, one in blocks.items()}
         leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
         notes = [self.unknown.describe(), *describe_left_out(left_out), *agreement.notes(), *gold.notes, leak_note]
-        notes += [one.note for one in blocks.values()]
+        notes += [note for one in blocks.values() for note in one.notes]
         if (scored := self.parts.scored) is not None:
             shares = f"scored:{scored.size}/{len(self.parts.whole.ids)}"
             notes.append(f"{shares} (annotations without an instance are left out)")
@@ -196,6 +196,7 @@ class _Instances:
             identity=self.identity,
             files=[self.path],
             notes=[note for note in notes if note],
+            lacking=frozenset(key for one in blocks.values() for key in one.lacking),
             answered=f"answered:{answered} (the others count as wrong, without a rationale)" if answered else "",
             by=s.by,
         )

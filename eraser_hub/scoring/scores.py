@@ -100,6 +100,7 @@ class Scores:
         signatures: one per block, and that of the run that wrote the predictions.
         run: the latter; "" where there is none.
         notes: notes on what was left out or guessed.
+        lacking: the keys that no instance has the field for; tables leave them out.
         answered: a line on instances that hold no answer; "" where all do.
         cautions: cautions about the intervals.
         by: the column of the breakdown.
@@ -131,6 +132,7 @@ class Scores:
     signatures: list[str] = field(default_factory=list)
     run: str = ""
     notes: list[str] = field(default_factory=list)
+    lacking: frozenset[str] = frozenset()
     answered: str = ""
     cautions: list[str] = field(default_factory=list)
     by: str | None = None
@@ -326,6 +328,7 @@ class Scores:
             flat = self.blocks.get(name)
             if flat is None:
                 continue
+            flat = self._drop_lacking(flat)
             title = f"{title}: {about}" if about else title
             tables.tables.append(_table(name, title, flat))
             if name == "agreement" and self.gold and self.chance_levels:
@@ -340,6 +343,7 @@ class Scores:
                 tables.tables[-1].notes += self.describe_gold()
             if isinstance(groups := flat.get("by"), Mapping):
                 groups = {**groups, MACRO: flat["macro"]} if "macro" in flat else groups
+                groups = {group: self._drop_lacking(scores) for group, scores in groups.items()}
                 tables.tables.append(make_breakdown_table(f"{name}_by", f"{title}, by {self.by}", groups, flat))
         if tables.tables:
             tables.tables[-1].notes += [
@@ -353,6 +357,9 @@ class Scores:
             tables.tables.append(_table("scores", title, self.leak, numbers=True))
             tables.tables[-1].notes.append(describe_leak(self.leak))
         return tables
+
+    def _drop_lacking(self, flat: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in flat.items() if key not in self.lacking}
 
     def describe_gold(self) -> list[str]:
         """Return a line on the gold rationales and on how chance, ceiling and people are to be read."""

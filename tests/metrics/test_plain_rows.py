@@ -315,6 +315,7 @@ def test_bare_quotes_and_texts_belong_together_by_place() -> None:
     metric = QuoteFaithfulness(keep_in_memory=True)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "left out: .* \\(no asked_again\\)$")
         expected = metric.compute(predictions=named, references=texts)
         for predictions, references in (
             (["warm", ["dull", "film"]], ["so warm", ["a", "dull", "film"]]),

@@ -42,6 +42,18 @@ def test_counts_by_hand():
     assert (result["quotes"], result["empty"]) == (4, 1)
 
 
+def test_scores_of_questions_that_were_not_asked_name_the_missing_field():
+    rows = [{"annotation_id": "x", "quotes": [quote("exact", 0, 4)]}]
+    with pytest.warns(UserWarning, match=r"left out: label_flip_redacted, .*leak_adjusted \(no asked_again\)"):
+        compute(*rows)
+    asked = [{"kind": "redacted", "classification": "A"}, {"kind": "simulated", "classification": "A"}]
+    with pytest.warns(
+        UserWarning, match=r"left out: label_flip_removed, .*leak_adjusted \(no such asked_again\)"
+    ) as said:
+        compute({**rows[0], "classification": "A", "asked_again": asked})
+    assert "label_flip_redacted" not in str(said[0].message) and "simulatability," not in str(said[0].message)
+
+
 def test_without_references_there_is_no_coverage():
     result = compute({"annotation_id": "x", "quotes": [quote("exact", 0, 4)]})
     assert result["in_text"] == 1

@@ -42,6 +42,19 @@ def test_areas_by_hand(labels, area, settled):
     assert compute_early_answering(labels) == pytest.approx((area, settled))
 
 
+def test_scores_without_a_test_name_the_missing_field():
+    with pytest.warns(
+        UserWarning, match=r"left out: early.*and 10 more \(no reasoning_tests\); cc_shap, .*contributions"
+    ):
+        result = compute(row("x"))
+    assert math.isnan(result["flip_filler"]) and result["reasoned"] == 1.0
+    with pytest.warns(UserWarning) as said:
+        compute(row("x", *early("A", "A", "A")), row("y", {"test": "filler", "classification": "A"}))
+    (line,) = {str(one.message) for one in said}
+    assert "flip_mistake, " in line and "(no such reasoning_tests)" in line
+    assert "early_answering_aoc" not in line and "flip_filler" not in line
+
+
 def test_means_over_instances():
     result = compute(
         row("x", *early("B", "A", "A")),
