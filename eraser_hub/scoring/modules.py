@@ -12,7 +12,14 @@ from eraser_hub.metrics.issues import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances, read_plain_rows
 from eraser_hub.records.rules import Rule
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD, STEPS_FIELD, TESTS_FIELD
+from eraser_hub.schema.instance import (
+    CONSISTENCY_FIELD,
+    CONTRIBUTIONS_FIELD,
+    OUTCOME_FIELD,
+    QUOTES_FIELD,
+    STEPS_FIELD,
+    TESTS_FIELD,
+)
 
 from .identity import identify
 from .quotes import BLOCK as QUOTES
@@ -22,7 +29,7 @@ from .scores import Scores
 from .settings import ScoreSettings
 
 # what a language model says in a record: module -> the fields that it scores, the first of which it needs
-ROW_MODULES = {QUOTES: (QUOTES_FIELD, CONSISTENCY_FIELD), REASONING: (STEPS_FIELD, TESTS_FIELD)}
+ROW_MODULES = {QUOTES: (QUOTES_FIELD, CONSISTENCY_FIELD), REASONING: (STEPS_FIELD, TESTS_FIELD, CONTRIBUTIONS_FIELD)}
 LEVELS = ("confidence_level", "n_resamples", "seed", "ci_method", "per_instance")
 
 
