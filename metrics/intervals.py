@@ -22,6 +22,7 @@ from .resampling import (
     STUDENT,
     bootstrap_intervals,
     check_settings,
+    find_counted,
     jackknife,
 )
 from .statistics_builder import Finalize, Statistics
@@ -108,7 +109,7 @@ def _bound_constant(score: float, n: int, level: float, low: float | None, high:
 def student_intervals(
     values: np.ndarray, finalize: Finalize, confidence_level: float = DEFAULT_LEVEL, ranges: Ranges | None = None
 ) -> dict[str, np.ndarray]:
-    """Compute studentised confidence intervals of every score, from its jackknife influences.
+    """Compute studentised confidence intervals of every score, from the influences of the rows that it counts.
 
     The interval joins Student's t, whose degrees of freedom fall where few rows carry the score, with Hall's correction
     of skewness, see `student.compute_interval`; it ends at the score's range.
@@ -120,23 +121,24 @@ def student_intervals(
         ranges: of the scores; keys of further thresholds (``KEY@0.1``) have the key's.
 
     Returns:
-        The bounds, see `compute_bounds`. NaN: with one row; where a score is undefined or infinite without one of the
-        rows; at an end without bound, if the score is the same without any row.
+        The bounds, see `compute_bounds`. NaN: with one row that counts, see `find_counted`; where a score is undefined
+        or infinite without one of the rows; at an end without bound, if the score is the same without any row.
 
     >>> mean = lambda sums: {"mean": sums[..., 0] / sums[..., 1]}
     >>> values = np.array([[0.0, 1], [0, 1], [0, 1], [1, 1]])
     >>> student_intervals(values, mean, ranges={"mean": (0.0, 1.0)})["mean"].tolist()
     [0.0, 1.0]
     """
-    bounds, left_out = {}, jackknife(values, finalize)
+    bounds, left_out, alone = {}, jackknife(values, finalize), finalize(values)
     scores = finalize(values.sum(axis=0))
     for key, score in scores.items():
         points = np.asarray(score, dtype=float)
         low, high = find_range(key, scores, ranges)
         columns = left_out[key].reshape(len(values), points.size)
+        counted = find_counted(points, left_out[key], np.asarray(alone[key])).reshape(columns.shape)
         pairs = [
-            _compute_student_interval(float(point), columns[:, at], confidence_level, low, high)
-            if len(values) > 1
+            _compute_student_interval(float(point), columns[counted[:, at], at], confidence_level, low, high)
+            if counted[:, at].sum() > 1
             else (math.nan, math.nan)
             for at, point in enumerate(points.reshape(-1))
         ]
@@ -288,12 +290,28 @@ def cautions(statistics: Statistics, ci_method: str = AUTO, result: Mapping[str,
         lines = ["one cluster says nothing of others: there is no interval"]
     elif n < MINIMUM_CLUSTERS:
         lines = [f"{n} clusters: intervals of fewer than {MINIMUM_CLUSTERS} are too short"]
+    else:
+        for count, keys in _find_few(statistics).items():
+            words = f"{count} of {n} clusters {'count' if count > 1 else 'counts'}"
+            lines.append(f"{_name(keys)}: {words}: intervals of fewer than {MINIMUM_CLUSTERS} are too short")
     lines += describe_small_counts(statistics)
     if n == 1 or choose_method(ci_method, n) != STUDENT:
         return lines
     undefined, whole = _find_lacking(statistics, result or {})
     lines += [f"{_name(undefined)}: no interval, because one cluster decides it"] if undefined else []
     return lines + ([f"{_name(whole)}: no interval, because it would cover the whole range"] if whole else [])
+
+
+def _find_few(statistics: Statistics) -> dict[int, list[str]]:
+    """Return the scores that count from one to five clusters, by this number."""
+    rows, few = statistics.cluster_sums(), dict[int, list[str]]()
+    with np.errstate(invalid="ignore"):
+        without, alone = jackknife(rows, statistics.finalize), statistics.finalize(rows)
+    for key, score in statistics.scores().items():
+        count = 0 if score.ndim else int(find_counted(score, without[key], np.asarray(alone[key])).sum())
+        if 0 < count < MINIMUM_CLUSTERS:
+            few.setdefault(count, []).append(key)
+    return few
 
 
 def _find_lacking(statistics: Statistics, result: Mapping[str, object]) -> tuple[list[str], list[str]]:

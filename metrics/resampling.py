@@ -191,6 +191,23 @@ def jackknife(values: np.ndarray, finalize: Finalize) -> Scores:
         return {key: np.asarray(scores, float) for key, scores in finalize(values.sum(axis=0) - values).items()}
 
 
+def find_counted(score: np.ndarray, left_out: np.ndarray, alone: np.ndarray) -> np.ndarray:
+    """Return which rows a score counts: the others change nothing, and alone they have no score.
+
+    A mean over documents of several sentences, for example, does not count documents of one sentence.
+
+    Args:
+        score: the score of all rows, (...).
+        left_out: the score without each row, (n, ...), see `jackknife`.
+        alone: the score of each row alone, (n, ...): NaN, or 0 by convention, where there is nothing to divide.
+
+    >>> find_counted(np.array(0.5), np.array([0.4, 0.6, 0.5, 0.5]), np.array([0.6, 0.4, 0.5, np.nan])).tolist()
+    [True, True, True, False]
+    """
+    counted: np.ndarray = (left_out != score) | ~(np.isnan(alone) | ((alone == 0) & (score != 0)))
+    return counted
+
+
 def bootstrap_intervals(
     values: np.ndarray,
     finalize: Finalize,

@@ -115,7 +115,7 @@ def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> lis
         words = ", chance and ceiling."
         if len(systems) > MOST_COLUMNS:
             words = "; of chance and ceiling the least and the greatest of the systems, where they differ."
-        caption = f"Small print: confidence interval{words} ↑ higher is better, ↓ lower is better."
+        caption = f"Small print: confidence interval{words} n: documents that count, if not all. ↑ higher is better, ↓ lower is better."
         blocks.append(_make_score_block(systems, headline, caption=caption, name="scores"))
     for family, title in _TITLES.items():
         own = [key for key in whole if metric(key).family == family]
@@ -171,8 +171,8 @@ def make_score_cell(system: Scores, key: str, *, levels: bool = True) -> ShownCe
     value = system.number(key)
     if value is None and key not in system.scores:
         return ShownCell("", system=system.name, key=key)
-    known = (system.chance_levels.get(key), system.ceilings.get(key)) if levels else ()
-    small = format_small_print(system.intervals.get(key), system.spread.get(key), *known)
+    known = (system.chance_levels.get(key), system.ceilings.get(key)) if levels else (None, None)
+    small = format_small_print(system.intervals.get(key), system.spread.get(key), *known, system.counted(key))
     return ShownCell(format_number(value), small, system.name, key)
 
 

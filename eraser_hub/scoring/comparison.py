@@ -62,6 +62,7 @@ from .uncertainty.verdicts import (
     ALPHA,
     BETTER,
     EQUIVALENCE_LEVEL,
+    clip_interval,
     decide,
     describe_doubts,
     describe_one_run,
@@ -260,10 +261,11 @@ def compare(
         and ``keys``: {key: {
 
         - ``difference`` (first - second); ``ci`` [low, high] and ``ci_90``, ``standard_error``, ``df`` and ``p_model``
-          of the model of documents and runs; NaN where fewer than six clusters carry the difference;
+          of the model of documents and runs, within the greatest possible difference; NaN where the score counts fewer
+          than six clusters, or fewer than three carry the difference;
         - ``components``: its squared standard error by source, {``documents``, ``runs``, ``interaction``, ``draws``};
-          ``effective_clusters``: how many clusters carry the difference; ``differing_clusters``: in how many the
-          systems differ at all;
+          ``clusters``: how many the score counts; ``effective_clusters``: how many carry the difference;
+          ``differing_clusters``: in how many the systems differ at all;
         - ``detectable``: the difference that a test at .05 finds with power .8;
         - ``p_randomisation``, ``p_bootstrap``, ``win_share``: see `paired_tests`; they are about these runs alone;
         - ``p``: ``p_randomisation`` with one run each, else ``p_model``; ``p_holm`` (or ``p_bh``, ``p_none``): p
@@ -533,26 +535,29 @@ def _pair(
     shared = runs[0] is not None and runs[1] is not None and share_trainings(runs[0], runs[1])
     several, models, differing = len(sums) > 2, pair.models(runs[0], runs[1], shared), find_differing(pair)
     return {
-        key: _describe_test(models[key], p_values[key], int(differing[key].sum()), several, inference) | resampled[key]
+        key: _describe_test(key, models[key], p_values[key], int(differing[key].sum()), several, inference)
+        | resampled[key]
         for key in keys
     }
 
 
 def _describe_test(
-    model: DifferenceModel, p_randomisation: float, differing: int, several: bool, inference: Inference
+    key: str, model: DifferenceModel, p_randomisation: float, differing: int, several: bool, inference: Inference
 ) -> dict[str, Any]:
     """Return the figures of one difference; ``several``: a system has several runs, so that the model decides."""
+    differing = min(differing, model.n)
     p_model, level = float(model.p_value()), ALPHA if several else find_attainable_level(differing, ALPHA)
     return {
         "difference": float(model.difference),
-        "ci": list(model.interval(inference.confidence_level)),
-        "ci_90": list(model.interval(EQUIVALENCE_LEVEL)),
+        "ci": clip_interval(key, model.interval(inference.confidence_level)),
+        "ci_90": clip_interval(key, model.interval(EQUIVALENCE_LEVEL)),
         "p": p_model if several else p_randomisation,
         "p_randomisation": p_randomisation,
         "p_model": p_model,
         "standard_error": float(model.standard_error),
         "df": float(model.df),
         "components": model.components.as_dict(),
+        "clusters": model.n,
         "effective_clusters": float(model.clusters),
         "differing_clusters": differing,
         "detectable": model.detectable(alpha=level),

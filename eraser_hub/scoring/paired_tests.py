@@ -21,6 +21,7 @@ from eraser_hub.metrics.resampling import (
     bootstrap_weights,
     check_settings,
     check_values,
+    find_counted,
     weighted_sums,
 )
 from eraser_hub.metrics.statistics_builder import Finalize
@@ -74,7 +75,7 @@ class Pair:
         second_runs: Sequence[int] | None = None,
         shared: bool = False,
     ) -> dict[str, DifferenceModel]:
-        """Return the model of documents and runs of every score's difference.
+        """Return the model of documents and runs of every score's difference, of the clusters that the score counts.
 
         Args:
             first_runs: the run of each file of the first system, see `mixed_model.fit_system`.
@@ -84,13 +85,16 @@ class Pair:
         with np.errstate(invalid="ignore"):
             scores = [self.finalize(runs[0]) for runs in self._runs(self.totals)]
             left_out = [self.finalize(runs) for runs in self._runs(self.totals - self.rows)]
+            alone = [self.finalize(runs) for runs in self._runs(self.rows)]
         models = {}
         for key, difference in self.observed.items():
-            both = [compute_influences(own[key], out[key]) for own, out in zip(scores, left_out, strict=True)]
-            if len(self.rows) > 1 and all(np.isfinite(each).all() for each in both):
+            each = [[own[key] for own in side] for side in zip(scores, left_out, alone, strict=True)]
+            counted = np.concatenate([find_counted(*own) for own in each], axis=1).any(axis=1)
+            both = [compute_influences(own, out[counted]) for own, out, _ in each]
+            if counted.sum() > 1 and all(np.isfinite(each).all() for each in both):
                 models[key] = fit_difference(both[0], both[1], first_runs, second_runs, shared)
             else:
-                models[key] = make_unknown_difference(difference)
+                models[key] = make_unknown_difference(difference, int(counted.sum()))
         return models
 
     def exchanged(self, swap: np.ndarray) -> Scores:

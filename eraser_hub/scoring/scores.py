@@ -156,6 +156,12 @@ class Scores:
         value = self.scores.get(key)
         return value if isinstance(value, float) else None
 
+    def counted(self, key: str) -> int | None:
+        """Return how many annotations a score counts; None where it counts all, or they have no values of their own."""
+        column = self.per_instance.get(key, ())
+        known = sum(value is not None for value in column)
+        return known if known < len(column) else None
+
     def minimum_effect(self, key: str) -> float | None:
         """Return the smallest difference of a score that matters by default: a tenth of the way from chance to ceiling.
 

@@ -140,6 +140,12 @@ def test_a_score_of_one_document_has_no_interval():
     assert np.isnan(student_intervals(rows, finalize)["score"]).all()
 
 
+def test_documents_that_lack_a_score_are_no_part_of_its_interval():
+    whole, few = means([0.1, 0.4, 0.2, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0, 0]), means([0.1, 0.4, 0.2])
+    assert np.allclose(intervals(of(whole), 0.95)["score"], intervals(of(few), 0.95)["score"])
+    assert cautions(of(whole)) == ["score: 3 of 7 clusters count: intervals of fewer than 6 are too short"]
+
+
 def test_few_documents_have_a_caution_and_one_has_no_interval():
     assert cautions(of(means([0.1, 0.4, 0.2]))) == ["3 clusters: intervals of fewer than 6 are too short"]
     assert "no interval" in cautions(of(means([0.1])))[0]

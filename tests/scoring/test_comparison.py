@@ -222,6 +222,32 @@ def test_fewer_than_six_clusters_have_no_interval_and_no_verdict():
     assert keys_of(compare(system(sparse), system(np.zeros(40))))["f1"]["verdict"] == "undecided"
 
 
+def test_documents_that_a_score_does_not_count_carry_no_interval():
+    lacking = [math.nan] * 20
+
+    def with_missing(values):
+        rows = np.array([[value, 1.0] if value == value else [0.0, 0.0] for value in [*values, *lacking]])
+        ids = [f"i{at}" for at in range(len(rows))]
+        return Statistics(ids, rows, lambda sums: {"auprc": divide(sums[..., 0], sums[..., 1], np.nan)})
+
+    four = compare(with_missing([1.0, 0.8, 1.0, 1.0]), with_missing([0.4, 0.6, 0.5, 0.6]))
+    test = keys_of(four)["auprc"]
+    assert np.isnan([*test["ci"], test["detectable"]]).all() and test["verdict"] == "undecided"
+    assert (test["clusters"], test["differing_clusters"]) == (4, 4)
+    assert "A and B: no interval and no verdict of auprc: 4 of 24 clusters count, fewer than 6" in four["notes"]
+    values = [1.0, 0.8, 1.0, 0.9, 0.7, 0.6, 0.8], [0.4, 0.6, 0.5, 0.6, 0.6, 0.3, 0.4]
+    seven, alone = (
+        keys_of(compare(make(values[0]), make(values[1]))) for make in (with_missing, lambda own: system(own))
+    )
+    assert seven["auprc"]["ci"] == pytest.approx(alone["f1"]["ci"])
+
+
+def test_an_interval_ends_at_the_greatest_possible_difference():
+    one, two = [1.0, 1.0, 1.0, 0.9, 1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.9, 0.0, 0.8, 0.0, 0.1, 0.0]
+    assert keys_of(compare(system(one, None, "own"), system(two, None, "own")))["own"]["ci"][1] > 1
+    assert keys_of(compare(system(one, None, "auprc"), system(two, None, "auprc")))["auprc"]["ci"][1] == 1
+
+
 def test_differences_that_are_all_the_same_have_no_interval_and_the_exchange_decides():
     """Six equal differences do not show that others are equal; that all six favour one system has p 1/32."""
     found = compare(system(np.arange(6) + 1.0), system(np.arange(6)))

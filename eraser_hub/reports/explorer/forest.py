@@ -42,10 +42,11 @@ class ForestRow:
 
 @dataclass(frozen=True, slots=True)
 class ForestPanel:
-    """A score's panel."""
+    """A score's panel; ``counted``: the annotations that the score counts, "" where it counts all."""
 
     key: str
     rows: tuple[ForestRow, ...]
+    counted: str = ""
 
 
 def make_panels(
@@ -75,7 +76,8 @@ def make_panels(
             if (value := system.number(key)) is not None and math.isfinite(value) and system.name not in left_out
         )
         if rows:
-            panels.append(ForestPanel(key, rows))
+            counts = sorted({n for one in systems if (n := one.counted(key)) is not None})
+            panels.append(ForestPanel(key, rows, ", n " + " to ".join(map(str, counts)) if counts else ""))
     return panels
 
 

@@ -208,7 +208,7 @@ class DifferenceModel:
         clusters: effective number of clusters, in [1, n]: 1 + the degrees of freedom of the documents' variance; 0
             where no document differs.
         skewness: skewness of the difference's distribution, from that of the documents' differences.
-        n: number of clusters.
+        n: number of clusters that the score counts.
     """
 
     difference: np.ndarray
@@ -277,11 +277,11 @@ def _average_draws(influences: np.ndarray, runs: Sequence[int] | None) -> np.nda
     return np.stack([influences[..., run == number].mean(axis=-1) for number in np.unique(run)], axis=-1)
 
 
-def make_unknown_difference(difference: np.ndarray) -> DifferenceModel:
+def make_unknown_difference(difference: np.ndarray, n: int) -> DifferenceModel:
     """Return the model of a difference of which nothing is known: one document, or influences that are not finite."""
     unknown = np.full(np.shape(difference), np.nan)
     parts = Components(unknown, unknown, unknown, unknown)
-    return DifferenceModel(difference, parts, unknown, np.ones(unknown.shape), unknown, 1)
+    return DifferenceModel(difference, parts, unknown, np.ones(unknown.shape), unknown, n)
 
 
 def fit_difference(

@@ -140,6 +140,9 @@ def make_pilot(result: Mapping[str, Any], key: str, pair: int = 0) -> Pilot:
         message = f"expected one of {', '.join(comparison['keys'])}, found {show(key)}"
         raise DataError(message, rule="option-value", argument="key")
     test = comparison["keys"][key]
+    if (counted := test.get("clusters", result["clusters"])) < MINIMUM_CLUSTERS <= result["clusters"]:
+        message = f"{key}: expected a score that counts {MINIMUM_CLUSTERS} documents or more, found {counted}"
+        raise DataError(message, rule="score-missing")
     counts = [result["runs"][comparison[side]] for side in ("first", "second")]
     pilot = _make_pilot(key, test["components"], test["effective_clusters"], test["df"], result["clusters"], counts)
     return replace(pilot, differing=test["differing_clusters"] / result["clusters"])

@@ -28,6 +28,7 @@ from eraser_hub.metrics.rank_consistency import SCORES as OF_RANKS
 from eraser_hub.metrics.rationale_sets import SCORES as OF_SETS
 from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
 from eraser_hub.metrics.statistics_builder import ScoreInfo
+from eraser_hub.schema.instance import ERASED
 
 from .mixed_model import MINIMUM_EFFECTIVE
 
@@ -52,6 +53,20 @@ def _scores() -> ScoreInfo:
 def find_range(key: str) -> tuple[float | None, float | None]:
     """Return the lowest and the highest value of a score; None: no end, or not known."""
     return _scores().get(key.partition("@")[0], (None, None, None))[1:]
+
+
+def clip_interval(key: str, interval: tuple[float, float]) -> list[float]:
+    """Return an interval of a difference within the greatest possible difference of this score.
+
+    Scores of erased texts have no such end: of a regression they have the units of its value.
+
+    >>> clip_interval("auprc", (0.25, 1.25)), clip_interval("sufficiency", (0.25, 1.25))
+    ([0.25, 1.0], [0.25, 1.25])
+    """
+    low, high = find_range(key)
+    if low is None or high is None or key.startswith(ERASED):
+        return list(interval)
+    return [max(interval[0], low - high), min(interval[1], high - low)]
 
 
 def is_known_score(key: str) -> bool:
@@ -144,11 +159,16 @@ def describe_doubts(
     same = [key for key in refused if clusters >= MINIMUM_CLUSTERS and has_same_differences(keys[key])]
     if same:
         lines.append(f"{pair}: no interval of {', '.join(same)}: all {clusters} clusters differ by the same")
-    if refused := [key for key in refused if key not in (*equal, *same)]:
-        few = f"there are fewer than {MINIMUM_CLUSTERS} clusters"
-        carried = f"fewer than {MINIMUM_EFFECTIVE} of {clusters} clusters carry the difference"
-        why = few if clusters < MINIMUM_CLUSTERS else carried
-        lines.append(f"{pair}: no interval and no verdict of {', '.join(refused)}: {why}")
+    reasons: dict[str, list[str]] = {}
+    for key in (key for key in refused if key not in (*equal, *same)):
+        counted = keys[key].get("clusters", clusters)
+        why = f"fewer than {MINIMUM_EFFECTIVE} of {counted} clusters carry the difference"
+        if counted < MINIMUM_CLUSTERS:
+            why = f"there are fewer than {MINIMUM_CLUSTERS} clusters"
+        if counted < MINIMUM_CLUSTERS <= clusters:
+            why = f"{counted} of {clusters} clusters count, fewer than {MINIMUM_CLUSTERS}"
+        reasons.setdefault(why, []).append(key)
+    lines += [f"{pair}: no interval and no verdict of {', '.join(own)}: {why}" for why, own in reasons.items()]
     for key in family:
         test = keys[key]
         carried = min(test["effective_clusters"], test["differing_clusters"])
