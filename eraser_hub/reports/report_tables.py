@@ -166,13 +166,15 @@ def _make_level_rows(systems: Sequence[Scores], keys: Sequence[str]) -> list[Sho
     return rows
 
 
-def make_score_cell(system: Scores, key: str, *, levels: bool = True) -> ShownCell:
-    """Return the cell of a system's score; its small print has chance and ceiling if ``levels`` says so."""
+def make_score_cell(system: Scores, key: str, *, levels: bool = True, count: bool = True) -> ShownCell:
+    """Return the cell of a system's score; its small print has chance and ceiling, and a count, if these say so."""
     value = system.number(key)
     if value is None and key not in system.scores:
         return ShownCell("", system=system.name, key=key)
     known = (system.chance_levels.get(key), system.ceilings.get(key)) if levels else (None, None)
-    small = format_small_print(system.intervals.get(key), system.spread.get(key), *known, system.counted(key))
+    small = format_small_print(
+        system.intervals.get(key), system.spread.get(key), *known, system.counted(key) if count else None
+    )
     return ShownCell(format_number(value), small, system.name, key)
 
 

@@ -159,7 +159,7 @@ class Scores:
     def counted(self, key: str) -> int | None:
         """Return how many annotations a score counts; None where it counts all, or they have no values of their own."""
         column = self.per_instance.get(key, ())
-        known = sum(value is not None for value in column)
+        known = sum(value is not None and value == value for value in column)
         return known if known < len(column) else None
 
     def minimum_effect(self, key: str) -> float | None:

@@ -243,7 +243,7 @@ def test_a_print_of_another_split_stands_apart_and_says_why(tmp_path):
     (row,) = [row for row in to_board_json(collect_board_lines([ours]))["rows"] if row["system"] == "ours"]
     assert row["levels"] == levels and "not comprehensive" in row["detail"]
     page, *_ = write_board(tmp_path / "board", collect_board_lines([ours]))
-    assert "chance 0.125 · ceiling 1.000" in page.read_text()
+    assert "chance\u00a00.125 · ceiling\u00a01.000" in page.read_text()
     beside = collect_board_lines(
         [read_score_file(write(path, config="movies", split="test", signature="a|b", auprc=1))]
     )

@@ -87,7 +87,7 @@ def define_score(key: str, systems: Sequence[Scores]) -> Definition:
     having = [system for system in systems if system.number(key) is not None]
     numbers = []
     for system in having[:SHOWN]:
-        cell = make_score_cell(system, key)
+        cell = make_score_cell(system, key, count=False)
         counted = [value for value in system.per_instance.get(key, ()) if value is not None and math.isfinite(value)]
         count = f" over {len(counted)} texts" if counted else ""
         numbers.append(f"{system.name}: {cell.text}{count}{f' · {cell.small}' if cell.small else ''}")

@@ -152,7 +152,7 @@ def test_a_definition_has_this_datas_numbers():
     system.per_instance["token_macro_f1"] = [0.5, None, math.nan, 0.5]
     one = define_score("token_macro_f1", [system] * 6)
     assert one.facts == "higher is better; from 0 to 1"
-    assert one.numbers[0] == "ours: 0.500 over 2 texts · [0.400, 0.600] · chance 0.300"
+    assert one.numbers[0] == "ours: 0.500 over 2 texts · [0.400, 0.600] · chance\u00a00.300"
     assert len(one.numbers) == 5 and one.numbers[-1] == "and 2 more systems"
 
 
@@ -214,7 +214,7 @@ def test_chance_and_ceiling_are_lines_of_a_table_of_many_systems(count):
     (block, *_) = make_score_blocks(systems, ["token_macro_f1", "macro_f1"])
     cells = {row.name: [(cell.text, cell.small) for cell in row.cells] for row in block.rows}
     if count == 4:
-        one, two = (f"[0.400, 0.600] · chance {chance}" for chance in ("0.400", "0.300"))
+        one, two = (f"[0.400, 0.600] · chance\u00a0{chance}" for chance in ("0.400", "0.300"))
         assert [cell[1] for cell in cells["Token F1 (macro)\u00a0↑"]] == ["", one, two, two]
         return
     assert cells["s0"] == [("", ""), ("0.900", "")], "people have no agreement with themselves"
