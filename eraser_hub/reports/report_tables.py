@@ -115,7 +115,8 @@ def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> lis
         words = ", chance and ceiling."
         if len(systems) > MOST_COLUMNS:
             words = "; of chance and ceiling the least and the greatest of the systems, where they differ."
-        caption = f"Small print: confidence interval{words} n: documents that count, if not all. ↑ higher is better, ↓ lower is better."
+        words += " n: documents that count, if not all. ↑ higher is better, ↓ lower is better."
+        caption = f"Small print: confidence interval{words}"
         blocks.append(_make_score_block(systems, headline, caption=caption, name="scores"))
     for family, title in _TITLES.items():
         own = [key for key in whole if metric(key).family == family]
