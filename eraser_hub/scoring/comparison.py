@@ -261,8 +261,7 @@ def compare(
         and ``keys``: {key: {
 
         - ``difference`` (first - second); ``ci`` [low, high] and ``ci_90``, ``standard_error``, ``df`` and ``p_model``
-          of the model of documents and runs, within the greatest possible difference; NaN where the score counts fewer
-          than six clusters, or fewer than three carry the difference;
+          of the model of documents and runs; NaN where `mixed_model.is_refused`;
         - ``components``: its squared standard error by source, {``documents``, ``runs``, ``interaction``, ``draws``};
           ``clusters``: how many the score counts; ``effective_clusters``: how many carry the difference;
           ``differing_clusters``: in how many the systems differ at all;
