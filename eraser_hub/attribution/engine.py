@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.extras import need
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
 from eraser_hub.schema.label_tasks import REGRESSION
@@ -28,7 +27,7 @@ from .chunk import Chunk, Scores, compute_unit_bounds
 from .erasure import Erased
 from .instances import Instance, split_into_chunks
 from .measure import MEASURES, Fields, Measure
-from .method import METHODS, supports
+from .method import METHODS, check_support
 from .runner import InfillModel, Runner
 from .settings import FIELDS, TARGETS, THRESHOLDED, ExplainSettings, RationaleSource
 
@@ -48,11 +47,13 @@ def explain_instances(
     """Yield predictions for instances in memory, one at a time (the work of a run without its files).
 
     Raises:
-        DataError: several operators; outputs of the model that are no probabilities.
+        DataError: several operators; a method that the model does not allow; outputs of the model that are no
+            probabilities.
     """
     if settings.also_erase:
         message = f"expected one way, found {', '.join(settings.operators)}: ask for one after the other"
         raise DataError(message, argument="erase", rule="option-value")
+    check_support(model, settings.method_class, settings.method)
     runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
     for _, chunk in split_into_chunks(instances, settings.chunk):
         yield from explain_chunk(runner, chunk, settings, kind)
@@ -194,11 +195,7 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
             raise DataError(message, rule="score-missing", instance=bare)
         return [np.concatenate([np.zeros(0), *(one.scores or ())]) for one in chunk.instances]
     method = METHODS.find(name)
-    if not supports(model, name):
-        allowed = ", ".join(other for other in METHODS if supports(model, other))
-        message = f"not possible with {model.description}; it allows {allowed}"
-        raise DataError(f"`method` {name}: {message}", rule="unsupported")
-    need(*method.packages)
+    check_support(model, method, name)
     rows = method().scores(chunk)
     for one, scores in zip(chunk.instances, rows, strict=True):
         if not np.isfinite(scores).all():

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.extras import need
 from eraser_hub.records.registry import Registry
 
 if TYPE_CHECKING:  # the command line lists methods without waiting for numpy
@@ -167,3 +168,18 @@ METHODS = Registry("eraser_hub.methods", "method", Method, "eraser_hub.attributi
 def supports(model: Adapter, name: str) -> bool:
     """Return True if the model provides what the method needs, or its adapter supports the method by name."""
     return set(METHODS[name].needs) <= model.provides or model.supports(name)
+
+
+def check_support(model: Adapter, method: type[Method] | None, name: str) -> None:
+    """Check that a model allows a method, and that its packages are there; None for no method.
+
+    Raises:
+        DataError: the model does not allow it, and which it allows; a package is missing.
+    """
+    if method is None:
+        return
+    if not supports(model, name):
+        allowed = ", ".join(other for other in METHODS if supports(model, other))
+        message = f"`method` {name}: not possible with {model.description}; it allows {allowed}"
+        raise DataError(message, rule="unsupported")
+    need(*method.packages)

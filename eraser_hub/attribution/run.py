@@ -43,7 +43,7 @@ from .measure import MEASURES, Measure
 from .measures.aopc_bounds import NO_SPAN
 from .measures.distances import draw_training_texts
 from .measures.tokens_to_flip import NEVER_FLIPPED
-from .method import METHODS
+from .method import METHODS, check_support
 from .open import find_opener, find_trainings, make_opening
 from .outputs import (
     FORMATS,
@@ -213,6 +213,8 @@ def explain(
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
         model = load_model(config, split.label_names, split.label_task, model)
     plan = resolve_run(config, settings, split, results)
+    if model is not None:
+        check_support(model, plan.settings.method_class, plan.settings.method)
     for operator, path in results.items() if not force else ():
         refuse_other(path, plan.header(operator), get_partial_path(out))
     if resume and (report := _find_complete_report(plan)) is not None:
@@ -593,6 +595,8 @@ def explain_trainings(
             split = open_split(config.dataset, config.config, config.split)
             config = resolve_query(config, split)
             opened = load_model(config, split.label_names, split.label_task)
+        for settings, _ in runs if opened is not None else ():
+            check_support(opened, settings.method_class, settings.method)
         first, first_out = runs[0]
         config = replace(config, sample_seed=first.seed if config.sample_seed is None else config.sample_seed)
         # words that are filled in differ from run to run

@@ -796,3 +796,14 @@ def test_a_worker_s_error_is_the_one_of_a_run_without_workers(job, linear, tmp_p
             explain(replace(job, model=str(tmp_path / "broken"), limit=2), SETTINGS, tmp_path / "p.jsonl", **more)
         errors.append(str(caught.error))
     assert errors[0] == errors[1]
+
+
+def test_a_method_that_the_model_lacks_is_refused_before_a_text_is_explained(hub, linear, tmp_path, monkeypatch):
+    import eraser_hub
+    from eraser_hub.attribution.adapters.scikit_learn import PipelineModel
+
+    monkeypatch.setattr(PipelineModel, "forward", lambda self, units: pytest.fail("a forward pass"))
+    for methods in (("random", "attention"), ("attention",)):
+        with refused("unsupported", "`method` attention", "it allows coefficients, gradient"):
+            eraser_hub.explain(linear, hub, config="movies", split="val", method=methods, out=tmp_path / "p.jsonl")
+    assert not list(tmp_path.iterdir())

@@ -7,6 +7,7 @@ single words without weighting that is w_c,t itself.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.papers.presets import Choices
-from eraser_hub.records.errors import DataError
 
 from ..adapter import Notes
 from ..instances import Instance
 from ..methods.integrated_gradients import make_path_points
+
+# steps behind the vectoriser that keep each feature in its column
+SCALERS = ("TfidfTransformer", "MaxAbsScaler", "Normalizer", "StandardScaler")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,46 +51,56 @@ def split_at_blanks(tokens: Sequence[str]) -> tuple[NDArray[np.int64], list[str]
     return np.asarray([place for place, _ in pairs], dtype=np.int64), [word for _, word in pairs]
 
 
+def keeps_features_apart(steps: Sequence[Any]) -> bool:
+    """Return True if a linear pipeline's weights can be traced to the tokens of a text.
+
+    Its first step counts words (by a pattern) or characters of the text as it stands, in lower case or not. No later
+    step mixes features or leaves some out.
+
+    Args:
+        steps: the pipeline's steps, fitted, the estimator last.
+    """
+    counts, between, estimator = steps[0], steps[1:-1], steps[-1]
+    by_words = getattr(counts, "analyzer", None) == "word"
+    changes = ("strip_accents", "preprocessor", *["tokenizer"] * by_words)
+    return (
+        isinstance(getattr(estimator, "coef_", None), np.ndarray)
+        and hasattr(counts, "vocabulary_")
+        and (by_words or counts.analyzer == "char")
+        and all(getattr(counts, name) is None for name in changes)
+        and all(type(step).__name__ in SCALERS for step in between)
+    )
+
+
 def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Iterator[tuple[int, Sequence[int]]]:
     """Yield each counted feature of the text with the token positions that it covers.
 
     Args:
-        vectoriser: a fitted CountVectorizer or TfidfVectorizer with analyzer ``word`` (split on blanks) or ``char``.
+        vectoriser: a fitted CountVectorizer or TfidfVectorizer, see :func:`keeps_features_apart`.
         tokens: tokens of the text.
         joiner: text between tokens.
-
-    Raises:
-        DataError: another analyzer, whose features cannot be traced to tokens.
     """
-    vocabulary = vectoriser.vocabulary_
     low, high = vectoriser.ngram_range
     lowered = [token.lower() if vectoriser.lowercase else token for token in tokens]
-    if vectoriser.analyzer == "word" and vectoriser.token_pattern == "[^ ]+" and joiner == " ":
-        split_places, pieces = split_at_blanks(lowered)
-        places: Sequence[int] = split_places.tolist()
-        between = " "
-    elif vectoriser.analyzer == "char":
-        text = joiner.join(lowered)
-        owner: list[int] = []
-        for place, token in enumerate(lowered):
-            # the joiner belongs to the token before it
-            owner.extend([place] * (len(token) + (len(joiner) if place < len(lowered) - 1 else 0)))
+    text = joiner.join(lowered)
+    # the token of each character; the joiner belongs to the token before it
+    owner = np.repeat(np.arange(len(lowered)), [len(token) + len(joiner) for token in lowered])[: len(text)].tolist()
+    if vectoriser.analyzer == "word":
+        pattern, stop_words = re.compile(vectoriser.token_pattern), vectoriser.get_stop_words() or ()
+        group = min(pattern.groups, 1)
+        words = [found for found in pattern.finditer(text) if found[group] not in stop_words]
+        pieces, between = [found[group] or "" for found in words], " "
+        places = [list(dict.fromkeys(owner[slice(*found.span(group))])) for found in words]
+    else:
         # the analyzer folds runs of white space into one blank
         keep = [at for at, character in enumerate(text) if not (character.isspace() and at and text[at - 1].isspace())]
-        pieces = [" " if text[at].isspace() else text[at] for at in keep]
-        places = [owner[at] for at in keep]
-        between = ""
-    else:
-        raise DataError(
-            "coefficients: expected a vectoriser of words split on blanks or of characters, "
-            f"found analyzer {vectoriser.analyzer!r} with token_pattern {vectoriser.token_pattern!r}",
-            rule="unsupported",
-        )
+        pieces, between = [" " if text[at].isspace() else text[at] for at in keep], ""
+        places = [[owner[at]] for at in keep]
     for size in range(low, high + 1):
         for start in range(len(pieces) - size + 1):
-            feature = vocabulary.get(between.join(pieces[start : start + size]))
+            feature = vectoriser.vocabulary_.get(between.join(pieces[start : start + size]))
             if feature is not None:
-                yield feature, places[start : start + size]
+                yield feature, [place for piece in places[start : start + size] for place in piece]
 
 
 def get_weights(model: LinearPipeline, column: int) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from eraser_hub.schema.label_tasks import ABSENT, MULTI_LABEL, PRESENT, REGRESSI
 from ..adapter import Adapter, Encoded, View
 from ..instances import Instance
 from ..open import TOKENIZER, Opener, Opening
-from ._linear import LinearPipeline, split_at_blanks, token_scores
+from ._linear import LinearPipeline, keeps_features_apart, split_at_blanks, token_scores
 from .plain import CutTokens
 
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
@@ -84,7 +84,8 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
 
     Raises:
         DataError: an unknown ending, a pickle without trust, a skops file that holds other than scikit-learn's types,
-            trees whose nodes point outside themselves, something without ``predict_proba``.
+            trees whose nodes point outside themselves, something without ``predict_proba``, a model that is not fitted
+            or takes no strings.
     """
     if path.suffix == ".skops":
         import skops.io
@@ -126,7 +127,23 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         raise DataError(message, rule="model", file=path)
     for tree in find_trees(model):
         check_tree(tree, path)
+    check_takes_strings(model, path)
     return model
+
+
+def check_takes_strings(model: Any, path: Path) -> None:
+    """Refuse a model that is not fitted, or that takes no strings, such as a classifier without its vectoriser."""
+    from sklearn.exceptions import NotFittedError
+
+    name = type(getattr(model, "steps", [("", model)])[-1][1]).__name__
+    try:
+        (model.predict if is_regressor(model) else model.predict_proba)(["a b"])
+    except NotFittedError as error:
+        message = f"expected a fitted model, found {name} before its fit"
+        raise DataError(message, rule="model", file=path) from error
+    except Exception as error:  # a model raises what its own reading of the input raises
+        message = f"expected a pipeline over strings (a vectoriser, then a classifier or regressor), found {name}, which "
+        raise DataError(f"{message}takes none: {get_first_line(error)}", rule="model", file=path) from error
 
 
 def check_archive(path: Path) -> None:
@@ -332,7 +349,7 @@ class PipelineModel(Adapter):
             heads = estimator.estimators_
             estimator = next((one for one in heads if hasattr(one, "coef_")), heads[0])
         # features of sub-words are no words' or characters', to which coefficients could be traced
-        linear = self.subwords is None and hasattr(estimator, "coef_") and hasattr(counts, "vocabulary_")
+        linear = self.subwords is None and keeps_features_apart([*self.steps[:-1], estimator])
         # softmax or sigmoid of a linear function of token counts (no tf-idf norm between)
         names = [type(step).__name__ for step in (*self.steps[:-1], estimator)]
         known = (["CountVectorizer", "LogisticRegression"], ["CountVectorizer", "Ridge"])

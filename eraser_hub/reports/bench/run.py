@@ -312,6 +312,13 @@ def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
     return list(dict.fromkeys([RANDOM, *chosen]))
 
 
+def describe_lacking(plan: BenchArguments, name: str, adapter: Adapter, methods: Sequence[str]) -> list[str]:
+    """Return a line on the methods of a plan that a model does not support; none where it supports all."""
+    asked = METHODS if plan.method == (ALL,) else plan.method or DEFAULT_METHODS
+    lacking = ", ".join(method for method in asked if method not in methods)
+    return [f"{name}: not explained by {lacking}, which {adapter.description} does not support"] if lacking else []
+
+
 def has_rationales(split: Split) -> bool:
     """Return True if any instance of a split has a token that people marked."""
     return any(one.has_rationale for one in split.instances())
@@ -356,7 +363,9 @@ class _Run:
                 lines.append(f"{model.name}: {_count(plan.seeds, 'training')} of {model.place}, then explained")
                 continue
             config, adapter = self.open_model(model.place)
-            for method in choose_methods(plan, adapter):
+            methods = choose_methods(plan, adapter)
+            lines += describe_lacking(plan, model.name, adapter, methods)
+            for method in methods:
                 settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed, **self.chosen)
                 draws, own = plan.seeds if METHODS[method].sampled else 1, settings.for_kind(split.kind)
                 most = sum(count_inputs(one, own, split.kind).total() for one in rows.instances())
@@ -395,10 +404,8 @@ class _Run:
             config, adapter = self.open_model(place)
             suffix = f".{Path(place).suffix.lstrip('.')}" if model.trained else ""
             methods, runs = choose_methods(plan, adapter), list[tuple[ExplainSettings, Path]]()
-            lacking = [name for name in plan.method if name not in methods and plan.method != (ALL,)]
-            if place == places[0] and lacking:
-                words = f"not explained by {', '.join(lacking)}, which {adapter.description} does not support"
-                self.say(f"{model.name}: {words}")
+            for line in describe_lacking(plan, model.name, adapter, methods) if place == places[0] else ():
+                self.say(line)
             for method in methods:
                 settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed, **self.chosen)
                 draws = plan.seeds if METHODS[method].sampled and not model.trained else 1

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
+from eraser_hub.attribution import explain_texts
 from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution.adapters._linear import find_occurrences
 from eraser_hub.attribution.adapters.scikit_learn import MASK, PipelineModel, load_pipeline
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import full, only, without
@@ -233,7 +235,92 @@ def test_a_tfidf_pipeline_of_a_user(tmp_path):
     found, scores = scores_of(adapter, one, "coefficients")
     z = pipeline.decision_function(["good film"])[0] - pipeline[-1].intercept_[0]
     assert scores.sum() == pytest.approx(z if found["classification"] == "POS" else -z, abs=1e-8)
-    assert not adapter.supports("integrated-gradients")
+    assert adapter.provides == {"probabilities", "coefficients"}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"ngram_range": (1, 2), "stop_words": ["plot"]},
+        {"token_pattern": "(?:[a-z]+-)?([a-z]{3,} [a-z]+|[a-z]+)"},
+        {"analyzer": "char", "ngram_range": (1, 3)},
+    ],
+)
+@pytest.mark.parametrize("scaled", [False, True])
+def test_coefficients_of_any_words_and_characters_sum_to_the_logit(settings, scaled):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler
+
+    between = [MaxAbsScaler()] if scaled else []
+    pipeline = make_pipeline(TfidfVectorizer(**settings), *between, LogisticRegression()).fit(TEXTS, LABELS)
+    one = instance("Good film-plot it's bad a the grey")
+    found, scores = scores_of(opened(pipeline), one, "coefficients")
+    z = pipeline.decision_function([" ".join(one.tokens)])[0] - pipeline[-1].intercept_[0]
+    assert len(scores) == 7 and scores.sum() == pytest.approx(z if found["classification"] == "POS" else -z, abs=1e-8)
+
+
+def test_a_word_that_covers_two_tokens_is_shared_by_them():
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    words = CountVectorizer(token_pattern="good film|[a-z]+", vocabulary=["good film", "bad"]).fit([])
+    assert list(find_occurrences(words, ["A", "Good", "film", "bad"], " ")) == [(0, [1, 2]), (1, [3])]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda made: made(strip_accents="unicode"),
+        lambda made: made(analyzer="char_wb"),
+        lambda made: made(tokenizer=str.split, token_pattern=None),
+        lambda made: made(preprocessor=str.upper),
+        lambda made: made().__class__(analyzer=str.split),
+    ],
+)
+def test_features_that_no_token_can_be_traced_to_give_no_coefficients(change):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(change(TfidfVectorizer), LogisticRegression()).fit(TEXTS, LABELS)
+    assert PipelineModel(pipeline).provides == {"probabilities"}
+    with refused("unsupported", "`method` coefficients", "it allows kernel-shap, lime, occlusion, random, shapley"):
+        explain_texts(pipeline, ["good film"], method="coefficients")
+
+
+def test_steps_that_mix_features_or_leave_some_out_give_no_coefficients():
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.feature_selection import SelectKBest
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    for step in (SelectKBest(k=3), TruncatedSVD(2)):
+        pipeline = make_pipeline(CountVectorizer(), step, LogisticRegression()).fit(TEXTS, LABELS)
+        assert PipelineModel(pipeline).provides == {"probabilities"}
+
+
+@pytest.mark.parametrize("ending", [".skops", ".joblib"])
+def test_a_model_that_takes_no_strings_or_is_not_fitted(tmp_path, ending):
+    import joblib
+    import skops.io
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+
+    save = skops.io.dump if ending == ".skops" else joblib.dump
+    features = TfidfVectorizer().fit_transform(TEXTS)
+    for bare in (LogisticRegression().fit(features, LABELS), Ridge().fit(features, range(len(TEXTS)))):
+        save(bare, tmp_path / f"bare{ending}")
+        with refused("model", "pipeline over strings", type(bare).__name__, file=f"bare{ending}") as caught:
+            open_model(tmp_path / f"bare{ending}", trust_pickle=True)
+        assert len(str(caught.error).splitlines()) == 1
+    for unfitted in (make_pipeline(TfidfVectorizer(), LogisticRegression()), LogisticRegression()):
+        save(unfitted, tmp_path / f"unfitted{ending}")
+        with refused("model", "fitted", "LogisticRegression", file=f"unfitted{ending}"):
+            open_model(tmp_path / f"unfitted{ending}", trust_pickle=True)
 
 
 def test_a_pickle_is_not_opened_without_trust(tmp_path):

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import eraser_hub
 from eraser_hub.__main__ import _register, app
+from eraser_hub.attribution.method import METHODS
 from eraser_hub.conversion.eraser.corpus_yaml import MOST_CHARACTERS
 from eraser_hub.records.options import UsageError
 from eraser_hub.reports.bench.run import BenchResult, PlannedSystem, make_table, plan_models, read_plan
@@ -249,6 +250,29 @@ def test_an_unsupported_method(hub, tmp_path):
         run(hub, tmp_path / "out", method=("attention",))
     with refused("option-value", "oclusion", argument="method"):
         run(hub, tmp_path / "out", method=("oclusion",))
+
+
+def test_methods_that_the_model_does_not_support_are_left_out_and_named(hub, benched, tmp_path):
+    import skops.io
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = f"LR={benched[1] / 'models' / 'logistic-regression.seed-1'}"
+    plan = run(hub, tmp_path / "none", model=model, method=("all",), dry_run=True)
+    (left_out,) = [line for line in plan if "not explained by" in line]
+    planned = {line.removeprefix("LR ").partition(":")[0] for line in plan if line.startswith("LR ")}
+    assert {"coefficients", "gradient"} <= planned and not any(f" {name}," in left_out for name in planned)
+    assert all(name in planned or f" {name}," in left_out for name in METHODS)
+
+    parts, lines = make_pipeline(TfidfVectorizer(analyzer="char_wb"), LogisticRegression()), list[str]()
+    skops.io.dump(parts.fit(["a good film", "a bad plot"], ["POS", "NEG"]), tmp_path / "parts.skops")
+    settings = {"model": f"C={tmp_path / 'parts.skops'}", "method": (), "more": ("lime_samples=20",), "sample": 2}
+    result = run(hub, tmp_path / "out", say=lines.append, **settings)
+    names = [left[0] for left, _ in result.tables.tables[0].rows]
+    assert {"random", "occlusion", "lime"} <= set(names) and "coefficients" not in names
+    lacking = "coefficients, input-x-gradient, integrated-gradients, attention"
+    assert lines[0] == f"C: not explained by {lacking}, which LogisticRegression does not support"
 
 
 def test_of_several_models_each_is_explained_by_the_methods_that_it_supports(hub, benched, tmp_path):
