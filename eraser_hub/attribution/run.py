@@ -21,7 +21,7 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.json_lines import read_json_object
 from eraser_hub.records.operators import make_operator_path, make_seed_path
-from eraser_hub.records.options import UsageError
+from eraser_hub.records.options import UsageError, read_options
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
@@ -57,7 +57,7 @@ from .outputs import (
 )
 from .prompts import open_prompt
 from .runner import INFILLED, Runner
-from .settings import ExplainSettings, RationaleSource, build_settings, check_used, parse_settings
+from .settings import ExplainSettings, RationaleSource, build_settings, check_names, check_used, parse_settings
 from .transformers.pieces import HEADS_CUT, UNKNOWN
 from .transformers.words import GENERATORS, find_gguf
 from .work import Worker, explain_on_ray, load_infiller, load_model
@@ -502,7 +502,9 @@ def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> li
     if len(set(methods)) < len(methods):
         message = f"expected each method once, found {', '.join(methods)}"
         raise UsageError(message, rule="option-value", argument="method")
-    config_values = {name: values[name] for name in ExplainConfig.__dataclass_fields__.keys() & values}
+    check_names(values, ExplainArguments, ExplainConfig, ExplainSettings)
+    fields_of_config = read_options(ExplainConfig)
+    config_values = {name: one.check(name, values[name]) for name, one in fields_of_config.items() if name in values}
     options = {name: value for name, value in values.items() if name not in config_values}
     for measure in find_measures(arguments.measure) if arguments.measure else ():
         value = options.get(measure.enabled_by)
@@ -595,8 +597,9 @@ def explain_trainings(
             split = open_split(config.dataset, config.config, config.split)
             config = resolve_query(config, split)
             opened = load_model(config, split.label_names, split.label_task)
-        for settings, _ in runs if opened is not None else ():
-            check_support(opened, settings.method_class, settings.method)
+        if opened is not None:
+            for settings, _ in runs:
+                check_support(opened, settings.method_class, settings.method)
         first, first_out = runs[0]
         config = replace(config, sample_seed=first.seed if config.sample_seed is None else config.sample_seed)
         # words that are filled in differ from run to run

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from eraser_hub.metrics.unknown_fields import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.operators import ERASE_MODES, INFILL
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, read_options
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, merge_options, read_options
 from eraser_hub.schema.instance import (
     AOPC_BOUNDS,
     AOPC_THRESHOLDS,
@@ -356,6 +357,26 @@ def find_declared_settings() -> dict[str, Setting]:
     return {name: setting for part in parts for name, setting in part.settings.items()}
 
 
+def check_names(names: Iterable[str], *declarations: type) -> None:
+    """Refuse a name that is no field of these dataclasses, nor a setting that a method or a measure declares.
+
+    Raises:
+        DataError: such a name; with the name that is most like it, or all there are.
+    """
+    options = merge_options(*declarations)
+    declared = find_declared_settings() if (unknown := [name for name in names if name not in options]) else {}
+    for name in unknown:
+        if name not in declared:
+            known = [*(field for field, option in options.items() if not option.python_only), *declared]
+            raise DataError(_describe_unknown(name, known), argument=name, rule="key-unknown")
+
+
+def _describe_unknown(name: str, known: Sequence[str]) -> str:
+    if (near := find_similar(name, known)) is not None:
+        return f"expected a setting that there is, found {show(name)}: did you mean {near!r}?"
+    return f"expected one of {', '.join(known)}; found {show(name)}"
+
+
 def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return settings of methods and measures, from ``NAME=VALUE`` each.
 
@@ -366,11 +387,11 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     own = {name: one for name, one in read_options(ExplainSettings).items() if one.settable and not one.commas}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not equals or name not in own.keys() | declared:
-            message = (
-                f"one of {', '.join([*own, *declared])}, found {name!r}" if equals else f"NAME=VALUE, found {pair!r}"
-            )
-            raise UsageError(f"expected {message}", rule="option-value", argument="more")
+        if not equals:
+            raise UsageError(f"expected NAME=VALUE, found {pair!r}", rule="option-value", argument="more")
+        if name not in own.keys() | declared:
+            message = _describe_unknown(name, [*own, *declared])
+            raise UsageError(message, rule="option-value", argument="more")
         values[name] = own[name].read(text) if name in own else declared[name].parsed(text)
     return values
 
@@ -446,11 +467,7 @@ def build_settings(paper: str, config: str, embeddings: bool, selects: bool = Fa
     chosen = find_preset(paper)
     names = ExplainSettings.__dataclass_fields__
     unknown = [name for name in options if name not in names]
-    declared = find_declared_settings() if unknown else {}
-    for name in unknown:
-        if name not in declared:
-            message = f"expected settings among {', '.join(names)}; found {show(name)}"
-            raise DataError(message, rule="key-unknown")
+    check_names(unknown, ExplainSettings)
     more = {**(options.pop("more", None) or {}), **{name: options.pop(name) for name in unknown}}
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
     values["method"] = (

@@ -15,7 +15,7 @@ import typer
 import typer.core
 
 from eraser_hub.records.errors import DataError, make_printable, respell_arguments, show_controls
-from eraser_hub.records.options import Option, UsageError, merge_options, read_options
+from eraser_hub.records.options import Option, UsageError, merge_options, read_options, split_at_commas
 from eraser_hub.records.tables import FORMATS, FormatName, Tables
 
 Values = TypeVar("Values")
@@ -224,9 +224,9 @@ def _typed_default(option: Option) -> Any:
 
 def _split_values(field: str, option: Option, value: str) -> tuple[str, ...] | tuple[float, ...]:
     """Return the values of a text with commas between."""
-    parts = [part.strip() for part in value.split(",") if part.strip()]
+    parts = split_at_commas(value)
     if not option.percent:
-        return tuple(parts)
+        return parts
     try:  # of twelve significant digits: 7 per cent is 0.07, not 0.07000000000000001
         shares = tuple(float(f"{float(part) / 100:.12g}") for part in parts)
     except ValueError:

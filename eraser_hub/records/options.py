@@ -69,7 +69,7 @@ class Option:
         settable: at the command line a pair of ``--set NAME=VALUE``; its own option works, too, as an old spelling.
         positional: stands at the command line without a name.
         python_only: no option of the command line.
-        commas: at the command line one option holds all of its values, with commas between.
+        commas: one string holds all of its values, with commas between: at the command line, and in Python too.
         percent: at the command line shares are per cent.
         announced: the command line prints the default value if the user gives none.
         open: the data or another argument decide if the caller does not; the argument is None then.
@@ -113,6 +113,8 @@ class Option:
             return None
         if self.many and isinstance(value, Mapping):
             value = _name_values(field, value)
+        if self.commas and isinstance(value, str):
+            value = split_at_commas(value)
         low, high, kinds = self.min, self.max, _KINDS.get(self.kind, self.kind)
         for each in value if self.many and isinstance(value, (list, tuple)) else [value]:
             if self.choices:
@@ -152,6 +154,11 @@ class Option:
             return self.kind(text) if self.kind in (int, float, Path) else text
         except ValueError:
             return text
+
+
+def split_at_commas(text: str) -> tuple[str, ...]:
+    """Return the values of a text with commas between, without blanks around them."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _name_values(field: str, values: Mapping[Any, Any]) -> list[str]:

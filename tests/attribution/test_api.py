@@ -101,8 +101,15 @@ def test_bad_input_is_refused():
         explain_texts(model, ["a"], queries="q")
     with refused("length", "2", "1", field="queries"):
         explain_texts(model, ["a", "b"], queries=["q"])
-    with refused("key-unknown", "paper, method", "'metod'"):
+    with refused("key-unknown", "'metod'", "did you mean 'method'?", argument="metod"):
         explain_texts(model, ["a"], metod="lime")
+    with refused("key-unknown", "paper, method", "'x'", argument="x"):
+        explain_texts(model, ["a"], x="lime")
+    for methods in ("shapley,occlusion", ("shapley", "occlusion")):
+        with refused("option-value", "one method", "occlusion", argument="method"):
+            explain_texts(model, ["a"], method=methods)
+    with refused("type", "'x,y'", field="label_names"):
+        explain_texts(Nameless(), ["a"], label_names="x,y")
     with refused("option-missing", "Nameless", field="label_names"):
         explain_texts(Nameless(), ["a"])
     assert explain_texts(Nameless(), ["a"], label_names=["x", "y"])[0]["classification"] == "x"

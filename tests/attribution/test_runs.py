@@ -807,3 +807,38 @@ def test_a_method_that_the_model_lacks_is_refused_before_a_text_is_explained(hub
         with refused("unsupported", "`method` attention", "it allows coefficients, gradient"):
             eraser_hub.explain(linear, hub, config="movies", split="val", method=methods, out=tmp_path / "p.jsonl")
     assert not list(tmp_path.iterdir())
+
+
+def test_lists_are_strings_with_commas_in_python_too(hub, linear, tmp_path):
+    import eraser_hub
+
+    of = {"config": "movies", "split": "val", "limit": 2}
+    for number, (methods, labels) in enumerate(
+        (("random,occlusion", "NEG, POS"), (["random", "occlusion"], ("NEG", "POS")))
+    ):
+        out = tmp_path / f"p{number}.jsonl"
+        reports = eraser_hub.explain(linear, hub, method=methods, labels=labels, out=out, **of)
+        assert [report.out.name for report in reports] == [f"p{number}.random.jsonl", f"p{number}.occlusion.jsonl"]
+    for method in ("random", "occlusion"):
+        assert len({(tmp_path / f"p{number}.{method}.jsonl").read_bytes() for number in range(2)}) == 1
+    with refused("option-value", "'oclusion'", "did you mean 'occlusion'?", argument="method"):
+        eraser_hub.explain(linear, hub, method="random,oclusion", out=tmp_path / "q.jsonl", **of)
+    with refused("option-value", "2 names", argument="labels"):
+        eraser_hub.explain(linear, hub, labels="NEG,POS,x", out=tmp_path / "q.jsonl", **of)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule", "hint", "argument"),
+    [
+        ({"lime_sample": 3}, "key-unknown", "'lime_samples'", "lime_sample"),
+        ({"conifg": "movies"}, "key-unknown", "'config'", "conifg"),
+        ({"more": ("step=20",)}, "option-value", "'steps'", "more"),
+        ({"precision": "float17"}, "option-value", "bfloat16", "precision"),
+    ],
+)
+def test_a_misspelt_setting_is_named_with_its_like(hub, linear, tmp_path, settings, rule, hint, argument):
+    import eraser_hub
+
+    with refused(rule, hint, argument=argument) as caught:
+        eraser_hub.explain(linear, hub, out=tmp_path / "p.jsonl", **settings)
+    assert "kd_source" not in str(caught.error)

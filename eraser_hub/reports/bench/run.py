@@ -207,9 +207,8 @@ def _read_plan_file(path: Path) -> dict[str, Any]:
             hint = f": did you mean {near!r}?" if (near := find_similar(name, known)) else ""
             message = f"expected one of {', '.join(known)}, found {show(name)}{hint}"
             raise DataError(message, rule="key-unknown", file=path, line=lines[name], argument="plan")
-        parted = tuple(value.split(",")) if options[name].commas and isinstance(value, str) else value
         try:
-            values[name] = options[name].check(name, parted)
+            values[name] = options[name].check(name, value)
         except UsageError as error:
             of: dict[str, Any] = {"line": lines[name], "field": name, "argument": "plan"}
             raise DataError(error.message, rule="type", file=path, **of) from None
