@@ -650,8 +650,8 @@ def explain(
     """Explain a model's predictions: of a dataset, into a file that ``score`` takes, or of texts in memory.
 
     Args:
-        model: a folder of ``train`` (of several seeds: each training), a .skops file or a transformers id; for texts in
-            memory also an object with ``predict_proba(list of token lists)``, a pipeline over strings, or an adapter.
+        model: a folder of ``train`` (of several seeds: each training), a .skops file or a transformers id; or an object
+            with ``predict_proba(list of token lists)``, a pipeline over strings, or an adapter.
         data: a dataset: a built folder, one of the Hub (org/eraser), or the name of one that stands in hub/; or a list
             of texts: strings, lists of tokens, or instances.
         out: of a dataset: the file of predictions, which ends in .jsonl or .parquet.
@@ -686,8 +686,14 @@ def explain(
         message = "expected texts in memory beside `queries`, `label_names` and `on_passes`"
         raise UsageError(message, rule="option-conflict", argument="data")
     own = {name: settings.pop(name) for name in ExplainArguments.__dataclass_fields__.keys() & settings}
-    arguments = ExplainArguments(dataset=_in_hub(data), model=os.fspath(model), out=Path(out), **own)
+    named = isinstance(model, str | os.PathLike)
+    place = os.fspath(model) if named else ""
+    arguments = ExplainArguments(dataset=_in_hub(data), model=place, out=Path(out), **own)
     how = {name: own[name] for name in ("resume", "force", "engine", "workers", "max_inputs") if name in own}
+    if not named:
+        from eraser_hub.attribution.api import explain_dataset
+
+        return explain_dataset(model, arguments, settings, **how)
     return explain_trainings(plan_trainings(arguments, settings), **how)
 
 

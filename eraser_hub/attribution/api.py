@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.options import with_documented_options
+from eraser_hub.records.options import UsageError, with_documented_options
 
 from .adapter import Adapter, ProbabilityModel, align_labels
+from .config import ExplainArguments
+from .dataset import open_split
 from .engine import explain_instances
 from .external_rationales import attach_scores
 from .instances import Instance, make_text_instance
 from .open import make_opening, open_model
+from .run import RunReport, explain_trainings, plan_trainings, resolve_query
 from .settings import ExplainSettings, RationaleSource, build_settings, check_used
 from .work import load_infiller
 
@@ -98,6 +101,34 @@ def explain_texts(
     return list(
         explain_instances(adapter, instances, checked, "eraser", on_passes, load_infiller(infill, checked.seed))
     )
+
+
+def explain_dataset(
+    model: ProbabilityModel | Adapter, arguments: ExplainArguments, values: Mapping[str, Any], **how: Any
+) -> list[RunReport]:
+    """Explain a split by a model in memory; runs, records and signatures name its class.
+
+    Args:
+        model: as of :func:`explain_texts`, but for a path or a Hub id.
+        arguments: of the run; their model is replaced.
+        values: as of :func:`run.plan_trainings`.
+        **how: as of :func:`run.explain_trainings`.
+
+    Raises:
+        UsageError: an argument of models that are opened; ``resume``, since no record tells one object from another.
+    """
+    wrong = [name for name in ("task", "window", "device", "precision", "prompt", "label_words") if values.get(name)]
+    wrong += ["resume"] * bool(how.get("resume")) + ["engine"] * (how.get("engine", "local") != "local")
+    if wrong:
+        message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"
+        raise UsageError(message, argument=wrong[0], rule="option-conflict")
+    arguments = replace(arguments, model=f"{type(model).__module__}.{type(model).__qualname__}")
+    (plan,) = plan_trainings(arguments, values, open_model(model))
+    config = plan.config
+    query = resolve_query(config, open_split(config.dataset, config.config, config.split)).query
+    adapter = open_model(model, uses_query=query)
+    plan = replace(plan, config=replace(config, query=adapter.uses_query))
+    return explain_trainings([plan], model=adapter, **how)
 
 
 def _check(

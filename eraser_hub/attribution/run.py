@@ -255,12 +255,15 @@ def find_result_paths(
     return results, writer
 
 
-def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tuple[ExplainSettings, int | None]:
+def find_run_settings(
+    config: ExplainConfig, paper: str, *, model: Adapter | None = None, **options: Any
+) -> tuple[ExplainSettings, int | None]:
     """Find the settings by paper, data and options, and the number of rows of the split.
 
     Args:
         config: the model and the data.
         paper: as of :func:`build_settings`.
+        model: the model, where it is open already.
         **options: as of :func:`build_settings`.
     """
     rows = open_split(config.dataset, config.config, config.split)
@@ -269,9 +272,13 @@ def find_run_settings(config: ExplainConfig, paper: str, **options: Any) -> tupl
     if config.rationales or config.scores is not None:
         options["method"] = RationaleSource.SPANS if config.rationales else RationaleSource.SCORES
     options["infill"] = Path(config.infill).name
-    opening = make_opening(config.model)
-    opener = find_opener(opening)
-    settings = build_settings(paper, rows.config, opener.embeds(opening), opener.selects(opening), **options)
+    if model is not None:
+        of_model = model.has_embeddings, model.selects
+    else:
+        opening = make_opening(config.model)
+        opener = find_opener(opening)
+        of_model = opener.embeds(opening), opener.selects(opening)
+    settings = build_settings(paper, rows.config, *of_model, **options)
     by_paper = rows.config in load_preset(paper).kd
     if options.get("kd") is None and settings.method != RationaleSource.SPANS and not by_paper:
         length = find_kd(rows)
@@ -473,7 +480,9 @@ class ConfiguredRuns:
     total: int | None = None
 
 
-def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> list[ConfiguredRuns]:
+def plan_trainings(
+    arguments: ExplainArguments, values: Mapping[str, Any], model: Adapter | None = None
+) -> list[ConfiguredRuns]:
     """Build the runs that the arguments ask for: of a model, or of each training that ``train --seeds`` made.
 
     The trainings explain the same texts, each by a seed of its own, into a file each: ``OUT.seed-1.jsonl``.
@@ -481,6 +490,7 @@ def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> li
     Args:
         arguments: of the runs.
         values: further fields of :class:`ExplainConfig` and :class:`ExplainSettings`, by their names.
+        model: the model, where it is open already.
 
     Raises:
         UsageError: arguments that exclude each other.
@@ -514,13 +524,13 @@ def plan_trainings(arguments: ExplainArguments, values: Mapping[str, Any]) -> li
         options[measure.enabled_by] = value or measure.default
     dataset, trainings = arguments.dataset, find_trainings(arguments.model)
     dataset = at_revision(dataset, arguments.revision) if arguments.revision else dataset
-    model = trainings[0][1] if trainings else arguments.model
-    config = ExplainConfig(dataset, arguments.config, arguments.split, model, **config_values)
+    place = trainings[0][1] if trainings else arguments.model
+    config = ExplainConfig(dataset, arguments.config, arguments.split, place, **config_values)
     options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
     options |= parse_settings(arguments.more) if arguments.more else {}
     paper, runs, size = options.pop("paper", ""), [], None
     for method in methods or (None,):
-        settings, size = find_run_settings(config, paper, method=method, **options)
+        settings, size = find_run_settings(config, paper, model=model, method=method, **options)
         path = out.with_name(f"{out.stem}.{method}{out.suffix}") if len(methods) > 1 else out
         runs.append((settings, path))
     check_used(config_values | options, [settings for settings, _ in runs])

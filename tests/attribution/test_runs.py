@@ -33,7 +33,7 @@ from eraser_hub.systems.baselines import fit_baseline
 from eraser_hub.systems.system import SYSTEMS
 
 from ..refusals import refused
-from .conftest import told
+from .conftest import CountingModel, told
 
 SETTINGS = ExplainSettings(method="occlusion", chunk=4, random_draws=2)
 ENVIRONMENT = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "RAY_AUTH_MODE": "disabled"}
@@ -842,3 +842,46 @@ def test_a_misspelt_setting_is_named_with_its_like(hub, linear, tmp_path, settin
     with refused(rule, hint, argument=argument) as caught:
         eraser_hub.explain(linear, hub, out=tmp_path / "p.jsonl", **settings)
     assert "kd_source" not in str(caught.error)
+
+
+def test_a_model_in_memory_explains_a_dataset(hub, linear, tmp_path):
+    import eraser_hub
+
+    of = {"config": "movies", "split": "val", "limit": 3, "method": "random,occlusion"}
+    eraser_hub.explain(linear, hub, out=tmp_path / "folder.jsonl", **of)
+    reports = eraser_hub.explain(load_pipeline(linear / "model.skops"), hub, out=tmp_path / "object.jsonl", **of)
+    for method, report in zip(("random", "occlusion"), reports, strict=True):
+        assert report.out.read_bytes() == (tmp_path / f"folder.{method}.jsonl").read_bytes()
+        record = json.loads((tmp_path / f"object.{method}.jsonl.run.json").read_text())
+        assert record["model"]["model"] == record["model"]["digest"] == "sklearn.pipeline.Pipeline"
+    assert "model:sklearn.pipeline.Pipeline|" in reports[0].signature
+    (report,) = eraser_hub.explain(CountingModel(), hub, out=tmp_path / "counted.jsonl", config="movies", split="val")
+    assert report.instances == 21 and "CountingModel" in report.signature
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("resume", True), ("engine", "ray"), ("window", 64), ("device", "cpu"), ("precision", "float16")],
+)
+def test_arguments_that_a_model_in_memory_does_not_take(hub, tmp_path, argument, value):
+    import eraser_hub
+
+    with refused("option-conflict", "CountingModel", argument=argument):
+        eraser_hub.explain(CountingModel(), hub, out=tmp_path / "p.jsonl", **{argument: value})
+
+
+def test_what_is_no_model_says_how_to_make_it_one(hub, tmp_path):
+    import eraser_hub
+
+    def function(token_lists):
+        return [[0.2, 0.8] for _ in token_lists]
+
+    class Loaded:
+        def save_pretrained(self, folder):
+            raise AssertionError
+
+    for model, words in ((function, "predict_proba calls it"), (Loaded(), "save_pretrained"), (3, "found int")):
+        with refused("model", words):
+            eraser_hub.explain(model, hub, out=tmp_path / "p.jsonl")
+        with refused("model", words):
+            eraser_hub.explain_texts(model, ["a film"])

@@ -61,6 +61,10 @@ class PlainModel(Adapter):
         super().__init__()
         if not callable(getattr(model, "predict_proba", None)):
             message = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
+            if hasattr(model, "save_pretrained"):
+                message += ": save it and its tokenizer by save_pretrained, and give the folder"
+            elif callable(model):
+                message += ": give an object whose predict_proba calls it, with the labels as label_names"
             raise DataError(message, rule="model")
         self.model, self.uses_query = model, uses_query
         self.description = type(model).__name__
