@@ -72,11 +72,7 @@ def explain_texts(
         DataError: a string in place of a list of texts, queries that are not one for each text, a model that names no
             labels, unknown settings, and whatever :func:`open_model` and the model's outputs give cause for.
     """
-    _check(texts, queries, scores, label_names)
-    method = settings.get("method") or ""
-    if not isinstance(method, str) or "," in method:
-        message = f"expected one method for texts in memory, found {show(method)}: call once for each"
-        raise DataError(message, argument="method", rule="option-value")
+    _check(texts, queries, scores, label_names, settings.get("method") or "")
     own_queries = any(isinstance(text, Instance) and text.query for text in texts)
     shown = bool(queries) or (own_queries and "uses_query" not in make_opening(model).facts)
     adapter = open_model(model, uses_query=True if shown else None)
@@ -136,8 +132,12 @@ def _check(
     queries: Sequence[Any],
     scores: Sequence[Any] | NDArray[np.float64],
     label_names: Sequence[str],
+    method: object,
 ) -> None:
-    """Refuse a string in place of a list, and lists that are not as long as the texts' own."""
+    """Refuse several methods, a string in place of a list, and lists that are not as long as the texts' own."""
+    if not isinstance(method, str) or "," in method:
+        message = f"expected one method for texts in memory, found {show(method)}: call once for each"
+        raise DataError(message, argument="method", rule="option-value")
     for name, values, advice in (
         ("texts", texts, ": put it into a list"),
         ("queries", queries, ""),

@@ -170,13 +170,13 @@ def supports(model: Adapter, name: str) -> bool:
     return set(METHODS[name].needs) <= model.provides or model.supports(name)
 
 
-def check_support(model: Adapter, method: type[Method] | None, name: str) -> None:
-    """Check that a model allows a method, and that its packages are there; None for no method.
+def check_support(model: Adapter | None, method: type[Method] | None, name: str) -> None:
+    """Check that a model allows a method, and that its packages are there; None for no method, or an unopened model.
 
     Raises:
         DataError: the model does not allow it, and which it allows; a package is missing.
     """
-    if method is None:
+    if method is None or model is None:
         return
     if not supports(model, name):
         allowed = ", ".join(other for other in METHODS if supports(model, other))

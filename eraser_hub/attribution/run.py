@@ -212,9 +212,7 @@ def explain(
     config, settings = resolve_query(config, split), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
         model = load_model(config, split.label_names, split.label_task, model)
-    plan = resolve_run(config, settings, split, results)
-    if model is not None:
-        check_support(model, plan.settings.method_class, plan.settings.method)
+    plan = resolve_run(config, settings, split, results, model)
     for operator, path in results.items() if not force else ():
         refuse_other(path, plan.header(operator), get_partial_path(out))
     if resume and (report := _find_complete_report(plan)) is not None:
@@ -308,14 +306,18 @@ def _describe_run_cost(
 
 
 def resolve_run(
-    config: ExplainConfig, settings: ExplainSettings, split: Split, results: Mapping[str, Path]
+    config: ExplainConfig,
+    settings: ExplainSettings,
+    split: Split,
+    results: Mapping[str, Path],
+    model: Adapter | None = None,
 ) -> ResolvedRun:
     """Decide what the split decides.
 
     Raises:
-        DataError: settings that its results have no place for; an instance without scores where they come from
-            elsewhere; bounds of AOPC that are of other inputs, or where inputs are erased in several ways, or by
-            drawing, each with bounds of its own.
+        DataError: settings that its results have no place for; a method that the model does not allow; an instance
+            without scores where they come from elsewhere; bounds of AOPC that are of other inputs, or where inputs are
+            erased in several ways, or by drawing, each with bounds of its own.
     """
     words = list[str]()
     external: ExternalRationales | None = None
@@ -339,6 +341,7 @@ def resolve_run(
     if settings.bins not in ((), AOPC_THRESHOLDS):
         words.append("to score these bins, set aopc_thresholds to " + " ".join(f"{rate:g}" for rate in settings.bins))
     settings = settings.for_kind(split.kind)
+    check_support(model, settings.method_class, settings.method)
     human = isinstance(external, GoldRationales)
     inputs: dict[str, Any] = {
         "data": split.header(config.limit, labels=settings.target == "gold", rationales=human),
@@ -607,9 +610,8 @@ def explain_trainings(
             split = open_split(config.dataset, config.config, config.split)
             config = resolve_query(config, split)
             opened = load_model(config, split.label_names, split.label_task)
-        if opened is not None:
-            for settings, _ in runs:
-                check_support(opened, settings.method_class, settings.method)
+        for settings, _ in runs:
+            check_support(opened, settings.method_class, settings.method)
         first, first_out = runs[0]
         config = replace(config, sample_seed=first.seed if config.sample_seed is None else config.sample_seed)
         # words that are filled in differ from run to run
