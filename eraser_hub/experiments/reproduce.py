@@ -128,7 +128,7 @@ class RowRun:
         job = ExplainConfig(
             options.dataset, options.config, options.split, str(model), sample=sample, rationales=rationales
         )
-        choices = {"method": None if method in (OWN, HUMAN) else method, "seed": options.seed}
+        choices: dict[str, Any] = {"method": None if method in (OWN, HUMAN) else method, "seed": options.seed}
         choices |= FAST.settings if options.fast else {}
         settings, _ = find_run_settings(job, self.printed.preset, **choices)
         draws = 1 if method != "random" else FAST.random_draws if options.fast else RANDOM_DRAWS

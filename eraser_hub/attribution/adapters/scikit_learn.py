@@ -143,7 +143,7 @@ def check_takes_strings(model: Any, path: Path) -> None:
         raise DataError(message, rule="model", file=path) from error
     except Exception as error:  # a model raises what its own reading of the input raises
         message = f"expected a pipeline over strings (a vectoriser, then a classifier or regressor), found {name}"
-        raise DataError(f"{message}: {get_first_line(error)}", rule="model", file=path) from error
+        raise DataError(f"{message}: {get_first_line(error).rstrip(':')}", rule="model", file=path) from error
 
 
 def check_archive(path: Path) -> None:
