@@ -63,6 +63,19 @@ def get_rows(scores: Sequence[Mapping[str, Any]], family: str) -> list[tuple[tup
     return sorted(rows, key=lambda row: (bool(row[0][2]), -row[1]["auc"], row[0][0]))
 
 
+def describe_sampling(kinds: Mapping[str, Row]) -> str:
+    """Return what the intervals of a family are over; one model of a planting says nothing of new ones.
+
+    Args:
+        kinds: for each kind of planting ``judges``, the number of models that judge it.
+    """
+    judged = [kind for kind, facts in kinds.items() if facts["judges"]]
+    alone = [kind for kind in judged if kinds[kind]["judges"] == 1]
+    if len(alone) == len(judged):
+        return "new texts, of one model of each planting"
+    return "new texts and new models" + (f" ({', '.join(alone)}: new texts, of one model)" if alone else "")
+
+
 def _make_score_tables(scores: Sequence[Row], family: str, kinds: Mapping[str, Row], level: float) -> list[Table]:
     rows, left = get_rows(scores, family), ("score", "better", "by_construction")
     first = Table(f"{family}_scores", f"All plantings, {family} models", left, ("all", *CANDIDATES))
@@ -73,7 +86,7 @@ def _make_score_tables(scores: Sequence[Row], family: str, kinds: Mapping[str, R
         by_kind.add(*words, **{kind: make_cell(part) for kind, part in one["kinds"].items()})
     first.notes.append(
         "The share of texts where a score puts the true explanation first, a tie half; brackets: "
-        f"{100 * level:g} % interval over new texts and new models; "
+        f"{100 * level:g} % interval over {describe_sampling(kinds)}; "
         "=: the interval holds a coin's 0.5, !: it lies below."
     )
     first.notes.append(

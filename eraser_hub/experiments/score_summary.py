@@ -141,8 +141,8 @@ def estimate(
         fewest: Texts of all strata together that an interval needs.
 
     Returns:
-        ``auc`` and ``auc_ci`` (None where nothing is defined), and ``networks_share``, the share of the squared
-        standard error that is due to the models.
+        ``auc`` and ``auc_ci`` (None where nothing is defined; over new texts alone where each stratum has one model),
+        and ``networks_share``, the share of the squared standard error that is due to the models, None of one model.
     """
     parts = [part for part in parts if len(part)]
     if not parts:
@@ -157,8 +157,9 @@ def estimate(
         if float(model.components.total) > NOTHING:
             error = float(model.standard_error)
             low, high = model.interval(level)
-            share = max(0.0, float(model.components.runs)) / error**2
-            share = 0.0 if share < NOTHING else share
+            if any(part.shape[1] > 1 for part in parts):
+                share = max(0.0, float(model.components.runs)) / error**2
+                share = 0.0 if share < NOTHING else share
     if math.isnan(low):
         # at most this share of new texts differs from all of these, with probability (1 + level) / 2
         unseen = 1 - ((1 - level) / 2) ** (1 / texts)

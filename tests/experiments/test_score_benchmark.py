@@ -17,7 +17,12 @@ from typer.testing import CliRunner
 
 from eraser_hub.cli.experiment import benchmark_scores
 from eraser_hub.experiments import benchmark_tables, score_benchmark
-from eraser_hub.experiments.benchmark_tables import CONSTRUCTION, get_construction, make_benchmark_tables
+from eraser_hub.experiments.benchmark_tables import (
+    CONSTRUCTION,
+    describe_sampling,
+    get_construction,
+    make_benchmark_tables,
+)
 from eraser_hub.experiments.configs import CLOSED, NETWORKS, BenchmarkConfig
 from eraser_hub.experiments.explanations import CANDIDATES
 from eraser_hub.experiments.planted_models import LEARNED, PlantedModel, make_judge, mask_others
@@ -280,6 +285,20 @@ def test_tables_of_every_format(tiny):
     ]
     for form in ("text", "markdown", "latex", "csv"):
         assert "comprehensiveness" in tables.written(form)
+
+
+def test_one_model_alone_says_nothing_of_new_models(tiny, tmp_path):
+    units = [unit for unit in tiny[0] if unit["number"] == 0]
+    result = summarise_tiny(units)
+    tables = make_benchmark_tables(result)
+    assert "brackets: 95 % interval over new texts, of one model of each planting;" in tables.tables[0].notes[0]
+    assert all(one["families"][CLOSED]["networks_share"] is None for one in result["scores"])
+    write_study(tmp_path, replace(TINY, networks=1), result, tables)
+    assert "intervals over new texts, of one model" in (tmp_path / "figures" / "closed-form-kinds.svg").read_text(
+        "utf-8"
+    )
+    mixed = {"word": {"judges": 2}, "redundant": {"judges": 1}, "negation": {"judges": 0}}
+    assert describe_sampling(mixed) == "new texts and new models (redundant: new texts, of one model)"
 
 
 def test_tables_name_the_level_and_what_methods_lack(tiny, tmp_path, monkeypatch):

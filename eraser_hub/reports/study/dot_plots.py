@@ -67,9 +67,9 @@ def draw_dots(figure: DotPlot, rows: Sequence[Mapping[str, str]]) -> str:
     return fill_template("dots.svg", figure=figure, panels=panels, **look) + "\n"
 
 
-def make_plot(family: str, column: str, level: float) -> DotPlot:
-    """Return the look of a figure of a family's shares."""
-    intervals = f"{100 * level:g} % intervals"
+def make_plot(family: str, column: str, level: float, alone: bool = False) -> DotPlot:
+    """Return the look of a figure of a family's shares; ``alone``: one model judges each planting."""
+    intervals = f"{100 * level:g} % intervals{' over new texts, of one model of each planting' if alone else ''}"
     caption = (
         f"{TITLE}: {family} models",
         f"Lines: {intervals}. A tie counts half; dashed: a coin. = the interval holds a coin's 0.5, ! it lies below.",

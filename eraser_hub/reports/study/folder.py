@@ -50,11 +50,12 @@ def write_study(out: Path, settings: BenchmarkSettings, result: Mapping[str, Any
     files["models.csv"] = _write_rows(result["models"])
     files["result.json"] = json.dumps(result, indent=1) + "\n"
     files |= {f"tables.{suffix}": tables.written(form).rstrip("\n") + "\n" for form, suffix in TABLES.items()}
-    for family in result["kinds"]:
+    for family, kinds in result["kinds"].items():
+        alone = all(facts["judges"] <= 1 for facts in kinds.values())
         for name, column in (("explanations", "explanation"), ("kinds", "kind")):
             rows = make_figure_rows(result["scores"], family, name, column)
             files[f"figures/{family}-{name}.csv"] = _write_rows(rows)
-            plot = make_plot(family, column, settings.confidence_level)
+            plot = make_plot(family, column, settings.confidence_level, alone)
             files[f"figures/{family}-{name}.svg"] = draw_dots(plot, rows)
     for name, text in files.items():
         path = out / name
