@@ -7,7 +7,7 @@ The arguments of each function are the fields of one dataclass, from which the c
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, overload
@@ -399,10 +399,10 @@ def compare(
 
     Args:
         systems: two or more: files of predictions (``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of one
-            system), which need ``dataset`` and ``config``, or ``source``; or the inputs of
-            :func:`eraser_hub.scoring.comparison.compare`: results of ``compute(.., per_instance=True)``, or
-            statistics.
-        names: names of such results or statistics. Their settings are ``resamples``, ``seed``,
+            system) or one mapping of names to files, which need ``dataset`` and ``config``, or ``source``; or what
+            ``score(.., per_instance=True)`` gave; or the inputs of :func:`eraser_hub.scoring.comparison.compare`:
+            results of ``compute(.., per_instance=True)``, or statistics.
+        names: names of such scores, results or statistics. Their settings are ``resamples``, ``seed``,
             ``confidence_level``, ``adjust``, ``primary``, ``minimum_effect`` and ``cluster_by``.
         predictions: further systems: files as above, or a mapping of names to a file or to the files of several runs.
         **settings: the settings below.
@@ -430,6 +430,14 @@ def compare(
     for old, new in (("n_resamples", "resamples"), ("equivalence", "minimum_effect")):  # 2.0's names
         if old in settings:
             settings[new] = settings.pop(old)
+    if len(systems) == 1 and predictions is None and isinstance(systems[0], Mapping | list) and settings:
+        if isinstance(systems[0], list) and any(isinstance(one, str | os.PathLike) for one in systems[0]):
+            message = (
+                f"expected each file as an argument of its own, or a mapping of names to files, found {systems[0]}"
+            )
+            raise UsageError(message, rule="option-value", argument="predictions")
+        if "per_instance" not in systems[0]:
+            systems, predictions = (), systems[0]
     if predictions is None and not any(isinstance(system, str | os.PathLike) for system in systems):
         if "resamples" in settings:
             settings["n_resamples"] = settings.pop("resamples")

@@ -7,7 +7,8 @@ is a ValueError.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from os import PathLike
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from .rules import Rule
 
 MOST_SHOWN = 10
+MOST_SIMILAR = 3  # names that an error suggests
 # an error's longest line, and its most lines: a hostile name or value must not flood a terminal
 LONGEST_LINE, MOST_LINES = 1000, 40
 MOST_NAME = 255  # characters of a system's or a dataset's name
@@ -63,6 +65,19 @@ def show(value: object, limit: int = 80) -> str:
 
 
 shown = show  # the name of 2.0
+
+
+def describe_choice(name: object, known: Collection[str]) -> str:
+    """Return the message for a name that is none of the known ones; of many, similar ones alone are named.
+
+    >>> describe_choice("token_f1", ["token_macro_f1", "accuracy"])
+    "expected one of token_macro_f1, accuracy, found 'token_f1': did you mean 'token_macro_f1'?"
+    """
+    near = [one for one in known if str(name) and one.startswith(str(name))]
+    near = near or get_close_matches(str(name)[:80], list(known), MOST_SIMILAR)
+    names = f"{len(known)} names" if near and len(known) > 2 * MOST_SHOWN else ", ".join(known)
+    hint = f": did you mean {' or '.join(map(repr, near[:MOST_SIMILAR]))}?" if near else ""
+    return f"expected one of {names}, found {show(name)}{hint}"
 
 
 def get_first_line(error: BaseException) -> str:

@@ -112,7 +112,9 @@ class Highlight:
     @property
     def small_print(self) -> list[str]:
         """The lines below the texts: the legend, and the method."""
-        return [make_legend(self.instance), *map(show_controls, self.method)]
+        label, known = self.instance.label, self.instance.label_known
+        unnamed = [] if known or not label else [f"gold {label} is a label's number: `label_names` has its name"]
+        return [make_legend(self.instance), *unnamed, *map(show_controls, self.method)]
 
     def _repr_html_(self) -> str:
         """Return self-contained markup: inline styles only, no script, every text escaped."""

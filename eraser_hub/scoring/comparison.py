@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from eraser_hub.metrics.intervals import describe_small_counts, intervals
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, check_settings
 from eraser_hub.metrics.results import HEADLINE, signature
 from eraser_hub.metrics.statistics_builder import Finalize, Statistics, StatisticsBuilder
-from eraser_hub.records.errors import MOST_SHOWN, DataError, show
+from eraser_hub.records.errors import MOST_SHOWN, DataError, describe_choice, show
 
 from .operators import compute_operator_sensitivity, describe_flips
 from .paired_tests import (
@@ -71,7 +71,7 @@ from .uncertainty.verdicts import (
     is_known_score,
 )
 
-Result = Statistics | Mapping[str, Any]
+Result = Statistics | Mapping[str, Any] | Scores
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,7 @@ class Inference:
         """
         for key in self.primary:
             if key not in keys:
-                message = f"expected one of {', '.join(keys)}, found {show(key)}"
-                raise DataError(message, rule="option-value", field="primary")
+                raise DataError(describe_choice(key, keys), rule="option-value", field="primary")
         headline = {key for own in HEADLINE.values() for key in own}
         if between_models:
             headline = (headline - UNNORMALISED) | set(NORMALISED)
@@ -242,9 +241,8 @@ def compare(
     """Compare systems pairwise on every score that they share.
 
     Args:
-        systems: two or more, each either ``Statistics`` (a metric module's ``statistics(..)``), a result of
-            ``compute(.., per_instance=True)``, or a list of those: runs of one system with other seeds. All are on the
-            same instances, in any order.
+        systems: two or more, each ``Statistics`` (a metric module's ``statistics(..)``), a result of ``compute(..,
+            per_instance=True)``, ``Scores``, or a list of those: runs of one system. All are on the same instances.
         names: of the systems, by default "A", "B", ..
         n_resamples: see `Inference`.
         seed: see `Inference`.
@@ -292,14 +290,39 @@ def compare(
         raise DataError(f"{words}, found {cluster_by!r}", rule="option-value")
     primary = (primary,) if isinstance(primary, str) else tuple(primary)
     run_lists = [one if isinstance(one, Sequence) else [one] for one in systems]
+    named, effect = dict(zip(names, run_lists, strict=True)), equivalence if minimum_effect is None else minimum_effect
+    inference = Inference(n_resamples, seed, confidence_level, adjust, primary, effect)
+    if any(isinstance(run, Scores) for own in run_lists for run in own):
+        return _compare_scored(named, inference, cluster_by)
     runs = {
-        name: [[_statistics(run, name, cluster_by)] for run in own] for name, own in zip(names, run_lists, strict=True)
+        name: [[_statistics(cast("Statistics", run), name, cluster_by)] for run in own] for name, own in named.items()
     }
-    effect = equivalence if minimum_effect is None else minimum_effect
-    return compare_blocks(runs, Inference(n_resamples, seed, confidence_level, adjust, primary, effect))
+    return compare_blocks(runs, inference)
 
 
-def _statistics(run: Result, name: str, cluster_by: str) -> Statistics:
+def _compare_scored(systems: Mapping[str, Sequence[Result]], inference: Inference, cluster_by: str) -> dict[str, Any]:
+    """Compare what `score` gave.
+
+    Raises:
+        DataError: something else among it, sums without a row for each annotation, or no score that all have.
+    """
+    scored: dict[str, Scores] = {}
+    for name, runs in systems.items():
+        own = list[Scores]()
+        for run in runs:
+            if not isinstance(run, Scores) or any(len(each.ids) < len(run.ids) for each in run.statistics.values()):
+                message = "expected scores with a row for each annotation, `score(.., per_instance=True)`, found "
+                found = "sums" if isinstance(run, Scores) else type(run).__name__
+                raise DataError(message + found, rule="key-missing", field=name)
+            blocks = {block: _statistics(each, name, cluster_by) for block, each in run.statistics.items()}
+            own.append(replace(run, statistics=blocks))
+        scored[name] = replace(average_runs(own), name=name)
+    if len(scored) < 2 or (result := compare_scores(scored, inference)) is None:
+        raise DataError("expected two systems or more that share a score, found none", rule="score-missing")
+    return result
+
+
+def _statistics(run: Statistics | Mapping[str, Any], name: str, cluster_by: str) -> Statistics:
     statistics = run if isinstance(run, Statistics) else from_result(run, name)
     return replace(statistics, clusters=None, clustering=NONE) if cluster_by == NONE else statistics
 

@@ -18,7 +18,7 @@ from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.papers import COMPREHENSIVE
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, describe_choice
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_model_digest, read_predictions_digest
 from eraser_hub.records.tables import Cell, Table, Tables
@@ -35,7 +35,7 @@ from .tables import (
     make_comparison_tables,
     make_score_cells,
 )
-from .uncertainty.power import describe_power, make_pilot, make_score_pilot
+from .uncertainty.power import choose_run_counts, describe_power, make_pilot, make_score_pilot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -278,9 +278,7 @@ class Scores:
         """
         save_json(path, self.as_json(), OutputWriter(tuple(self.inputs), force))
 
-    def power(
-        self, key: str, effects: Sequence[float] = (), runs: Sequence[int] = (1, 3, 5, 10)
-    ) -> list[dict[str, Any]]:
+    def power(self, key: str, effects: Sequence[float] = (), runs: Sequence[int] | None = None) -> list[dict[str, Any]]:
         """Return what other numbers of documents and runs would find, with this system as the pilot.
 
         The differences are those from a fixed value, such as chance or a published score. Two systems share their
@@ -289,23 +287,24 @@ class Scores:
         Args:
             key: the score.
             effects: differences to find with power .8 at .05.
-            runs: numbers of runs of the system.
+            runs: numbers of runs of the system; None: 1, 3, 5 and 10, or 1 where the system has one run and so knows
+                nothing of runs (`average_runs`).
 
         Returns:
-            As of `Comparison.power`. A system with one run knows nothing of runs (`average_runs`).
+            A row for each number of runs, as of `Comparison.power`.
 
         Raises:
             DataError: as of `uncertainty.power.make_score_pilot`.
         """
         block = next((name for name, one in self.statistics.items() if key in one.scores()), None)
         if block is None or self.number(key) is None:
-            known = (name for name in self.scores if self.number(name) is not None)
-            message = f"expected one of {', '.join(known)}, found {show(key)}"
-            raise DataError(message, rule="option-value", argument="key")
+            known = [name for name in self.scores if self.number(name) is not None]
+            raise DataError(describe_choice(key, known), rule="option-value", argument="key")
         own = [run[block] for run in self.runs]
         digests = [read_model_digest(path) for path in self.files]
         trainings = number_values(digests).tolist() if len(digests) == len(own) and all(digests) else None
         pilot = make_score_pilot(own, key, trainings)
+        runs = choose_run_counts(len(own)) if runs is None else runs
         return describe_power(pilot, own[0].n_clusters, effects, runs)
 
     def __repr__(self) -> str:
@@ -457,32 +456,43 @@ class Comparison(Result):
         return make_comparison_tables(self)
 
     def power(
-        self, key: str, effects: Sequence[float] = (), runs: Sequence[int] = (1, 3, 5, 10), pair: int = 0
+        self, key: str, effects: Sequence[float] = (), runs: Sequence[int] | None = None, pair: int | None = None
     ) -> list[dict[str, Any]]:
         """Return what other numbers of documents and runs would find, with this comparison as the pilot.
 
         Args:
             key: the score.
             effects: differences to find with power .8 at .05.
-            runs: numbers of runs of each system.
-            pair: the pair of systems, by its place.
+            runs: numbers of runs of each system; None: 1, 3, 5 and 10, or 1 where the pilot has one run of each system
+                and so knows nothing of runs.
+            pair: the pair of systems, by its place; None: all pairs.
 
         Returns:
-            A row for each number of runs: ``detectable`` with the documents at hand, and for each effect
-            ``documents for EFFECT``, None where a million does not suffice, or only more runs help
-            (`uncertainty.power.Pilot.lacks_runs`). A pilot with one run of each system knows nothing of runs.
+            A row for each pair and number of runs: the systems ``first`` and ``second``, ``detectable`` with the
+            documents at hand, and for each effect ``documents for EFFECT``, None where a million does not suffice, or
+            only more runs help (`uncertainty.power.Pilot.lacks_runs`).
 
         Raises:
             DataError: as of `uncertainty.power.make_pilot`.
         """
-        return describe_power(make_pilot(self, key, pair), self["clusters"], effects, runs)
+        runs = choose_run_counts(max(self["runs"].values())) if runs is None else runs
+        return [
+            {side: self["comparisons"][place][side] for side in ("first", "second")} | row
+            for place in (range(len(self["comparisons"])) if pair is None else (pair,))
+            for row in describe_power(make_pilot(self, key, place), self["clusters"], effects, runs)
+        ]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each pair of systems and score, with the figures of its difference."""
+        """Return a row for each pair of systems and score: both scores, and the figures of their difference.
+
+        ``low`` and ``high`` are the ends of ``ci``.
+        """
         import pandas as pd
 
         rows = [
-            {"first": pair["first"], "second": pair["second"], "score": key, **figures}
+            {"first": pair["first"], "second": pair["second"], "score": key}
+            | {f"{side}_value": self["scores"][pair[side]][key] for side in ("first", "second")}
+            | {"difference": figures["difference"], "low": figures["ci"][0], "high": figures["ci"][1], **figures}
             for pair in self["comparisons"]
             for key, figures in pair["keys"].items()
         ]

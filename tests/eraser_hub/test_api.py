@@ -161,6 +161,24 @@ def test_a_report_takes_paths_and_names(folder, samples, tmp_path):
         assert names == ["movies.val.scores.json", "movies.val.baseline.scores.json"]
 
 
+def test_a_comparison_takes_a_mapping_of_files_and_what_score_gave(folder, samples):
+    files = {name: samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline")}
+    files = {"ours": files[""], "theirs": files[".baseline"]}
+    source = {"dataset": folder / "hub" / "eraser", "config": "movies", "split": "val"}
+    by_files = eraser_hub.compare(files, resamples=50, **source)
+    assert list(by_files["scores"]) == ["ours", "theirs"]
+    with refused("option-value", "argument of its own", "movies.val.jsonl", argument="predictions"):
+        eraser_hub.compare([str(one) for one in files.values()], resamples=50, **source)
+    scores = [eraser_hub.score(one, per_instance=True, **source) for one in files.values()]
+    by_scores = eraser_hub.compare(*scores, names=list(files), resamples=50)
+    assert by_scores["scores"] == by_files["scores"]
+    assert by_scores.to_frame()["difference"].tolist() == by_files.to_frame()["difference"].tolist()
+    with refused("key-missing", "per_instance=True", "found sums", field="B"):
+        eraser_hub.compare(scores[0], eraser_hub.score(files["theirs"], **source))
+    with refused("option-value", "'token_f1'", "did you mean 'token_m"):
+        eraser_hub.compare(files, primary="token_f1", resamples=50, **source)
+
+
 def test_a_comparison_has_the_forms_of_a_result(folder, samples, tmp_path):
     files = [samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline")]
     result = eraser_hub.compare(*files, dataset=folder / "hub" / "eraser", config="movies", split="val", resamples=50)

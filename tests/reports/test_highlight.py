@@ -48,6 +48,9 @@ def test_wrong_and_without_prediction(row, instance):
     instance["classification"] = "NEG"
     assert "(wrong)" in str(highlight(row, instance, label_names=NAMES))
     assert "predicted" not in str(highlight(row, label_names=NAMES))
+    row["classification"] = 1
+    assert "gold 1 is a label's number: `label_names` has its name" in str(highlight(row))
+    assert "label_names" not in str(highlight(row, label_names=NAMES))
 
 
 def test_a_document_cannot_steer_the_terminal(row):

@@ -24,7 +24,7 @@ from eraser_hub.metrics.intervals import MINIMUM_CLUSTERS
 from eraser_hub.metrics.resampling import jackknife
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.metrics.student import quantile, two_sided_p
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, describe_choice
 
 from .mixed_model import MINIMUM_EFFECTIVE, compute_influences, find_attainable_level, fit_difference, is_refused
 from .verdicts import ALPHA
@@ -137,8 +137,7 @@ def make_pilot(result: Mapping[str, Any], key: str, pair: int = 0) -> Pilot:
     """
     comparison = result["comparisons"][pair]
     if key not in comparison["keys"]:
-        message = f"expected one of {', '.join(comparison['keys'])}, found {show(key)}"
-        raise DataError(message, rule="option-value", argument="key")
+        raise DataError(describe_choice(key, comparison["keys"]), rule="option-value", argument="key")
     test = comparison["keys"][key]
     if (counted := test.get("clusters", result["clusters"])) < MINIMUM_CLUSTERS <= result["clusters"]:
         message = f"{key}: expected a score that counts {MINIMUM_CLUSTERS} documents or more, found {counted}"
@@ -206,6 +205,11 @@ def _make_pilot(
         by_run**2 / left / (runs - 1) if is_known else 2.0,
         runs,
     )
+
+
+def choose_run_counts(pilot_runs: int) -> tuple[int, ...]:
+    """Return the numbers of runs of a plan where nobody names them; a pilot with one run knows nothing of more."""
+    return (1, 3, 5, 10) if pilot_runs > 1 else (1,)
 
 
 def describe_power(pilot: Pilot, n: int, effects: Sequence[float], runs: Sequence[int]) -> list[dict[str, Any]]:

@@ -57,6 +57,19 @@ def test_a_comparison_is_a_pilot():
     assert result.power("f1", effects=[0.5], runs=[3])[0]["documents for 0.5"] == pilot.documents_for(0.5, 3)
     with refused("option-value", "f1", "'none'", argument="key"):
         make_pilot(result, "none")
+    assert [row["runs"] for row in result.power("f1")] == [1, 3, 5, 10]
+
+
+def test_the_power_of_a_comparison_names_its_systems():
+    values = np.random.default_rng(0).normal(size=(3, 30))
+    result = Comparison(compare(*map(system, values)))
+    rows = [(row["first"], row["second"], row["runs"]) for row in result.power("f1")]
+    assert rows == [("A", "B", 1), ("A", "C", 1), ("B", "C", 1)], "one run knows nothing of more"
+    (row,) = result.power("f1", pair=2)
+    assert row["second"] == "C" and row["detectable"] == result["comparisons"][2]["keys"]["f1"]["detectable"]
+    frame = result.to_frame().set_index(["first", "second"]).loc[("A", "C")]
+    assert frame["first_value"] - frame["second_value"] == pytest.approx(frame["difference"])
+    assert [frame["low"], frame["high"]] == frame["ci"]
 
 
 def make_scores(values):
