@@ -430,14 +430,12 @@ def compare(
     for old, new in (("n_resamples", "resamples"), ("equivalence", "minimum_effect")):  # 2.0's names
         if old in settings:
             settings[new] = settings.pop(old)
-    if len(systems) == 1 and predictions is None and isinstance(systems[0], Mapping | list) and settings:
-        if isinstance(systems[0], list) and any(isinstance(one, str | os.PathLike) for one in systems[0]):
-            message = (
-                f"expected each file as an argument of its own, or a mapping of names to files, found {systems[0]}"
-            )
-            raise UsageError(message, rule="option-value", argument="predictions")
-        if "per_instance" not in systems[0]:
-            systems, predictions = (), systems[0]
+    first = systems[0] if len(systems) == 1 and predictions is None else None
+    if isinstance(first, list) and any(isinstance(one, str | os.PathLike) for one in first):
+        message = f"expected each file as an argument of its own, or a mapping of names to files, found {first}"
+        raise UsageError(message, rule="option-value", argument="predictions")
+    if isinstance(first, Mapping) and "per_instance" not in first:
+        systems, predictions = (), first
     if predictions is None and not any(isinstance(system, str | os.PathLike) for system in systems):
         if "resamples" in settings:
             settings["n_resamples"] = settings.pop("resamples")

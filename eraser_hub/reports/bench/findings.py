@@ -42,6 +42,7 @@ class Test(NamedTuple):
     low: float
     high: float
     p: float | None = None  # corrected
+    minimum: float | None = None  # effect that matters; None: unknown
 
 
 def list_tests(comparison: Mapping[str, Any], exploratory: bool = False) -> Iterator[Test]:
@@ -59,10 +60,10 @@ def list_tests(comparison: Mapping[str, Any], exploratory: bool = False) -> Iter
             # null in a file is NaN: no interval, or no difference
             numbers = (test["difference"], *test["ci"])
             difference, low, high = (float("nan") if number is None else number for number in numbers)
-            verdict, p = str(test["verdict"]), test.get("p_holm")
-            yield Test(pair["first"], pair["second"], key, verdict, difference, low, high, p)
+            verdict, rest = str(test["verdict"]), (test.get("p_holm"), test.get("minimum_effect"))
+            yield Test(pair["first"], pair["second"], key, verdict, difference, low, high, *rest)
             other = SWAPPED.get(verdict, verdict)
-            yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low, p)
+            yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low, *rest)
 
 
 def describe_findings(
@@ -163,10 +164,11 @@ def describe_wins(wins: Sequence[Test]) -> str:
     closest = min(tests, key=lambda one: abs(one.difference))
     ends = (closest.low, closest.high) if find_direction(closest.key) >= 0 else (-closest.high, -closest.low)
     numbers = f"{format_number(abs(closest.difference))} [{format_number(ends[0])}, {format_number(ends[1])}]"
-    least = "at least " if len(tests) > 1 else ""
-    several = len({(one.system, one.other) for one in wins}) > 1
-    pair = f" ({closest.system} against {closest.other})" if several else ""
-    return f"{metric(closest.key).label} is better by {least}{numbers}{pair}"
+    details = [f"{closest.system} against {closest.other}"] * (len({(one.system, one.other) for one in wins}) > 1)
+    details += ["the smallest difference"] * (len(tests) > 1)
+    details += ["no minimum effect is set: any significant difference counts"] * (closest.minimum == 0)
+    more = f" ({', '.join(details)})" if details else ""
+    return f"{metric(closest.key).label} is better by {numbers}{more}"
 
 
 def _list(names: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ def score_people(source: ScoredSplit, settings: ScoreSettings) -> HumanPerforman
         settings: how systems are scored; ``gold`` and intervals do not matter.
 
     Returns:
-        The mean of each score and its spread over annotators; None if no text has the marks of two annotators.
+        The mean of each score, and its spread over three annotators or more; None if no text has the marks of two.
 
     Raises:
         DataError: the file of annotators is faulty.
@@ -72,7 +72,8 @@ def score_people(source: ScoredSplit, settings: ScoreSettings) -> HumanPerforman
         values["accuracy"] = accuracy
     if not values:
         return None
-    spread = {key: stdev(own) for key, own in values.items() if len(own) > 1}
+    # of two people each is scored against the other: their scores are alike by construction
+    spread = {key: stdev(own) for key, own in values.items() if len(own) > 2}
     return HumanPerformance({key: fmean(own) for key, own in values.items()}, spread, len(people))
 
 
