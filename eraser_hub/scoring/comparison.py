@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -294,9 +294,7 @@ def compare(
     inference = Inference(n_resamples, seed, confidence_level, adjust, primary, effect)
     if any(isinstance(run, Scores) for own in run_lists for run in own):
         return _compare_scored(named, inference, cluster_by)
-    runs = {
-        name: [[_statistics(cast("Statistics", run), name, cluster_by)] for run in own] for name, own in named.items()
-    }
+    runs = {name: [[_statistics(run, name, cluster_by)] for run in own] for name, own in named.items()}
     return compare_blocks(runs, inference)
 
 
@@ -322,7 +320,7 @@ def _compare_scored(systems: Mapping[str, Sequence[Result]], inference: Inferenc
     return result
 
 
-def _statistics(run: Statistics | Mapping[str, Any], name: str, cluster_by: str) -> Statistics:
+def _statistics(run: Any, name: str, cluster_by: str) -> Statistics:
     statistics = run if isinstance(run, Statistics) else from_result(run, name)
     return replace(statistics, clusters=None, clustering=NONE) if cluster_by == NONE else statistics
 
