@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -160,7 +161,12 @@ def test_a_transformer_s_run_is_scored(hub, network, tokenizer, tmp_path):
     from eraser_hub.scoring.scored_split import ScoredSplit
     from eraser_hub.scoring.settings import ScoreSettings
 
-    source = ScoredSplit(split="validation", dataset=hub, config="movies")
+    label = "{name: classification, dtype: {class_label: {names: [NEG, POS]}}}"
+    names = f"dataset_info: [{{config_name: movies, features: [{label}]}}]"
+    copytree(hub, tmp_path / "named")
+    card = (hub / "README.md").read_text().replace("configs:", f"{names}\nconfigs:", 1)
+    (tmp_path / "named" / "README.md").write_text(card)
+    source = ScoredSplit(split="validation", dataset=tmp_path / "named", config="movies")
     scored = score(source, tmp_path / "p.jsonl", ScoreSettings(only_predicted=True, per_instance=True))
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     for name in (*DISTANCES, *ENTROPIES):
