@@ -53,17 +53,20 @@ def test_what_is_missing_is_said() -> None:
 def test_means_have_intervals_over_documents() -> None:
     first = answers(a=[3.0, 2.0, 1.0], b=[1.0, 2.0, 3.0], c=[2.0, 1.0, 3.0])
     second = answers(a=[3.0, 1.0, 2.0], b=[1.0, 2.0, 3.0], c=[1.0, 3.0, 2.0])
-    section = make_agreement_section(["x", "y"], [[first], [second]], ScoreSettings(n_resamples=200))
+    section = make_agreement_section(["x", "y"], [[first], [second]], ScoreSettings(confidence_level=0.5))
     cell = section.blocks[0].rows[0].cells[1]  # taus 1/3, 1 and -1/3
     low, high = map(float, cell.small.removesuffix("] n 3").removeprefix("[").split(", "))
-    assert cell.text == "0.333" and -1 <= low < 0 < 1 / 3 < high <= 1
+    assert cell.text == "0.333" and -1 <= low < 1 / 3 < high <= 1
+    wide = make_agreement_section(["x", "y"], [[first], [second]], ScoreSettings(confidence_level=0.95))
+    assert wide.blocks[0].rows[0].cells[1].small == "n 3", "at 95 % it would cover the whole range"
 
 
 def test_instances_that_share_documents_are_drawn_together() -> None:
     values, settings = np.array([0.0, 0.0, 1.0, 1.0]), ScoreSettings(confidence_level=0.95)
-    apart = compute_document_interval(values, [("a",), ("b",), ("c",), ("d",)], settings)
-    each = replace(settings, cluster_by="none")
-    assert apart == compute_document_interval(values, [("a",)] * 4, each)
+    near, each = 0.4 + values / 10, replace(settings, cluster_by="none")
+    apart = compute_document_interval(near, [("a",), ("b",), ("c",), ("d",)], settings)
+    assert apart is not None and 0 < apart[0] < 0.45 < apart[1] < 1
+    assert apart == compute_document_interval(near, [("a",)] * 4, each)
     # two documents, each with both of its values, do not differ: at most a share of 1 - .025^(1/2) of all does
     bounds = compute_document_interval(values, [("a",), ("b",), ("a",), ("b",)], settings)
     assert bounds == pytest.approx((0.5 * 0.025**0.5, 1 - 0.5 * 0.025**0.5))
