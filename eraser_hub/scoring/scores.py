@@ -470,17 +470,25 @@ class Comparison(Result):
         Returns:
             A row for each pair and number of runs: the systems ``first`` and ``second``, ``detectable`` with the
             documents at hand, and for each effect ``documents for EFFECT``, None where a million does not suffice, or
-            only more runs help (`uncertainty.power.Pilot.lacks_runs`).
+            only more runs help (`uncertainty.power.Pilot.lacks_runs`). A pair that is no pilot has one row, which says
+            ``why``.
 
         Raises:
-            DataError: as of `uncertainty.power.make_pilot`.
+            DataError: as of `uncertainty.power.make_pilot`, where no pair is a pilot.
         """
         runs = choose_run_counts(max(self["runs"].values())) if runs is None else runs
-        return [
-            {side: self["comparisons"][place][side] for side in ("first", "second")} | row
-            for place in (range(len(self["comparisons"])) if pair is None else (pair,))
-            for row in describe_power(make_pilot(self, key, place), self["clusters"], effects, runs)
-        ]
+        rows, errors = list[dict[str, Any]](), list[DataError]()
+        for place in range(len(self["comparisons"])) if pair is None else (pair,):
+            systems = {side: self["comparisons"][place][side] for side in ("first", "second")}
+            try:
+                planned = describe_power(make_pilot(self, key, place), self["clusters"], effects, runs)
+            except DataError as error:
+                errors.append(error)
+                planned = [{"runs": None, "detectable": math.nan, "why": str(error)}]
+            rows += [systems | row for row in planned]
+        if len(errors) == len(rows):
+            raise errors[0]
+        return rows
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each pair of systems and score: both scores, and the figures of their difference.

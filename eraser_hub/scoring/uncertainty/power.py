@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.metrics.intervals import MINIMUM_CLUSTERS
-from eraser_hub.metrics.resampling import jackknife
+from eraser_hub.metrics.resampling import find_counted, jackknife
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.metrics.student import quantile, two_sided_p
 from eraser_hub.records.errors import DataError, describe_choice
@@ -165,12 +165,15 @@ def make_score_pilot(runs: Sequence[Statistics], key: str, trainings: Sequence[i
         )
         raise DataError(message, rule="score-missing")
     values = np.array([float(run.scores()[key]) for run in runs])
-    without = [jackknife(run.cluster_sums(), run.finalize)[key] for run in runs]
+    rows = [(run.cluster_sums(), run.finalize) for run in runs]
+    without = [jackknife(*own)[key] for own in rows]
+    alone = [np.asarray(finalize(own)[key]) for own, finalize in rows]
+    counted = int(np.any([find_counted(*own) for own in zip(values, without, alone, strict=True)], axis=0).sum())
     influences = compute_influences(values, np.stack(without, axis=-1))
-    if len(influences) < MINIMUM_CLUSTERS or not np.isfinite(influences).all():
+    if counted < MINIMUM_CLUSTERS or not np.isfinite(influences).all():
         raise DataError(
             f"{key}: expected a pilot of {MINIMUM_CLUSTERS} documents or more, none of which alone decides the score, "
-            f"found {len(influences)}",
+            f"found {counted}",
             rule="score-missing",
         )
     model = fit_difference(influences, np.zeros((len(influences), 1)), trainings)

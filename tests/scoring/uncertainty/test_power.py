@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from eraser_hub.metrics.statistics_builder import Statistics, divide
 from eraser_hub.scoring.comparison import compare
 from eraser_hub.scoring.scores import Comparison, Scores, average_runs
 from eraser_hub.scoring.uncertainty.mixed_model import fit_difference
-from eraser_hub.scoring.uncertainty.power import Pilot, describe_power, make_pilot
+from eraser_hub.scoring.uncertainty.power import Pilot, describe_power, make_pilot, make_score_pilot
 
 from ...refusals import refused
 from ..test_comparison import system
@@ -65,6 +68,11 @@ def test_the_power_of_a_comparison_names_its_systems():
     result = Comparison(compare(*map(system, values)))
     rows = [(row["first"], row["second"], row["runs"]) for row in result.power("f1")]
     assert rows == [("A", "B", 1), ("A", "C", 1), ("B", "C", 1)], "one run knows nothing of more"
+    alike = Comparison(compare(*map(system, values[[0, 0, 1]])))
+    same, *others = alike.power("f1")
+    assert "varies" in same["why"] and math.isnan(same["detectable"]) and not any("why" in row for row in others)
+    with refused("score-missing", "varies"):
+        alike.power("f1", pair=0)
     (row,) = result.power("f1", pair=2)
     assert row["second"] == "C" and row["detectable"] == result["comparisons"][2]["keys"]["f1"]["detectable"]
     frame = result.to_frame().set_index(["first", "second"]).loc[("A", "C")]
@@ -88,6 +96,13 @@ def test_scores_are_a_pilot_for_their_difference_from_a_fixed_value():
     runs = average_runs([make_scores(values + shift + 0.02 * random.normal(size=30)) for shift in (-0.1, 0.0, 0.1)])
     three, many = runs.power("f1", runs=[3, 30])
     assert three["detectable"] > 1.3 * row["detectable"] and many["detectable"] < 0.75 * three["detectable"]
+
+
+def test_documents_that_a_score_does_not_count_are_no_pilot():
+    rows = np.column_stack([[0.5, 0.7, 0.2, 0.4] + [0.0] * 20, [1.0] * 4 + [0.0] * 20])
+    run = Statistics(list(map(str, range(24))), rows, lambda sums: {"f1": divide(sums[..., 0], sums[..., 1], np.nan)})
+    with refused("score-missing", "6 documents or more", "found 4"):
+        make_score_pilot([run], "f1")
 
 
 def test_the_power_of_one_system_is_the_power_that_is_found():
