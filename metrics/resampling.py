@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from numbers import Integral
 from statistics import NormalDist
 
 import numpy as np
 
-from .cells import as_number, as_scalar
+from .cells import as_number
 from .issues import InputError, check_choice
 from .statistics_builder import Finalize
 
@@ -70,15 +71,15 @@ def check_settings(
     confidence_level: float | None = None, n_resamples: int | None = None, ci_method: str = AUTO, seed: int = 0
 ) -> None:
     """Raise a ValueError for a level outside (0, 1), a wrong number of resamples, an unknown method or a wrong seed."""
-    level, number, start = as_number(confidence_level), as_number(n_resamples), as_scalar(seed)
-    if confidence_level is not None and (level is None or not 0 < level < 1):
+    if confidence_level is not None and not 0 < (as_number(confidence_level) or 0) < 1:
         message = f"expected a number between 0 and 1 (exclusive), found {confidence_level!r}"
         raise InputError(message, "option-value", "confidence_level")
-    if n_resamples is not None and (number is None or number % 1 or not 1 <= number <= MOST_RESAMPLES):
+    number = 1 if n_resamples is None else as_number(n_resamples)
+    if number is None or number % 1 or not 1 <= number <= MOST_RESAMPLES:
         message = f"expected an integer from 1 to {MOST_RESAMPLES:,}, found {n_resamples!r}"
         raise InputError(message, "option-value", "n_resamples")
     check_choice(ci_method, CI_METHODS, "ci_method")
-    if isinstance(start, bool) or not isinstance(start, int) or start < 0:
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise InputError(f"expected a whole number of at least 0, found {seed!r}", "option-value", "seed")
 
 
