@@ -131,7 +131,7 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
     return model
 
 
-def check_takes_strings(model: Any, path: Path) -> None:
+def check_takes_strings(model: Any, path: Path | None) -> None:
     """Refuse a model that is not fitted, or that takes no strings, such as a classifier without its vectoriser."""
     from sklearn.exceptions import NotFittedError
 
@@ -214,18 +214,20 @@ def check_tree(tree: Any, path: Path) -> None:
 
 
 def predicts_on_strings(model: Any) -> bool:
-    """Return True for a scikit-learn classifier or regressor that predicts on strings and not on token lists."""
-    regression = callable(getattr(model, "get_params", None)) and is_regressor(model)
-    if not (regression or (callable(getattr(model, "get_params", None)) and hasattr(model, "classes_"))):
+    """Return True for a scikit-learn classifier or regressor that predicts on strings and not on token lists.
+
+    One of scikit-learn's own that predicts on neither is refused where it is opened.
+    """
+    if not callable(getattr(model, "get_params", None)):
         return False
-    predict = model.predict if regression else model.predict_proba
+    regression = is_regressor(model)
     for example in (["a", "b"], "a b"):
         try:
-            predict([example])
+            (model.predict if regression else model.predict_proba)([example])
         except Exception:  # a vectoriser raises what its own splitting of the text raises
             continue
-        return isinstance(example, str)
-    return False
+        return isinstance(example, str) and (regression or hasattr(model, "classes_"))
+    return type(model).__module__.startswith("sklearn.")
 
 
 @dataclass(slots=True)
@@ -390,6 +392,7 @@ class PipelineOpener(Opener):
         """Return the model behind the one interface."""
         asks, facts = bool(opening.uses_query), opening.facts
         if opening.path is None:
+            check_takes_strings(opening.model, None)
             return PipelineModel(opening.model, uses_query=asks)
         need("sklearn", "skops")
         longest, file = facts.get("longest"), opening.path / FILE

@@ -317,7 +317,11 @@ def test_a_model_that_takes_no_strings_or_is_not_fitted(tmp_path, ending):
         with refused("model", "pipeline over strings", type(bare).__name__, file=f"bare{ending}") as caught:
             open_model(tmp_path / f"bare{ending}", trust_pickle=True)
         assert len(str(caught.error).splitlines()) == 1
+        with refused("model", "pipeline over strings", type(bare).__name__):
+            open_model(bare)
     for unfitted in (make_pipeline(TfidfVectorizer(), LogisticRegression()), LogisticRegression()):
+        with refused("model", "fitted", "LogisticRegression"):
+            open_model(unfitted)
         save(unfitted, tmp_path / f"unfitted{ending}")
         with refused("model", "fitted", "LogisticRegression", file=f"unfitted{ending}"):
             open_model(tmp_path / f"unfitted{ending}", trust_pickle=True)
