@@ -252,7 +252,7 @@ def _count_units(statistics: Statistics) -> dict[str, np.ndarray]:
 
 
 def describe_small_counts(statistics: Statistics) -> list[str]:
-    """Return lines for classes of fewer than 5 annotations, and for counts of fewer than 5 hits, or of 5 misses."""
+    """Return lines for classes of fewer than 5 annotations, and for counts of fewer than 5 hits, or of 1 to 4 misses."""
     sums = statistics.values.sum(axis=0).tolist()
     columns = dict(zip(statistics.columns, sums, strict=True)) if statistics.columns else {}
     rare = {name: f"{int(count)}" for name, count in columns.items() if count < FEW}
@@ -264,7 +264,7 @@ def describe_small_counts(statistics: Statistics) -> list[str]:
     for key, units in _count_units(statistics).items():
         n = round(float(units.sum()))
         hits = round(float(statistics.scores()[key]) * n)
-        if min(hits, n - hits) < FEW:
+        if hits < n and min(hits, n - hits) < FEW:  # without a miss there is an exact bound
             few["hits" if hits <= n - hits else "misses"][key] = min(hits, n - hits)
     lines = []
     if used:

@@ -89,6 +89,7 @@ def test_a_share_of_one_quote_a_document_has_exact_bounds_and_few_misses_are_nam
     assert cautions(count_shares([1] * 3 + [0] * 10, [1] * 13)) == [
         "fewer than 5 hits of in_text (3): their intervals are rough or wide"
     ]
+    assert cautions(count_shares([1] * 13, [1] * 13)) == [], "without a miss the bound is exact"
 
 
 def test_a_share_of_several_quotes_a_document_counts_documents_with_quotes():
