@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eraser_hub.metrics.unknown_fields import find_similar
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, describe_choice, show
 from eraser_hub.records.operators import ERASE_MODES, INFILL
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, merge_options, read_options
 from eraser_hub.schema.instance import (
@@ -368,13 +367,7 @@ def check_names(names: Iterable[str], *declarations: type) -> None:
     for name in unknown:
         if name not in declared:
             known = [*(field for field, option in options.items() if not option.python_only), *declared]
-            raise DataError(_describe_unknown(name, known), argument=name, rule="key-unknown")
-
-
-def _describe_unknown(name: str, known: Sequence[str]) -> str:
-    if (near := find_similar(name, known)) is not None:
-        return f"expected a setting that there is, found {show(name)}: did you mean {near!r}?"
-    return f"expected one of {', '.join(known)}; found {show(name)}"
+            raise DataError(describe_choice(name, known), argument=name, rule="key-unknown")
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
@@ -390,7 +383,7 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"expected NAME=VALUE, found {pair!r}", rule="option-value", argument="more")
         if name not in own.keys() | declared:
-            message = _describe_unknown(name, [*own, *declared])
+            message = describe_choice(name, [*own, *declared])
             raise UsageError(message, rule="option-value", argument="more")
         values[name] = own[name].read(text) if name in own else declared[name].parsed(text)
     return values

@@ -54,7 +54,7 @@ put_span("odd_span", "wrong type", "*.spans", *NO_SPANS)
 put_span("odd_query", "wrong type", "*.query", None, {}, 1.5, [None], GONE)
 put_span("half_a_word", "import counted", "*.spans", [[1, 3]], field="", words=("widened to whole tokens",))
 put_quote("odd_quotes", "wrong type", "*.quotes", 3, {"a": 1}, [3], [[3]], [None, 3], GONE)
-INVENTED = ("do not stand in the text: 1",)
+INVENTED = ("do not stand in the text, in any case: 1",)
 put_quote("invented_quote", "import counted", "*.quotes", ["nobody wrote this"], field="", words=INVENTED)
 
 

@@ -232,6 +232,6 @@ def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
     with refused("option-missing", "trust_remote_code", file="own"):
         open_model(folder)
     assert not ran.exists()
-    with refused("model", file="own"):  # it has no weights; but its code was run
+    with refused("file-missing", "tokenizer", file="own"):  # it has no tokenizer; but its code was run
         open_model(folder, trust_remote_code=True)
     assert ran.exists()
