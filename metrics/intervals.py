@@ -252,7 +252,7 @@ def _count_units(statistics: Statistics) -> dict[str, np.ndarray]:
 
 
 def describe_small_counts(statistics: Statistics) -> list[str]:
-    """Return lines for classes of fewer than 5 annotations, and for counts of fewer than 5 hits, or of 1 to 4 misses."""
+    """Return lines for classes of fewer than 5 annotations, and for counts of fewer than 5 hits, or 1 to 4 misses."""
     sums = statistics.values.sum(axis=0).tolist()
     columns = dict(zip(statistics.columns, sums, strict=True)) if statistics.columns else {}
     rare = {name: f"{int(count)}" for name, count in columns.items() if count < FEW}
