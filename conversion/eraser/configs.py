@@ -6,11 +6,11 @@ without some label still has the same ClassLabel. The kd of erasure is in ``pape
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
-
-import msgspec
+from typing import Any, Literal
 
 from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.splits import dataset_split
@@ -76,9 +76,14 @@ class EraserConfig:
         return self.comprehensive
 
 
-_ROWS = Path(__file__).with_name("configs.json").read_bytes()
-# the release's nine
-CONFIGS = {config.name: config for config in msgspec.json.decode(_ROWS, type=list[EraserConfig])}
+def _read_released_configs() -> Iterator[EraserConfig]:
+    """Read the release's nine configs, without msgspec, whose old versions decode no frozen dataclass."""
+    for row in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
+        facts: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in row.items()}
+        yield EraserConfig(**facts)
+
+
+CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _read_released_configs()}
 DEFAULT_CONFIG = "movies"
 IMPORT_RECORD = ".import.json"  # the digests of the files that an import wrote
 CORPUS_YAML = "corpus.yaml"  # the file of a custom corpus, see the module `corpus_yaml`
