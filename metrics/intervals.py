@@ -261,9 +261,10 @@ def describe_small_counts(statistics: Statistics) -> list[str]:
     names = [name[:-5] for name in rare if name.endswith(".hits") and not name.startswith("label ")]
     few = {"hits": {NAMED.get(name, name): int(rare[f"{name}.hits"]) for name in names if NAMED.get(name, name)}}
     few["misses"] = {}
+    scores = statistics.scores()
     for key, units in _count_units(statistics).items():
         n = round(float(units.sum()))
-        hits = round(float(statistics.scores()[key]) * n)
+        hits = round(float(scores[key]) * n)
         if hits < n and min(hits, n - hits) < FEW:  # without a miss there is an exact bound
             few["hits" if hits <= n - hits else "misses"][key] = min(hits, n - hits)
     lines = []

@@ -271,7 +271,9 @@ class _RationaleReader:
     def _locate(self, quotes: Sequence[str], text: PlainText | None, name: str) -> list[list[Span]]:
         documents = text.documents if text is not None and text.is_known else []
         aligned = align(list(quotes), [Document(str(at), tokens) for at, (_, tokens, _) in enumerate(documents)])
-        if all(quote.docid is None and _is_numeral(quote.text) for quote in aligned):
+        # numbers as strings are a mask: for a text that is not known, and one of as many tokens
+        size = sum(len(tokens) for _, tokens, _ in documents) if documents else len(aligned)
+        if len(aligned) == size and all(quote.docid is None and _is_numeral(quote.text) for quote in aligned):
             message = f"expected numbers for a mask or scores (quotes are words), found strings {cut(list(quotes))}"
             raise InputError(message, "type", name)
         if text is None or not text.is_known:

@@ -344,3 +344,12 @@ def test_rows_without_quotes_are_left_out_and_counted() -> None:
     both = evaluate.combine([EraserAgreement(keep_in_memory=True), metric])
     combined = both.compute(predictions=instances, references=make_annotations(gold)[0])
     assert combined["in_text"] == 1.0 and combined["token_micro_f1"] == 0.5
+
+
+def test_a_quote_of_digits_is_a_quote_where_the_text_is_known():
+    gold = {"text": "in 1984 it was", "rationale": ["1984"]}
+    with pytest.warns(UserWarning, match="predicted quotes that are not in the text, left out: 1"):
+        result = EraserAgreement().compute(predictions=[["1985"]], references=[gold])
+    assert result["token_macro_f1"] == 0.0
+    with refused("type", "0"):  # a mask of the text's four tokens, read from a table
+        EraserAgreement().compute(predictions=[["0", "1", "0", "0"]], references=[gold])
