@@ -123,10 +123,10 @@ class Tally:
         self.counts[check] += int(count)
         kept = self.examples.setdefault(check, [])
         for example in examples:
-            if len(kept) >= MAX_EXAMPLES:
-                return
             if example in kept:
                 self._repeats[check] += 1
+            elif len(kept) >= MAX_EXAMPLES:
+                return
             else:
                 kept.append(example)
 

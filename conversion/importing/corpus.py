@@ -367,7 +367,7 @@ class _Importer:
                 with locate(source.name, known[row.name]):
                     docids = self._add_texts(row, split, shared, documents)
                 groups = self._make_groups(row)
-                self._located |= bool(groups)
+                self._located |= any(any(spans) for spans in row.marked)
                 record = {
                     "annotation_id": row.name,
                     "query": row.query,

@@ -99,6 +99,11 @@ def explain_texts(
     )
 
 
+# settings that a model in memory never sees, and bounds, whose record does not tell one object from another
+OF_OPENED_MODELS = ("task", "window", "device", "precision", "prompt", "label_words", "threads", "trust_pickle")
+OF_OPENED_MODELS += ("trust_remote_code", "shots", "label_score", "calibrate", "aopc_bounds_from")
+
+
 def explain_dataset(
     model: ProbabilityModel | Adapter, arguments: ExplainArguments, values: Mapping[str, Any], **how: Any
 ) -> list[RunReport]:
@@ -113,7 +118,7 @@ def explain_dataset(
     Raises:
         UsageError: an argument of models that are opened; ``resume``, since no record tells one object from another.
     """
-    wrong = [name for name in ("task", "window", "device", "precision", "prompt", "label_words") if values.get(name)]
+    wrong = [name for name in OF_OPENED_MODELS if values.get(name) not in (None, False, "", "auto")]
     wrong += ["resume"] * bool(how.get("resume")) + ["engine"] * (how.get("engine", "local") != "local")
     if wrong:
         message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"

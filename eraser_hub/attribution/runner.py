@@ -172,6 +172,7 @@ class Runner:
                 some.append(one)
             rows.append(runner.run(*self._make_infilled(encoded, some)))
             start += len(some)
+        self._share = runner._share  # what fits into memory is learned once
         self.counts.inputs = inputs + len(erased)
         return np.concatenate(rows)
 

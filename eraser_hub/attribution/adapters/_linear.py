@@ -61,13 +61,14 @@ def keeps_features_apart(steps: Sequence[Any]) -> bool:
         steps: the pipeline's steps, fitted, the estimator last.
     """
     counts, between, estimator = steps[0], steps[1:-1], steps[-1]
-    by_words = getattr(counts, "analyzer", None) == "word"
+    analyzer = getattr(counts, "analyzer", None)  # a vectoriser of the user's own may have none
+    by_words = analyzer == "word"
     changes = ("strip_accents", "preprocessor", *["tokenizer"] * by_words)
     return (
         isinstance(getattr(estimator, "coef_", None), np.ndarray)
         and hasattr(counts, "vocabulary_")
-        and (by_words or counts.analyzer == "char")
-        and all(getattr(counts, name) is None for name in changes)
+        and (by_words or analyzer == "char")
+        and all(getattr(counts, name, None) is None for name in changes)
         and all(type(step).__name__ in SCALERS for step in between)
     )
 

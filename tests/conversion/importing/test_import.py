@@ -148,6 +148,13 @@ def test_an_import_of_which_no_quote_is_found_is_refused(tmp_path: Path) -> None
     run(rows[2:], QUOTES, tmp_path)  # nobody quoted
 
 
+def test_an_import_without_an_agreed_token_is_no_import_without_quotes(tmp_path: Path) -> None:
+    quotes = [["thin"], ["plot"], ["cold"]]  # three people, no token that two of them mark
+    rows = [{"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"}]
+    result = import_corpus({"train": source(rows)}, "mine", QUOTES, tmp_path, annotators="majority")
+    assert said(result, "no majority") and said(result, "quotes nowhere") == "1 (rows:1: 'cold')"
+
+
 def test_a_quote_in_another_case_is_taken_and_counted(tmp_path: Path) -> None:
     rows = [{"text": "A PAINFULLY slow film. Slow!", "quotes": ["Painfully Slow", "SLOW"], "label": "x"}]
     result = run(rows, QUOTES, tmp_path)
