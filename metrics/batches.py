@@ -101,9 +101,7 @@ class Batch:
 
 
 def _to_json_value(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"expected JSON values, found {cut(value)}")
+    return value.tolist() if hasattr(value, "tolist") else str(value)  # of dates and the like no score is made
 
 
 class Batches:

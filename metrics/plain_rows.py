@@ -486,7 +486,7 @@ def _check_names(cells: Row) -> None:
     """Raise a ValueError for a field whose name is nearly that of a known one."""
     for name in cells:
         near = None if name in PLAIN_FIELDS else find_similar(name, PLAIN_FIELDS)
-        if near:
+        if near and near not in cells:
             raise InputError(describe_misspelling(near), "key-unknown", str(name))
 
 

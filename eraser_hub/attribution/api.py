@@ -100,8 +100,10 @@ def explain_texts(
 
 
 # settings that a model in memory never sees, and bounds, whose record does not tell one object from another
-OF_OPENED_MODELS = ("task", "window", "device", "precision", "prompt", "label_words", "threads", "trust_pickle")
-OF_OPENED_MODELS += ("trust_remote_code", "shots", "label_score", "calibrate", "aopc_bounds_from")
+OF_OPENED_MODELS = (
+    *("task", "window", "device", "precision", "prompt", "label_words", "threads", "trust_pickle"),
+    *("trust_remote_code", "shots", "label_score", "calibrate", "aopc_bounds_from"),
+)
 
 
 def explain_dataset(

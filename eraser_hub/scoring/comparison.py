@@ -308,13 +308,17 @@ def _compare_scored(systems: Mapping[str, Sequence[Result]], inference: Inferenc
     for name, runs in systems.items():
         own = list[Scores]()
         for run in runs:
-            if not isinstance(run, Scores) or any(len(each.ids) < len(run.ids) for each in run.statistics.values()):
+            if not isinstance(run, Scores) or any(list(each.ids) == ["all"] for each in run.statistics.values()):
                 message = "expected scores with a row for each annotation, `score(.., per_instance=True)`, found "
                 found = "sums" if isinstance(run, Scores) else type(run).__name__
                 raise DataError(message + found, rule="key-missing", field=name)
             blocks = {block: _statistics(each, name, cluster_by) for block, each in run.statistics.items()}
             own.append(replace(run, statistics=blocks))
         scored[name] = replace(average_runs(own), name=name)
+    places = {name: f"{one.identity.data[:12]} {one.identity.split}" for name, one in scored.items() if one.identity}
+    if len(set(places.values())) > 1:
+        found = ", ".join(f"{name}: {place}" for name, place in places.items())
+        raise DataError(f"expected scores of the same split of the same data, found {found}", rule="constant")
     if len(scored) < 2 or (result := compare_scores(scored, inference)) is None:
         raise DataError("expected two systems or more that share a score, found none", rule="score-missing")
     return result

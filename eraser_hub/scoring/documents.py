@@ -68,7 +68,8 @@ class CorpusDocuments(DocumentLengths):
             return np.fromiter(map(numbers.get, docids, repeat(-1)), np.int64, len(docids))
         places = np.fromiter([numbers.setdefault(docid, len(numbers)) for docid in docids], np.int64, len(docids))
         texts, found, size = dict[str, bytes](), list[int](), 0
-        for number, docid in enumerate(islice(numbers, self.known, None), self.known):
+        new = islice(numbers, self.known, None) if self.known < len(numbers) else ()
+        for number, docid in enumerate(new, self.known):
             with suppress(NoFile):
                 if name := file_name(docid):  # a docid is a file's name: it never leads out of the folder
                     texts[docid] = read_utf8_file(f"{self.folder}/{name}")

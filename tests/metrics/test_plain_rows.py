@@ -353,3 +353,11 @@ def test_a_quote_of_digits_is_a_quote_where_the_text_is_known():
     assert result["token_macro_f1"] == 0.0
     with refused("type", "0"):  # a mask of the text's four tokens, read from a table
         EraserAgreement().compute(predictions=[["0", "1", "0", "0"]], references=[gold])
+
+
+def test_a_further_column_beside_the_field_that_it_resembles_is_counted():
+    rows = [{"rationale": [0, 1], "scores": [0.1, 0.9], "score": 0.93}]
+    with pytest.warns(UserWarning, match="no such field: score"):
+        EraserAgreement().compute(predictions=rows, references=[{"text": "a b", "rationale": [0, 1]}])
+    with refused("key-unknown", "scores", field="score"):
+        EraserAgreement().compute(predictions=[{"score": [0.1, 0.9]}], references=[[0, 1]])

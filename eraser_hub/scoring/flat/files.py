@@ -30,6 +30,7 @@ from ..scores import Scores
 from ..settings import ScoreSettings
 
 SPLIT = "test"
+READ = ("annotation_id", "rationales", "classification", "classification_scores")  # of what is made of a flat row
 NO_LABEL = "unlabelled"  # the label of gold without labels, since an annotation has one
 
 
@@ -60,7 +61,7 @@ def score_flat(gold: Path, predictions: Path, settings: ScoreSettings | None = N
     else:
         made, further = converted
         changes += further
-        lines_of_json = (json.dumps(row, default=str) + "\n" for row in made)
+        lines_of_json = (json.dumps({name: row[name] for name in READ if name in row}) + "\n" for row in made)
         instances.write_text("".join(lines_of_json), encoding="utf-8")
     try:
         scores = score(ScoredSplit(corpus, SPLIT), instances, settings, num_proc)

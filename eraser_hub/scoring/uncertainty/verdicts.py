@@ -51,20 +51,21 @@ def _scores() -> ScoreInfo:
 
 
 def find_range(key: str) -> tuple[float | None, float | None]:
-    """Return the lowest and the highest value of a score; None: no end, or not known."""
-    return _scores().get(key.partition("@")[0], (None, None, None))[1:]
+    """Return the lowest and the highest value of a score; None: no end, or not known.
+
+    Scores of erased texts have no such end: of a regression they have the units of its value.
+    """
+    return (None, None) if key.startswith(ERASED) else _scores().get(key.partition("@")[0], (None, None, None))[1:]
 
 
 def clip_interval(key: str, interval: tuple[float, float]) -> list[float]:
     """Return an interval of a difference within the greatest possible difference of this score.
 
-    Scores of erased texts have no such end: of a regression they have the units of its value.
-
     >>> clip_interval("auprc", (0.25, 1.25)), clip_interval("sufficiency", (0.25, 1.25))
     ([0.25, 1.0], [0.25, 1.25])
     """
     low, high = find_range(key)
-    if low is None or high is None or key.startswith(ERASED):
+    if low is None or high is None:
         return list(interval)
     return [max(interval[0], low - high), min(interval[1], high - low)]
 
