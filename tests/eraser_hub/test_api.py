@@ -10,6 +10,7 @@ import pkgutil
 import pydoc
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -161,7 +162,7 @@ def test_a_report_takes_paths_and_names(folder, samples, tmp_path):
         assert names == ["movies.val.scores.json", "movies.val.baseline.scores.json"]
 
 
-def test_a_comparison_takes_a_mapping_of_files_and_what_score_gave(folder, samples):
+def test_a_comparison_takes_a_mapping_of_files_and_what_score_gave(folder, samples, tmp_path):
     files = {name: samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline")}
     files = {"ours": files[""], "theirs": files[".baseline"]}
     source = {"dataset": folder / "hub" / "eraser", "config": "movies", "split": "val"}
@@ -175,6 +176,14 @@ def test_a_comparison_takes_a_mapping_of_files_and_what_score_gave(folder, sampl
     assert by_scores.to_frame()["difference"].tolist() == by_files.to_frame()["difference"].tolist()
     with refused("key-missing", "per_instance=True", "found sums", field="B"):
         eraser_hub.compare(scores[0], eraser_hub.score(files["theirs"], **source))
+    half = tmp_path / "half.jsonl"
+    half.write_text("".join(Path(files["theirs"]).read_text().splitlines(keepends=True)[:12]))
+    partly = [eraser_hub.score(one, per_instance=True, only_predicted=True, **source) for one in (half, half)]
+    same = eraser_hub.compare(*partly, names=["one", "two"])["comparisons"][0]["keys"]
+    assert same["token_macro_f1"]["difference"] == 0, "not all of the gold has predictions"
+    other = replace(scores[1], identity=scores[1].identity._replace(data=64 * "0"))
+    with refused("constant", "same data", 12 * "0"):
+        eraser_hub.compare(scores[0], other)
     with refused("option-value", "'token_f1'", "did you mean 'token_m"):
         eraser_hub.compare(files, primary="token_f1", resamples=50, **source)
 
