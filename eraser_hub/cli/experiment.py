@@ -13,7 +13,7 @@ from .usage import TableFormat, call_with_options, print_note, print_tables, spe
 
 @dataclass(frozen=True, kw_only=True)
 class ReproduceOptions(ReproduceConfig):
-    """The options of ``eraser-hub reproduce``: a plan, and how it is printed."""
+    """The options of ``eraser-hub experiment reproduce``: a plan, and how it is printed."""
 
     format: TableFormat = "text"
 
@@ -47,7 +47,7 @@ def reproduce(options: ReproduceOptions) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class RoarOptions(RoarConfig):
-    """The options of ``eraser-hub roar``: a plan, and how the result is printed."""
+    """The options of ``eraser-hub experiment roar``: a plan, and how the result is printed."""
 
     format: TableFormat = "text"
 

@@ -259,7 +259,7 @@ def spell_arguments(words: str) -> str:
 
 def print_note(words: str) -> None:
     """Print a note to stderr: what was left out, guessed or defaulted."""
-    typer.echo(make_printable(respell_arguments(words, _SPELLINGS.get())), err=True)
+    typer.echo(make_printable(spell_arguments(words)), err=True)
 
 
 TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]

@@ -125,9 +125,10 @@ def make_judge(
             mask, learn = check_encoder(encoder, (kind,)), partial(finetune_encoder, encoder)
         adapter = learn(_make_data(kind, number, seed, texts, sentences, mask if erased else ""), run_seed)
         network: Any = adapter
-        weights = sorted(network.network.state_dict().items())
-        parts = (name.encode() + own.cpu().numpy().tobytes() for name, own in weights)
-        digest = hashlib.sha256(b"".join(parts)).hexdigest()
+        weights = hashlib.sha256()
+        for name, own in sorted(network.network.state_dict().items()):
+            weights.update(name.encode() + own.cpu().numpy().tobytes())
+        digest = weights.hexdigest()
     align_labels(adapter, LABELS)
     held_out = make_planted_texts(kind, f"held-out {number}", HELD_OUT, seed, sentences)
     random = np.random.default_rng([seed, number])

@@ -53,7 +53,7 @@ class Cas(TaskReader):
     def recognizes(cls, path: Path) -> bool:
         """Look for the XMI element or the key of JSON CAS."""
         files = list_files(path, ".xmi", ".json") if path.is_dir() else [path]
-        starts = [(file.suffix == ".xmi", look_at_start(file)) for file in files]
+        starts = ((file.suffix == ".xmi", look_at_start(file)) for file in files)  # to the first that is none
         return bool(files) and all(
             "<xmi:XMI" in start if is_xmi else start.startswith("{") and '"%' in start and "uima." in start
             for is_xmi, start in starts

@@ -76,8 +76,11 @@ def make_panels(
             if (value := system.number(key)) is not None and math.isfinite(value) and system.name not in left_out
         )
         if rows:
-            counts = sorted({n for one in systems if (n := one.counted(key)) is not None})
-            panels.append(ForestPanel(key, rows, ", n " + " to ".join(map(str, counts)) if counts else ""))
+            shown = [systems[row.place] for row in rows]
+            counted = [one.counted(key) for one in shown]
+            sizes = {n or len(one.ids) for n, one in zip(counted, shown, strict=True)} if any(counted) else set[int]()
+            words = " to ".join(map(str, sorted(sizes)[:: max(1, len(sizes) - 1)]))
+            panels.append(ForestPanel(key, rows, f", n {words}" if words else ""))
     return panels
 
 

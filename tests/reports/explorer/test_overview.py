@@ -259,3 +259,18 @@ def test_systems_whose_masks_leak_share_a_sentence():
 def test_auprc_is_no_headline_where_average_precision_is_tested_in_its_place(family, shown):
     system = Scores("ours", scores={"token_macro_f1": 0.4, "auprc": 0.9, "average_precision": 0.2})
     assert list_headline([system], {"family": family}) == shown
+
+
+def test_a_panel_says_how_many_annotations_its_own_systems_count():
+    def make(name, column):
+        values = {"token_macro_f1": column}
+        return Scores(name, ids=["1", "2", "3"], scores={"token_macro_f1": 0.5}, per_instance=values)
+
+    some, whole = make("A", [1.0, None, 0.0]), make("B", [1.0, 0.5, 0.0])
+    for systems, people, words in (
+        ([some, whole], (), ", n 2 to 3"),
+        ([some], (), ", n 2"),
+        ([some, whole], ["A"], ""),
+    ):
+        (panel,) = make_panels(systems, ["token_macro_f1"], {}, people)
+        assert panel.counted == words
