@@ -1,0 +1,551 @@
+"""What the product says of small inputs, from end to end: ``python -m tests.golden.record [NAME ..]``.
+
+Each function of RECORDS returns plain values, which stand in ``numbers/NAME.json``; ``test_numbers.py`` computes them
+anew. What differs on purpose is listed in docs/decisions.md, with the reason, and then recorded again. Every call of
+the product is in this file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import eraser_hub
+
+HERE = Path(__file__).resolve().parent
+SAMPLES = HERE.parents[1] / "samples"
+EXPORTS = HERE.parent / "conversion" / "importing" / "exports"
+CORPORA = ("movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli")
+# the scores that FORMATS.md promises, by the blocks of `score`
+SCORES = re.compile(
+    r"(exact|token|iou|sentence)_(micro|macro)_(p|r|f1)(@[\d.]+)?|iou_matched_(p|r|f1)|accuracy|macro_f1"
+    r"|(sentence_)?(auprc|average_precision|roc_auc_score)|tokens_to_flip_ratio|new_p|token_f1(_single)?|iou_f1"
+    r"|(comprehensiveness|sufficiency)(_entropy|_kl|_aopc|_aopc_points|_curve)?|map(_prefix_hits|_full_ranking)?|pairs"
+    r"|aopc_thresholds|occlusion_rates|null_difference|normalized_(comprehensiveness|sufficiency)|answer_f1"
+    r"|accuracy_(no_)?rationale|cohen_kappa(_std)?|[prf]1?(_std)?|krippendorff_alpha|fleiss_kappa|leave_one_out_f1"
+    r"|in_text|exact|normalised|fuzzy|ambiguous|invented|instances_with_invented|quotes_per_instance|coverage|answered"
+    r"|naopc_(comprehensiveness|sufficiency)|soft_(comprehensiveness|sufficiency)|infidelity|sensitivity_max"
+)
+ERASED = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
+Values = dict[str, Any]
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: numbers of numpy as Python's, tuples as lists, NaN as null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(one) for one in value]
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and value != value else value
+
+
+def digest(values: Any) -> str:
+    """Return the SHA-256 of values as JSON with sorted keys."""
+    text = json.dumps(plain(values), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def chosen(scores: Mapping[str, Any]) -> Values:
+    return {key: plain(value) for key, value in scores.items() if SCORES.fullmatch(key)}
+
+
+def golden(name: str) -> list[Values]:
+    return json.loads((HERE / name).read_text(encoding="utf-8"))["cases"]
+
+
+def read_lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def write_lines(path: Path, rows: Iterable[Any]) -> Path:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+# -- the product ------------------------------------------------------------------------------------------------------
+
+
+def command(*words: Any) -> None:
+    """Run the command line in this process."""
+    from eraser_hub.__main__ import main
+
+    said = io.StringIO()
+    silence = contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)
+    with mock.patch.object(sys, "argv", ["eraser-hub", *map(str, words)]), silence[0], silence[1]:
+        try:
+            main()
+        except SystemExit as ended:
+            assert not ended.code, said.getvalue()
+
+
+def build(dataset: str, out: Path) -> Path:
+    eraser_hub.build(dataset, source=SAMPLES / dataset, out=out, progress=False)
+    return out / dataset
+
+
+def build_corpus(source: Path, out: Path) -> None:
+    eraser_hub.build("eraser", source=source, config="movies", out=out, progress=False)
+
+
+def splits(dataset: Path, config: str) -> list[str]:
+    return sorted({path.name.partition("-0")[0] for path in (dataset / config).glob("*.parquet")})
+
+
+def load(dataset: Path, config: str, split: str) -> Any:
+    return eraser_hub.load(dataset, config, split)
+
+
+def stats(dataset: Path) -> list[Values]:
+    lines = eraser_hub.stats(dataset=dataset).written("csv").split("\n\n")
+    return [row for table in lines for row in csv.DictReader(io.StringIO(table))]
+
+
+def export(dataset: Path, config: str, out: Path) -> Path:
+    eraser_hub.export(dataset, out=out, config=config)
+    return out / config
+
+
+def score(predictions: Path, dataset: Path, config: str, split: str = "val", **settings: Any) -> Any:
+    return eraser_hub.score(predictions, dataset=dataset, config=config, split=split, **settings)
+
+
+def score_raw(predictions: Path, source: Path, config: str, split: str = "val") -> Values:
+    return eraser_hub.score(predictions, source=source, config=config, split=split).scores
+
+
+def score_flat(predictions: Path, gold: Path) -> Values:
+    return eraser_hub.score(predictions, gold=gold).scores
+
+
+def intervals(scores: Any) -> Values:
+    return {key: plain(ends) for key, ends in scores.intervals.items() if SCORES.fullmatch(key)}
+
+
+def compare(systems: Mapping[str, Path], dataset: Path, config: str, **settings: Any) -> Mapping[str, Values]:
+    compared = eraser_hub.compare(systems, dataset=dataset, config=config, split="val", **settings)
+    return compared["comparisons"][0]["keys"]
+
+
+def train(dataset: Path, config: str, out: Path) -> Path:
+    return eraser_hub.train(dataset=dataset, config=config, model="logistic-regression", out=out).folder
+
+
+def explain(model: Any, texts: Sequence[str], **settings: Any) -> list[Values]:
+    return eraser_hub.explain(model, texts, kd=0.3, seed=1, **settings)
+
+
+def explain_dataset(model: Path, dataset: Path, config: str, out: Path, **settings: Any) -> Path:
+    eraser_hub.explain(model, dataset, config=config, split="validation", seed=1, out=out, **settings)
+    return out
+
+
+def modules(folder: Path) -> Callable[..., Values]:
+    """Return a function that loads a module by its name and computes."""
+    import evaluate
+
+    command("build", "metrics", "--out", folder)
+    loaded: dict[str, Any] = {}
+
+    def compute(name: str, **given: Any) -> Values:
+        if name not in loaded:
+            loaded[name] = evaluate.load(str(folder / name))
+        return loaded[name].compute(**given)
+
+    return compute
+
+
+# -- records ----------------------------------------------------------------------------------------------------------
+
+
+def random_rows(seed: int, size: int = 6) -> tuple[list[Values], list[Values]]:
+    """Return predictions with every field of ERASER's results format, and rows of a dataset that they answer."""
+    random, predictions, references = np.random.default_rng(seed), [], []
+    for number in range(size):
+        docid, length = f"d{number}", int(random.integers(8, 20))
+        start, cut = int(random.integers(0, length - 3)), np.sort(random.choice(length, 2, replace=False)).tolist()
+        lines = [" ".join(f"w{token}" for token in part) for part in np.array_split(np.arange(length), 3)]
+        gold = {"docid": docid, "text": "", "start_token": start, "end_token": start + 3}
+        bounds = np.cumsum([len(line.split(" ")) for line in lines])
+        first, last = np.searchsorted(bounds, (start, start + 2), side="right").tolist()
+        gold |= {"start_sentence": first, "end_sentence": last + 1}
+        p = [dict(zip(("NEG", "POS"), pair, strict=True)) for pair in random.dirichlet((1, 1), 7).tolist()]
+        rationale = {
+            "docid": docid,
+            "hard_rationale_predictions": [{"start_token": cut[0], "end_token": cut[1]}],
+            "soft_rationale_predictions": random.random(length).round(2).tolist(),
+            "soft_sentence_predictions": random.random(3).tolist(),
+        }
+        prediction = {"annotation_id": f"a{number}", "rationales": [rationale], "classification_scores": p[0]}
+        prediction |= {"classification": max(p[0], key=lambda label: p[0][label]), **dict(zip(ERASED, p[1:]))}  # noqa: B905
+        prediction["tokens_to_flip"] = int(random.integers(1, length))
+        thresholds = [(0.1, p[3:5]), (0.5, p[5:7])]
+        prediction["thresholded_scores"] = [
+            {"threshold": share, **dict(zip(ERASED, pair, strict=True))} for share, pair in thresholds
+        ]
+        predictions.append(prediction)
+        row = {"annotation_id": f"a{number}", "classification": "POS" if number % 3 else "NEG", "query": ""}
+        documents = [{"docid": docid, "text": "\n".join(lines)}]
+        references.append({**row, "documents": documents, "evidences": [[gold]]})
+    return predictions, references
+
+
+def soft_rows(case: Values) -> tuple[list[Values], list[Values]]:
+    """Return a golden case of soft scores as rows: an annotation of one document each."""
+    predictions, references = [], []
+    for number, document in enumerate(case["documents"]):
+        name, truth = str(number), document["truth"]
+        soft = [{"docid": name, "soft_rationale_predictions": document["scores"]}]
+        predictions.append({"annotation_id": name, "rationales": soft})
+        spans = [
+            {"docid": name, "text": "", "start_token": at, "end_token": at + 1} for at, one in enumerate(truth) if one
+        ]
+        spans = [span | {"start_sentence": -1, "end_sentence": -1} for span in spans]
+        documents = [{"docid": name, "text": " ".join("w" * len(truth))}]
+        row = {"annotation_id": name, "classification": "POS", "query": "", "documents": documents}
+        references.append({**row, "evidences": [[span] for span in spans]})
+    return predictions, references
+
+
+def mean_of(results: Sequence[Mapping[str, Any]]) -> Values:
+    """Return the mean of each score over the results that have it as a number."""
+    results = [chosen(one) for one in results]
+    keys = dict.fromkeys(key for one in results for key in one)
+    numbers = {key: [one[key] for one in results if isinstance(one.get(key), int | float)] for key in keys}
+    return {key: float(np.mean(values)) for key, values in numbers.items() if values} | {"cases": len(results)}
+
+
+def record_modules(work: Path) -> Values:
+    """Every module, on the golden small cases (means over the cases) and on rows made here."""
+    compute, random = modules(work / "spaces"), np.random.default_rng(0)
+    perturbed, fidelity = golden("small/perturbation.json"), golden("small/normalized_fidelity.json")
+    pairs = [{"predictions": case["predictions"], "references": case["golden"]} for case in perturbed]
+    made = [dict(zip(("predictions", "references"), random_rows(seed), strict=True)) for seed in range(8)]
+    soft = [
+        dict(zip(("predictions", "references"), soft_rows(case), strict=True))
+        for case in golden("small/soft_rationales.json")
+    ]
+    four = ("p_full", "p_rationale", "p_complement", "p_empty")
+    sizes = [
+        [dict(zip(four, cells, strict=True)) for cells in zip(*map(case.get, four), strict=True)] for case in fidelity
+    ]
+    curves = [
+        dict(zip(four, random.random(4).tolist(), strict=True)) | {"annotation_id": str(one), "occlusion_rate": rate}
+        for one in range(5)
+        for rate in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    people = [
+        {"annotation_id": str(size), "annotators": random.integers(0, 2, (3, size)).tolist()} for size in range(6, 14)
+    ]
+    quoted = [
+        {"id": "1", "quotes": ["a warm film", "a Warm  film", "warm filn with songs"]},
+        {"id": "2", "quotes": ["nothing of it"]},
+    ]
+    texts = [{"id": "1", "text": "It is a warm film with songs , a warm film ."}, {"id": "2", "text": "It is dull ."}]
+    answers = [
+        {"id": 1, "rationale": [[0, 2]], "answer": "the red barn"},
+        {"id": 2, "rationale": [[1]], "answer": "红色的谷仓"},
+    ]
+    asked = [
+        {"id": 1, "rationale_ids": [[[0, 1]]], "answer": "a red barn"},
+        {"id": 2, "rationale_ids": [[[1]]], "answer": "谷仓"},
+    ]
+    masks = {"predictions": [[0, 1, 1, 0], [1, 0, 0, 0]], "references": [[0, 1, 0, 0], [1, 1, 0, 1]]}
+    bins, headline = {"aopc_thresholds": [0.1, 0.5]}, ("token_macro_f1", "iou_macro_f1", "auprc")
+    bca = {"confidence_level": 0.95, "n_resamples": 200, "seed": 1, "ci_method": "bca"}
+    uncertain = compute("eraser_agreement", **made[0], **bca)
+    by_label = compute("eraser_agreement", **made[0], by="classification")
+    return {
+        "eraser_agreement": mean_of([compute("eraser_agreement", **one) for one in made]),
+        "eraser_agreement of soft scores": mean_of([compute("eraser_agreement", **one) for one in soft]),
+        "eraser_agreement of masks": chosen(compute("eraser_agreement", **masks)),
+        "eraser_agreement, intervals": {key: uncertain[f"{key}_ci"] for key in headline},
+        "eraser_agreement by label": {label: scores["token_macro_f1"] for label, scores in by_label["by"].items()},
+        "eraser_faithfulness": mean_of([compute("eraser_faithfulness", **one, **bins) for one in made]),
+        "perturbation_map": mean_of([compute("perturbation_map", **one) for one in pairs]),
+        "rationale_set_agreement": mean_of([compute("rationale_set_agreement", **one) for one in pairs]),
+        "rationale_set_agreement of answers": chosen(
+            compute("rationale_set_agreement", predictions=answers, references=asked)
+        ),
+        "normalized_fidelity": mean_of([compute("normalized_fidelity", predictions=rows) for rows in sizes]),
+        "normalized_fidelity, curves": chosen(compute("normalized_fidelity", predictions=curves)),
+        "annotator_agreement": chosen(compute("annotator_agreement", references=people)),
+        "quote_faithfulness": chosen(compute("quote_faithfulness", predictions=quoted, references=texts)),
+    }  # fmt: skip
+
+
+def record_scores(work: Path) -> Values:
+    """`score` of the samples' predictions, and the difference of two systems."""
+    hub, pairs = build("eraser", work), build("bilingual_perturbation", work)
+    folder, found = SAMPLES / "predictions" / "eraser", dict[str, Values]()
+    bca = {"confidence_level": 0.95, "resamples": 200, "interval": "bca", "seed": 1}
+    for config in CORPORA:
+        settings = bca if config in ("movies", "multirc", "fever") else {}
+        scores = score(folder / f"{config}.val.jsonl", hub, config, iou_thresholds=[0.1, 0.5], **settings)
+        found[config] = {"scores": chosen(scores.scores)} | ({"intervals": intervals(scores)} if settings else {})
+    scores = score(SAMPLES / "predictions/bilingual_perturbation/senti_ch.jsonl", pairs, "senti_ch", "test", **bca)
+    found["senti_ch"] = {"scores": chosen(scores.scores), "intervals": intervals(scores)}
+    movies, other = folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"
+    found["movies as released"] = {"scores": chosen(score_raw(movies, SAMPLES / "eraser" / "movies", "movies"))}
+    few = [write_lines(work / one.name, read_lines(one)[:10]) for one in (movies, other)]
+    found["movies, only predicted"] = {"scores": chosen(score(few[0], hub, "movies", only_predicted=True).scores)}
+    flat = [
+        {"id": "1", "tokens": list("abcde"), "rationale": [0, 1, 1, 0, 0]},
+        {"id": "2", "tokens": list("ab"), "rationale": [1, 0]},
+    ]
+    gold = write_lines(work / "gold.jsonl", flat)
+    masks = write_lines(
+        work / "masks.jsonl", [{"id": "1", "rationale": [0, 1, 0, 0, 1]}, {"id": "2", "rationale": [1, 1]}]
+    )
+    found["masks"] = {"scores": chosen(score_flat(masks, gold))}
+    primary = ["token_macro_f1", "iou_macro_f1", "average_precision", "comprehensiveness", "comprehensiveness_aopc"]
+    tested = {"primary": primary, "resamples": 10_000, "seed": 1, "minimum_effect": 0.0}
+    for name, files, more in (
+        ("movies against the baseline", (movies, other), {}),
+        ("movies against the baseline, 10 documents", few, {"only_predicted": True}),
+    ):
+        keys = compare(dict(zip(("ours", "baseline"), files, strict=True)), hub, "movies", **tested, **more)
+        found[name] = {
+            key: {"d": keys[key]["difference"], "p": keys[key]["p_randomisation"], "p adjusted": keys[key]["p_holm"]}
+            for key in primary
+        }
+    return found
+
+
+def record_datasets(work: Path) -> Values:
+    """Rows, columns and digests of the built samples, their tables, and what `export` writes back."""
+    found: Values = {}
+    for name in ("eraser", "bilingual_perturbation", "human_rationales"):
+        dataset = build(name, work)
+        for config in sorted({path.parent.name for path in dataset.glob("*/*-0*.parquet")}):
+            rows = {split: load(dataset, config, split) for split in splits(dataset, config)}
+            columns = next(iter(rows.values())).column_names
+            found[f"{name}, {config}"] = {
+                "rows": {split: len(own) for split, own in rows.items()},
+                "columns": columns,
+                "sha256": digest([own.to_list() for own in rows.values()]),
+            }
+        found[f"{name}, stats"] = {"rows": len(stats(dataset)), "sha256": digest(stats(dataset))}
+    found["stats of the movies"] = {
+        row["split"]: {key: row[key] for key in ("documents", "instances", "rationale_percent", "evidences")}
+        for row in stats(work / "eraser") if row["config"] == "movies" and "evidences" in row
+    }  # fmt: skip
+    for config in CORPORA:
+        raw = export(work / "eraser", config, work / "raw")
+        files = sorted(path for path in raw.rglob("*") if path.is_file() and path.suffix in (".jsonl", ".txt", ""))
+        found[f"export of {config}"] = {
+            "files": len(files),
+            "records": digest([read_lines(path) for path in files if path.suffix == ".jsonl"]),
+            "documents": digest([[path.name, path.read_bytes().decode()] for path in files if path.suffix != ".jsonl"]),
+        }
+    build_corpus(work / "raw", work / "again")
+    again = [load(work / "again" / "eraser", "movies", split).to_list() for split in splits(work / "eraser", "movies")]
+    found["movies, built from its export"] = {"sha256": digest(again)}
+    return found
+
+
+def linear_model() -> Any:
+    """Return a fitted scikit-learn pipeline over strings; its weights are set, for a fit differs between processors."""
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    model = make_pipeline(CountVectorizer(token_pattern=r"\S+"), LogisticRegression())
+    model.fit(TEXTS, ["POS", "NEG", "POS"])
+    model[1].coef_, model[1].intercept_ = np.linspace(-1, 1, model[1].coef_.size)[None], np.array([0.1])
+    return model
+
+
+def network(folder: Path) -> Path:
+    """Write a small BERT of float64 weights, drawn by numpy, and its tokenizer."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({word for text in TEXTS for word in text.split()})]
+    tokenizer = Tokenizer(models.WordLevel({word: at for at, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    named = {
+        name: f"[{name[:-6].upper()}]" for name in ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    }
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named).save_pretrained(folder)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    labels = {"id2label": {0: "NEG", 1: "POS"}, "label2id": {"NEG": 0, "POS": 1}}
+    config = transformers.BertConfig(
+        vocab_size=len(words), max_position_embeddings=32, hidden_act="relu", **sizes, **labels
+    )
+    model, random = transformers.BertForSequenceClassification(config).double(), np.random.default_rng(0)
+    with torch.no_grad():
+        for _, weights in sorted(model.named_parameters()):
+            weights.copy_(torch.from_numpy(random.normal(0, 0.3, tuple(weights.shape))))
+    model.save_pretrained(folder)
+    return folder
+
+
+TEXTS = [
+    "a warm and funny film with a good plot",
+    "a dull film , cold and grey , bad from the first scene",
+    "the plot is bright",
+]
+SETTINGS: dict[str, Values] = {
+    "lime": {"lime_samples": 200}, "kernel-shap": {"shap_samples": 100}, "shapley": {"shapley_draws": 5},
+    "integrated-gradients": {"steps": 20},
+}  # fmt: skip
+MEASURES = {
+    "aopc_bounds": True,
+    "soft_draws": 20,
+    "infidelity_draws": 10,
+    "sensitivity_draws": 5,
+    "tokens_to_flip": True,
+}
+
+
+def record_explanations(work: Path) -> Values:
+    """Scores by each method, the answers on erased inputs, and what a trained model of a corpus gets."""
+    found: Values = {}
+    erased, gradients = ("classification_scores", *ERASED), ("gradient", "input-x-gradient", "integrated-gradients")
+    for kind, model, methods in (
+        ("linear", linear_model(), ("random", "occlusion", "lime", "shapley", "kernel-shap", *gradients)),
+        ("bert", network(work / "bert"), ("occlusion", "deeplift", "attention", *gradients)),
+    ):
+        for method in methods:
+            rows = explain(model, TEXTS, method=method, bins=(0.1, 0.5), **SETTINGS.get(method, {}))
+            found[f"{kind}, {method}"] = {
+                "scores": [row["rationales"][0]["soft_rationale_predictions"] for row in rows],
+                "rationale": [
+                    [
+                        [span["start_token"], span["end_token"]]
+                        for span in row["rationales"][0]["hard_rationale_predictions"]
+                    ]
+                    for row in rows
+                ],
+                "answers": [[row[field]["POS"] for field in erased] for row in rows],
+                "bins": [[one[field]["POS"] for one in row["thresholded_scores"] for field in ERASED] for row in rows],
+            }
+    rows = explain(linear_model(), TEXTS, method="occlusion", bins=(), **MEASURES)
+    fields = ("tokens_to_flip", "aopc_bounds", "soft_scores", "infidelity", "sensitivity_max")
+    found["linear, measures"] = {field: plain([row.get(field) for row in rows]) for field in fields}
+    hub = build("eraser", work)
+    model = train(hub, "movies", work / "model")
+    first = explain_dataset(model, hub, "movies", work / "occlusion.jsonl", method="occlusion", tokens_to_flip=True)
+    found["logistic regression of the movies"] = chosen(score(first, hub, "movies").scores)
+    curves = {"rationales": "human", "fidelity_trials": 2, "fidelity_rates": (0.0, 0.5, 1.0)}
+    people = explain_dataset(model, hub, "movies", work / "human.jsonl", **curves)
+    fidelity = modules(work / "spaces")("normalized_fidelity", predictions=read_lines(people))
+    found["people's rationales erased"] = chosen(score(people, hub, "movies").scores) | chosen(fidelity)
+    return found
+
+
+def imported(out: Path, *words: Any) -> Values:
+    """Import a corpus; its rows with the texts themselves in place of the documents' names."""
+    command("import", *words, "--name", "mine", "--out", out)
+    documents = {row["docid"]: row["document"] for row in read_lines(out / "mine" / "docs.jsonl")}
+    rows = read_lines(out / "mine" / "train.jsonl")
+    for row in rows:
+        names = row.pop("docids", None) or sorted({span["docid"] for group in row["evidences"] for span in group})
+        row["texts"] = [documents[name] for name in names]
+        for span in (span for group in row["evidences"] for span in group):
+            span["docid"] = names.index(span["docid"])
+    labels = {
+        label: sum(row["classification"] == label for row in rows)
+        for label in sorted({row["classification"] for row in rows})
+    }
+    return {"rows": len(rows), "labels": labels, "sha256": digest(rows)}
+
+
+def record_imports(work: Path) -> Values:
+    """Rows of every reader, of the bundled files and exports, and of each recipe's sample."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    from eraser_hub.conversion.importing.recipes import list_recipes, read_recipe
+
+    bundled, found = SAMPLES / "any_corpus", dict[str, Values]()
+    masks = [
+        {"words": ["a", "good", "film"], "why": [0, 1, 0], "label": "p"},
+        {"words": ["bad"], "why": [1], "label": "n"},
+    ]
+    columns = ("--tokens", "words", "--mask", "why", "--label", "label")
+    parquet.write_table(pa.Table.from_pylist(masks), work / "masks.parquet")
+    spans = (
+        "--text",
+        "question",
+        "--spans",
+        "selected_offsets",
+        "--label",
+        "answerKey",
+        "--query",
+        "choices",
+        "--id",
+        "id",
+    )
+    quotes = ("--text", "review", "--quotes", "why", "--label", "verdict", "--id", "id")
+    people = ("--tokens", "post_tokens", "--mask", "rationales", "--label", "annotators.label")
+    for name, words in {
+        "masks of parquet": (work / "masks.parquet", *columns),
+        "masks of jsonl": (write_lines(work / "m.jsonl", masks), *columns),
+        "character spans of csv": (bundled / "cose.csv", *spans),
+        "quotes of jsonl": (bundled / "quotes.jsonl", *quotes),
+        "several people": (bundled / "hatexplain_train.json", *people),
+        "doccano": (EXPORTS / "doccano-entities.jsonl", "--span-label", "RATIONALE"),
+        "label studio": (EXPORTS / "label-studio.json", "--span-label", "RATIONALE"),
+        "prodigy": (EXPORTS / "prodigy.jsonl", "--span-label", "RATIONALE"),
+        "brat": (EXPORTS / "brat", "--span-label", "Evidence"),
+        "cas": (EXPORTS / "cas",),
+    }.items():  # fmt: skip
+        found[name] = imported(work / name.replace(" ", "-"), "--source", *words)
+    for recipe in list_recipes():
+        folder = work / f"recipe-{recipe}"
+        folder.mkdir()
+        for file, text in read_recipe(recipe).sample.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        first = folder / next(iter(read_recipe(recipe).sample))
+        found[f"recipe {recipe}"] = imported(folder / "out", "--recipe", recipe, "--source", first)
+    return found
+
+
+RECORDS: dict[str, Callable[[Path], Values]] = {
+    "modules": record_modules,
+    "scores": record_scores,
+    "datasets": record_datasets,
+    "explanations": record_explanations,
+    "imports": record_imports,
+}
+
+
+def compute(name: str) -> Values:
+    """Compute a file of numbers anew."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return plain(RECORDS[name](Path(folder)))
+
+
+def main() -> None:
+    """Write the named files of numbers; all by default."""
+    os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+    for name in sys.argv[1:] or RECORDS:
+        text = json.dumps(compute(name), indent=1, ensure_ascii=False)
+        # a list of numbers stands on one line
+        text = re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\s*\n\s*", " ", found[0]), text)
+        (HERE / "numbers" / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
