@@ -1,7 +1,7 @@
 """The wheel as users get it: built from the sdist, in empty environments, every module imported, every verb run.
 
 The environments: the base installation with the oldest dependencies that setup.cfg allows, and with the newest there
-are; and the newest with all extras (without ``harness``, as `make test` installs them).
+are; and the newest with all extras.
 """
 
 from __future__ import annotations
@@ -262,7 +262,6 @@ def module_names() -> set[str]:
 
 def test_every_module_is_imported_with_all_extras(installed, tmp_path):
     found = walked(programs_of(installed, PYTHONS[-1], "extras"), tmp_path)
-    # lm-eval and inspect-ai are not installed here; the module imports them inside its functions
     assert not found["lacking"]
     assert set(found["names"]) == module_names()
 

@@ -13,7 +13,6 @@ EXTRAS = {
     "gguf": ("gguf",),
     "devices": ("accelerate",),
     "llm": ("openai", "rapidfuzz"),
-    "harness": ("lm_eval", "inspect_ai"),
     "ray": ("ray",),
     "plots": ("matplotlib",),
     "apps": ("gradio",),
