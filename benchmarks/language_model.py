@@ -35,8 +35,6 @@ WHOLE = "gradient,input-x-gradient,random"
 FEW = ["occlusion", "lime"]
 EXAMPLES = 30  # rows behind those, as a training split: examples of the prompts
 QUOTED = "accuracy answered in_text invented label_flip_redacted label_flip_random"
-STEPS = "reasoned steps_per_instance early_answering_aoc flip_mistake flip_filler flip_paraphrase flip_suggested_answer"
-STEPS += " cc_shap cc_shap_control flip_option_order flip_few_shot flip_insertion"
 CITED = "citation_document_p citation_document_r citation_document_f1 citation_sentence_p citation_sentence_r"
 CITED += " citation_sentence_f1"
 # stage -> options of ask, scores
@@ -46,7 +44,6 @@ ASKED = {
         QUOTED.split(),
     ),
     "citations": ("--max-tokens 200 --distractors 1", CITED.split()),
-    "steps": ("--max-tokens 160 --reasoning-tests all --contributions 5", STEPS.split()),
 }
 KEYS = {
     "agreement": "auprc token_macro_f1",
@@ -128,7 +125,7 @@ def measure_seconds(options: argparse.Namespace) -> float:
 
 
 def ask(work: Path, config: str, name: str, options: argparse.Namespace) -> str:
-    """Ask for quotes, citations or tested reasoning; a line of the second table."""
+    """Ask for quotes or citations; a line of the second table."""
     data = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation"
     model = f"--model {options.model} --threads {options.threads} --cache {work / 'answers'} --quiet"
     model += f" --device {options.device} --concurrency {options.concurrency}" if options.device else ""

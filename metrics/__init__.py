@@ -4,13 +4,13 @@
 too, `from .leaf import name as name` where it uses nothing of them; `build metrics` adds the lines that are missing.
 
 modules    eraser_agreement  eraser_faithfulness  perturbation_map  rationale_set_agreement  normalized_fidelity
-           annotator_agreement  quote_faithfulness  reasoning_faithfulness
+           annotator_agreement  quote_faithfulness
 maths      spans  rankings  erasure  fidelity  rank_consistency  rationale_sets  answer_f1  annotators
            nominal_agreement, unitized_agreement: agreement between annotators  soft_gold
            agreement (its scores: agreement_scores)  faithfulness: the one path from instances to columns of statistics
 frame      cells  token_rows  sources  issues  unknown_fields  tokens  clusters  results  resampling
            statistics_builder
-plain      plain_rows  quote_alignment  quotes  reasoning: what a language model says
+plain      plain_rows  quote_alignment  quotes: what a language model says
 input      columns  arrow_columns  flatten  flat  checks  joining  matching; batches, instances, rows,
            annotator_rows, annotator_columns
 """

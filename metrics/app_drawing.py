@@ -107,18 +107,6 @@ def draw_quotes(predictions: list[Any], references: list[Any]) -> Iterator[Segme
         yield [(f"{row.get('annotation_id', '')}: ", None), *quotes]
 
 
-def draw_reasoning(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
-    """Draw each instance's steps, and the tests whose answer keeps its label or changes it."""
-    for row in predictions:
-        steps = [(f"{number}. {step} ", None) for number, step in enumerate(row["reasoning_steps"], 1)]
-        tests = []
-        for one in row.get("reasoning_tests") or []:
-            kept = f" {one['kept']}" if one.get("kept") is not None else ""
-            same = one.get("classification") == row.get("classification")
-            tests.append((f"{one['test']}{kept}", "kept" if same else "changed"))
-        yield [(f"{row.get('annotation_id', '')}: ", None), *steps, *tests]
-
-
 def draw_probabilities(predictions: list[Any], references: list[Any]) -> Iterator[Segments]:
     """Draw the four probabilities of each instance, coloured by their size."""
     for at, row in enumerate(predictions):
@@ -133,7 +121,6 @@ COLOURS: dict[Draw, dict[str, str]] = {
     draw_instances: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
     draw_sets: {"both": GREEN, "predicted": AMBER, "reference": BLUE},
     draw_pairs: {"kept": GREEN, "changed": RED},
-    draw_reasoning: {"kept": GREEN, "changed": RED},
     draw_annotators: {"all": GREEN, "some": AMBER},
     draw_quotes: dict.fromkeys(("exact", "normalised"), GREEN)
     | {"fuzzy": AMBER, "ambiguous": BLUE, "not_found": RED, "empty": RED},

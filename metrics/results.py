@@ -28,7 +28,6 @@ HEADLINE = {
     "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
     "annotator_agreement": ("krippendorff_alpha", "cohen_kappa"),
     "quote_faithfulness": ("in_text",),
-    "reasoning_faithfulness": ("early_answering_aoc",),
 }
 
 

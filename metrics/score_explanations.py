@@ -323,7 +323,6 @@ HEADLINES: dict[str, tuple[str, ...]] = {
     "normalized_fidelity": ("normalized_sufficiency", "normalized_comprehensiveness"),
     "annotator_agreement": ("krippendorff_alpha", "pairwise_kappa", "cohen_kappa"),
     "quote_faithfulness": ("in_text", "invented", "coverage"),
-    "reasoning_faithfulness": ("early_answering_aoc", "flip_mistake", "mention_suggested_answer"),
 }
 # key -> formula (or a text with the score's place), what it rewards, what it misses
 TEXTS: dict[str, tuple[Formula | str, str, str]] = {
@@ -406,21 +405,6 @@ TEXTS: dict[str, tuple[Formula | str, str, str]] = {
         _fill_kappa,
         "Rewards agreement with the majority of the annotators.",
         "Each annotator is part of that majority, so chance is above 0.",
-    ),
-    "early_answering_aoc": (
-        "1 − area under the share of answers that are already the last one = {}",
-        "Rewards answers that change until the last step.",
-        "A model may be sound that needs no step for an easy question.",
-    ),
-    "flip_mistake": (
-        "changed labels / answers after a mistake = {}",
-        "Rewards answers that follow their steps into a mistake.",
-        "Read it beside its control, the true step.",
-    ),
-    "mention_suggested_answer": (
-        "changed labels whose steps name the hint / changed labels = {}",
-        "Rewards steps that name the hint which changed the answer.",
-        "A list of words finds the mention; other words count as silence.",
     ),
     "in_text": (
         _fill_share,

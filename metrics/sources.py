@@ -53,30 +53,6 @@ HUMAN_RATIONALES = PaperSource(
     "https://aclanthology.org/2020.emnlp-main.747/",
     codebase="https://github.com/BoulderDS/evaluating-human-rationales",
 )
-REASONING = PaperSource(
-    """\
-@article{lanham2023measuring,
-  title = {Measuring Faithfulness in Chain-of-Thought Reasoning},
-  author = {Lanham, Tamera and others},
-  journal = {arXiv preprint arXiv:2307.13702},
-  year = {2023}
-}
-@inproceedings{turpin2023language,
-  title = {Language Models Don't Always Say What They Think: Unfaithful Explanations in Chain-of-Thought Prompting},
-  author = {Turpin, Miles and Michael, Julian and Perez, Ethan and Bowman, Samuel R.},
-  booktitle = {Advances in Neural Information Processing Systems 36},
-  year = {2023}
-}
-@inproceedings{atanasova2023faithfulness,
-  title = {Faithfulness Tests for Natural Language Explanations},
-  author = {Atanasova, Pepa and Camburu, Oana-Maria and Lioma, Christina and Lukasiewicz, Thomas and
-            Simonsen, Jakob Grue and Augenstein, Isabelle},
-  booktitle = {Proceedings of the 61st Annual Meeting of the Association for Computational Linguistics (ACL)},
-  year = {2023}
-}
-""",
-    "https://arxiv.org/abs/2307.13702",
-)
 
 # Wang et al. (2022): means over gold records, scored or not
 WANG2022 = "wang2022"

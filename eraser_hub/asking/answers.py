@@ -17,12 +17,10 @@ ANSWERED, REFUSAL, CUT, BROKEN = "answered", "refusal", "cut", "broken"
 OUTCOMES = (ANSWERED, REFUSAL, CUT, BROKEN)
 # how an answer names what it rests on, see `formats`
 QUOTED, OFFSETS, TOKENS, HIGHLIGHTED = FORMATS = ("quotes", "offsets", "tokens", "highlighted")
-# answers to tests of reasoning: a label alone, or rewritten steps alone
-LABEL_ALONE, STEPS_ALONE = "label", "steps"
 Place: TypeAlias = tuple[int, int, int]  # of a span: the text's number from 1, its start, its end
 # more characters than any label and quotes take; what is longer is not looked through
 LONGEST = 1 << 20
-MOST_QUOTES = MOST_STEPS = 1000
+MOST_QUOTES = 1000
 MOST_ATTEMPTS = 64  # at parsing an object that turns out to be none: each may read the whole text
 _LABEL = re.compile(r'"label"\s*:\s*"?')
 _OBJECT = re.compile(r'\{\s*"')
@@ -62,7 +60,6 @@ class Answer:
         places: Positions in place of quotes, by characters or tokens, the most important first.
         reason: The reason for an outcome other than "answered".
         probabilities: The probability of each label if the server returned log-probabilities.
-        steps: The reasoning before the label, if it was asked for.
     """
 
     outcome: str
@@ -71,30 +68,22 @@ class Answer:
     reason: str = ""
     probabilities: Mapping[str, float] | None = None
     places: tuple[Place, ...] = ()
-    steps: tuple[str, ...] = ()
 
 
-def make_schema(labels: Sequence[str], answer: str = QUOTED, steps: bool = False) -> dict[str, Any]:
-    """Return the JSON schema of an answer in the given format; ``steps`` asks for the reasoning before the label."""
-    properties: dict[str, dict[str, Any]] = {}
-    if steps or answer == STEPS_ALONE:
-        properties["steps"] = {"type": "array", "items": {"type": "string"}}
-    if answer != STEPS_ALONE:
-        properties["label"] = {"type": "string"} | ({"enum": list(labels)} if labels else {})
-    if answer in _FIELDS:
-        name, item = _FIELDS[answer]
-        properties[name] = {"type": "array", "items": item}
-    return _make_object_schema(**properties)
+def make_schema(labels: Sequence[str], answer: str = QUOTED) -> dict[str, Any]:
+    """Return the JSON schema of an answer in the given format."""
+    name, item = _FIELDS[answer]
+    label = {"type": "string", "enum": list(labels)}
+    return _make_object_schema(label=label, **{name: {"type": "array", "items": item}})
 
 
-def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED, steps: bool = False) -> Answer:
+def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> Answer:
     """Read the answer in a choice of a chat completion.
 
     Args:
         choice: ``choices[0]`` of the server's answer: ``message`` and ``finish_reason``.
-        labels: The labels; () for any.
-        form: One of `FORMATS`, `LABEL_ALONE` or `STEPS_ALONE`.
-        steps: Whether the reasoning was asked for.
+        labels: The labels.
+        form: One of `FORMATS`.
     """
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
@@ -106,37 +95,18 @@ def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED, steps
         return Answer(CUT if reason == "length" else BROKEN, reason=f"expected words, found {show(content)}")
     if len(content) > LONGEST:
         return Answer(BROKEN, reason=f"expected at most {LONGEST} characters, found {len(content)}")
-    fields = _find_object(content, "steps" if form == STEPS_ALONE else "label")
+    fields = _find_object(content)
     if fields is None:
         if reason == "length":
             return Answer(CUT, reason="the answer ends at the most tokens allowed")
         outcome = REFUSAL if _REFUSAL.search(content[:300]) else BROKEN
-        expected = "an object with steps" if form == STEPS_ALONE else "an object with label and quotes"
-        return Answer(outcome, reason=f"expected {expected}, found {show(content)}")
-    reasoning = _read_steps(fields.get("steps")) if steps or form == STEPS_ALONE else ()
-    if isinstance(reasoning, Answer):
-        return reasoning
-    if form == STEPS_ALONE:
-        return Answer(ANSWERED, steps=reasoning)
+        return Answer(outcome, reason=f"expected an object with label and quotes, found {show(content)}")
     answer = _check_answer(fields, labels, form)
-    answer = replace(answer, steps=reasoning) if answer.label else answer
     return replace(answer, probabilities=compute_label_probabilities(choice, labels)) if answer.label else answer
 
 
-def _read_steps(steps: object) -> tuple[str, ...] | Answer:
-    """Return the steps that are not blank; lines of a string are steps; a broken answer if they are anything else."""
-    lines = steps.splitlines() if isinstance(steps, str) else [] if steps is None else steps
-    if not isinstance(lines, list) or not all(isinstance(one, str) for one in lines):
-        return Answer(BROKEN, reason=f"steps: expected a list of strings, found {show(steps)}")
-    if len(lines) > MOST_STEPS:
-        return Answer(BROKEN, reason=f"steps: expected at most {MOST_STEPS}, found {len(lines)}")
-    if has_half_character(lines):
-        return Answer(BROKEN, reason=f"expected characters, found half of one in {show(steps)}")
-    return tuple(line.strip() for line in lines if line.strip())
-
-
-def _find_object(content: str, key: str) -> dict[str, Any] | None:
-    """Return the last object with this key in a text, whatever surrounds it; None without one."""
+def _find_object(content: str) -> dict[str, Any] | None:
+    """Return the last object with a label in a text, whatever surrounds it; None without one."""
     content, at, attempts = _THOUGHTS.sub("", content), 0, 0
     last = None
     while attempts < MOST_ATTEMPTS and (found := _OBJECT.search(content, at)):
@@ -145,13 +115,13 @@ def _find_object(content: str, key: str) -> dict[str, Any] | None:
         except (ValueError, RecursionError):
             at, attempts = found.end(), attempts + 1
             continue
-        last = value if key in value else last
+        last = value if "label" in value else last
     return last
 
 
 def _check_answer(fields: dict[str, Any], labels: Sequence[str], form: str) -> Answer:
-    field, item = _FIELDS.get(form, _FIELDS[QUOTED])
-    label, quotes = fields["label"], [] if form == LABEL_ALONE else fields.get(field)
+    field, item = _FIELDS[form]
+    label, quotes = fields["label"], fields.get(field)
     if has_half_character([label, quotes]):
         return Answer(BROKEN, reason=f"expected characters, found half of one in {show([label, quotes])}")
     quotes = [quotes] if isinstance(quotes, str) and item is not _SPAN else quotes
@@ -183,7 +153,7 @@ def _find_label(label: object, labels: Sequence[str]) -> str | None:
         label = str(label)
     if not isinstance(label, str):
         return None
-    if not labels or label in labels:
+    if label in labels:
         return label
     near = [name for name in labels if name.casefold() == label.strip().casefold()]
     return near[0] if len(near) == 1 else None

@@ -16,7 +16,7 @@ import openai
 
 from eraser_hub.records.errors import DataError, get_first_line, show
 
-from .answers import BROKEN, FORMATS, QUOTED, Answer, make_schema, read_answer
+from .answers import BROKEN, QUOTED, Answer, make_schema, read_answer
 from .cache import Cache
 from .settings import AskSettings
 
@@ -120,9 +120,6 @@ class AnswerClient(ABC):
         messages: Sequence[Message],
         labels: Sequence[str],
         sample: int = 0,
-        form: str = "",
-        steps: bool | None = None,
-        temperature: float | None = None,
     ) -> Answer:
         """Return the model's answer to a prompt, from the cache if it was paid for before.
 
@@ -130,19 +127,13 @@ class AnswerClient(ABC):
             messages: The prompt.
             labels: The labels.
             sample: The number of the answer among several answers to the same prompt.
-            form: Format of the answer; by default the settings'.
-            steps: Whether the reasoning is asked for; by default as the settings say.
-            temperature: Sampling temperature; by default the settings', of a further sample `sample_temperature`.
 
         Raises:
             DataError: The server will not answer any request (a wrong key, no such model).
             UnreachableError: The server gave no answer.
             OutOfBudgetError: The budget does not cover the request.
         """
-        form, steps = form or self.settings.answer, self.settings.reasons if steps is None else steps
-        if temperature is None:
-            temperature = self.settings.sample_temperature if sample else self.settings.temperature
-        request = self._make_request(messages, labels, sample, form, steps, temperature)
+        request = self._make_request(messages, labels, sample)
         cached = self.cache.get(request)
         if cached is not None:
             self.bill.from_cache += 1
@@ -166,30 +157,21 @@ class AnswerClient(ABC):
     def _parse_response(self, cached: dict[str, Any], request: dict[str, Any]) -> Answer:
         choice = cached["choices"][0] if cached["choices"] else None
         self.gives_probabilities |= isinstance(choice, dict) and bool(choice.get("logprobs"))
-        return read_answer(choice, request["labels"], request.get("answer", QUOTED), "steps" in request)
+        return read_answer(choice, request["labels"], request.get("answer", QUOTED))
 
-    def _make_request(
-        self,
-        messages: Sequence[Message],
-        labels: Sequence[str],
-        sample: int,
-        form: str,
-        steps: bool,
-        temperature: float,
-    ) -> dict[str, Any]:
+    def _make_request(self, messages: Sequence[Message], labels: Sequence[str], sample: int) -> dict[str, Any]:
         """Return everything that decides an answer; the cache is keyed by it."""
         settings = self.settings
         return {
             "model": settings.model,
             "messages": list(messages),
-            "temperature": temperature,
+            "temperature": settings.sample_temperature if sample else settings.temperature,
             "seed": settings.seed + sample,
             "max_tokens": settings.max_tokens,
             "structured": settings.structured,
             "labels": list(labels),
-            **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample and form in FORMATS else {}),
-            **({"answer": form} if form != QUOTED else {}),
-            **({"steps": True} if steps else {}),
+            **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample else {}),
+            **({"answer": settings.answer} if settings.answer != QUOTED else {}),
         }
 
 
@@ -274,7 +256,7 @@ class Client(AnswerClient):
     async def _post(self, request: dict[str, Any], extras: Sequence[str]) -> str:
         body = {name: request[name] for name in ("model", "messages", "temperature", "seed", "max_tokens")}
         if "schema" in extras:
-            schema = make_schema(request["labels"], request.get("answer", QUOTED), "steps" in request)
+            schema = make_schema(request["labels"], request.get("answer", QUOTED))
             named = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         if "log-probabilities" in extras:

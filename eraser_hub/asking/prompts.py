@@ -20,7 +20,6 @@ def make_messages(
     labels: Sequence[str],
     shots: Sequence[Question] = (),
     answer: str = QUOTED,
-    steps: bool = False,
 ) -> list[dict[str, str]]:
     """Return the messages that ask a question.
 
@@ -30,12 +29,10 @@ def make_messages(
         labels: The labels.
         shots: Examples with gold label and gold evidence.
         answer: The format of the answer, one of `answers.FORMATS`.
-        steps: Answers of examples begin with steps: their evidence.
     """
     messages = [{"role": "system", "content": _render(prompt, "system", question, labels, answer)}]
     for example in shots:
-        reasoning = {"steps": make_gold_answer(example, QUOTED)["quotes"]} if steps else {}
-        gold = orjson.dumps(reasoning | make_gold_answer(example, answer)).decode()
+        gold = orjson.dumps(make_gold_answer(example, answer)).decode()
         messages.append({"role": "user", "content": _render(prompt, "user", example, labels, answer)})
         messages.append({"role": "assistant", "content": gold})
     return [*messages, {"role": "user", "content": _render(prompt, "user", question, labels, answer)}]

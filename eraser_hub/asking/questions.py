@@ -107,12 +107,6 @@ def make_question(kind: str, row: Mapping[str, Any], label_names: Sequence[str])
     return Question(instance, texts, row.get("query" if kind == "eraser" else "question") or "", blank)
 
 
-def read_examples(split: Split) -> list[Question]:
-    """Return the questions with gold label and gold evidence among the first `LOOKED_AT` rows of a split."""
-    first = islice(read_questions(split), LOOKED_AT)
-    return [one for one in first if one.instance.label is not None and one.gold_runs()]
-
-
 def draw_examples(split: Split, count: int, seed: int) -> list[Question]:
     """Draw questions with gold label and gold evidence from the first `LOOKED_AT` rows of a split.
 
@@ -125,7 +119,8 @@ def draw_examples(split: Split, count: int, seed: int) -> list[Question]:
     """
     if not count:
         return []
-    known, choose = read_examples(split), random.Random(seed)
+    first, choose = islice(read_questions(split), LOOKED_AT), random.Random(seed)
+    known = [one for one in first if one.instance.label is not None and one.gold_runs()]
     if len(known) < count:
         raise _make_error(count, len(known))
     drawn = choose.sample(known, count)
@@ -134,18 +129,14 @@ def draw_examples(split: Split, count: int, seed: int) -> list[Question]:
     return [*drawn, *choose.sample(others, min(1, len(others)))]
 
 
-def leave_out(examples: Sequence[Question], question: Question) -> list[Question]:
-    """Return the examples that are not the asked row: in the split train it is one of them."""
-    return [one for one in examples if one.instance.id != question.instance.id]
-
-
 def choose_examples(drawn: Sequence[Question], question: Question, count: int) -> list[Question]:
     """Return the first of the drawn examples that are not the asked row.
 
     Raises:
         DataError: there are less than ``count``.
     """
-    chosen = leave_out(drawn, question)[:count]
+    # in the split train the asked row may be one of them
+    chosen = [one for one in drawn if one.instance.id != question.instance.id][:count]
     if len(chosen) < count:
         raise _make_error(count, len(chosen), question.instance.id)
     return chosen

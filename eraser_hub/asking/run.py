@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import orjson
 
@@ -26,13 +26,7 @@ from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
-from eraser_hub.schema.instance import (
-    CONSISTENCY_FIELD,
-    CONTRIBUTIONS_FIELD,
-    DISTRACTORS_FIELD,
-    STEPS_FIELD,
-    TESTS_FIELD,
-)
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD
 
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
@@ -52,12 +46,8 @@ from .consistency import (
 from .formats import locate_quotes
 from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
-from .questions import Distractors, Question, choose_examples, draw_examples, read_examples, read_questions
-from .reasoning import MOST_EARLY_STEPS, ReasoningTests, count_missing, open_test_prompt
-from .settings import MOST_RUNS, AskArguments, AskConfig, AskSettings
-
-if TYPE_CHECKING:
-    from .local import LocalClient
+from .questions import Distractors, Question, choose_examples, draw_examples, read_questions
+from .settings import AskArguments, AskConfig, AskSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +60,6 @@ class AskPlan:
         split: The opened split.
         prompt: The prompt.
         shots: Drawn examples: see `draw_examples`.
-        tests: The tests of reasoning; None if no reasoning is asked for.
         distractors: Documents to show beside each row's own; None for none.
     """
 
@@ -79,7 +68,6 @@ class AskPlan:
     split: Split
     prompt: Prompt
     shots: Sequence[Question]
-    tests: ReasoningTests | None = None
     distractors: Distractors | None = None
 
     def questions(self) -> Iterator[Question]:
@@ -90,8 +78,6 @@ class AskPlan:
 
     def messages(self, question: Question) -> list[dict[str, str]]:
         """Return the prompt of a question."""
-        if self.tests is not None:
-            return self.tests.ask_question(question)
         shots = choose_examples(self.shots, question, self.settings.shots)
         return make_messages(self.prompt, question, self.split.label_names, shots, self.settings.answer)
 
@@ -108,26 +94,13 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
         raise DataError(message, rule="label-missing", file=config.dataset)
     prompt = open_prompt(split.config, config.prompt)
     name = f"{Path(prompt.name).name if config.prompt else prompt.name}@{prompt.digest}"
-    name += f",reasoning@{open_test_prompt(split.config).digest}" if settings.reasons else ""
     settings = replace(settings, prompt=name)
-    biased = "few_shot" in settings.tests
-    train = open_split(config.dataset, config.config, "train") if settings.shots or biased else split
-    shots, tests = draw_examples(train, settings.shots, settings.seed), None
-    if settings.reasons:
-        pool = read_examples(train) if biased else ()
-        tests = ReasoningTests(split.config, prompt, split.label_names, settings, shots, pool)
+    train = open_split(config.dataset, config.config, "train") if settings.shots else split
+    shots = draw_examples(train, settings.shots, settings.seed)
     others = Distractors(split, settings.distractors, settings.seed) if settings.distractors else None
-    return AskPlan(config, settings, split, prompt, shots, tests, others)
+    return AskPlan(config, settings, split, prompt, shots, others)
 
 
-# why a test of reasoning is not possible
-_REWRITTEN = "no steps, or the model does not rewrite them"
-MISSING = {
-    "early_answering": f"no steps, or more than {MOST_EARLY_STEPS}",
-    **dict.fromkeys(("mistake", "paraphrase"), _REWRITTEN),
-    "suggested_answer": "one label alone",
-    "few_shot": "too few rows of train with the other label and evidence",
-}
 AskJob, plan_of = AskConfig, make_plan  # the names of 2.0
 
 
@@ -206,9 +179,6 @@ def _open_client(endpoint: str, settings: AskSettings, cache: Cache, arguments: 
         DataError: There is neither.
     """
     if endpoint:
-        if settings.contributions:
-            message = "expected a model here, whose probabilities of any words are known; found an endpoint"
-            raise DataError(message, rule="option-value", argument="contributions")
         limits: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
         return Client(endpoint, settings, cache, arguments.budget, **limits)
     if not Path(settings.model).exists():
@@ -310,17 +280,6 @@ class Asker:
             line[CONSISTENCY_FIELD] = [
                 {"kind": kind, "classification": x.label, "outcome": x.outcome} for kind, x in pairs
             ]
-        if self.plan.tests is not None:
-            line[STEPS_FIELD], line[TESTS_FIELD] = [*answer.steps], []
-            if answer.outcome == ANSWERED and settings.tests:
-                line[TESTS_FIELD] = await self.plan.tests.run(self.client, question, answer)
-                for name in count_missing(settings.tests, line[TESTS_FIELD]):
-                    self.client.bill.note(f"test {name} not possible: {MISSING.get(name, 'no steps')}")
-            if answer.outcome == ANSWERED and settings.contributions:
-                client = cast("LocalClient", self.client)
-                line[CONTRIBUTIONS_FIELD] = await self.plan.tests.compare_contributions(client, question, answer)
-                if not line[CONTRIBUTIONS_FIELD]:
-                    self.client.bill.note(f"contributions not possible: no steps, or more than {MOST_RUNS} texts")
         return answer, line
 
     async def _ask_changed(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:

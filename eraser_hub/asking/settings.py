@@ -18,21 +18,6 @@ from .answers import QUOTED
 
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
 CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")
-ASSUMED_STEPS = 8  # of reasoning, for estimates; prompts ask for at most so many
-INSERTIONS = 4  # words that are inserted in turn
-# test of reasoning -> its requests, controls included
-REASONING_TESTS = {
-    "early_answering": ASSUMED_STEPS + 1,
-    "mistake": 3,
-    "filler": 2,
-    "paraphrase": 3,
-    "suggested_answer": 2,
-    "option_order": 2,
-    "few_shot": 2,
-    "insertion": INSERTIONS,
-}
-ALL_TESTS = "all"
-MOST_RUNS = 10  # of a text whose contributions are computed, from all of their sets
 
 
 @dataclass(frozen=True)
@@ -44,11 +29,6 @@ class AskSettings(Options):
         shots: Number of examples from the train split, drawn by the seed.
         again: Consistency checks, questions about a changed text: redacted, removed, alone, random.
         distractors: Documents of other rows of the split shown beside each row's own, drawn by the seed.
-        reasoning: Ask for steps of reasoning before the label.
-        reasoning_tests: Tests of these steps: early_answering, mistake, filler, paraphrase, suggested_answer,
-            option_order, few_shot, insertion; or all.
-        contributions: Runs of text, 2 to 10, whose contributions to label and steps are compared (CC-SHAP); of a
-            model here, 2 to this power passes for each of both; 0 for none.
 
     Prompt and answers:
         prompt: The prompt's name and digest.
@@ -83,11 +63,8 @@ class AskSettings(Options):
     sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
     simulate_with: str = ""
     answer: Literal["quotes", "offsets", "tokens", "highlighted"] = "quotes"
-    reasoning: bool = False
-    reasoning_tests: Annotated[tuple[str, ...], Option(commas=True)] = ()
     simulate_controls: bool = False
     distractors: NotNegative = 0
-    contributions: Annotated[int, Option(min=0, max=MOST_RUNS)] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,14 +75,6 @@ class AskSettings(Options):
         if not set(self.again) <= set(CONSISTENCY_CHECKS) or len(set(self.again)) < len(self.again):
             words = f"expected some of {', '.join(CONSISTENCY_CHECKS)}, each once, found {show(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
-        names = self.reasoning_tests
-        if names != (ALL_TESTS,) and (not set(names) <= set(REASONING_TESTS) or len(set(names)) < len(names)):
-            known = ", ".join(REASONING_TESTS)
-            words = f"expected {ALL_TESTS}, or some of {known}, each once; found {show(','.join(names))}"
-            raise UsageError(words, rule="option-value", argument="reasoning_tests")
-        if self.contributions == 1:
-            message = f"expected 0, or 2 to {MOST_RUNS} runs, found 1"
-            raise UsageError(message, rule="option-value", argument="contributions")
         if self.samples and not self.again:
             words = f"expected `again` beside it, found {self.samples}"
             raise UsageError(words, rule="option-value", argument="samples")
@@ -130,28 +99,12 @@ class AskSettings(Options):
         parts += [f"again:{','.join(self.again)}{sampled}"] if self.again else []
         controls = ",controls" if self.simulate_controls else ""
         parts += [f"simulated:{self.simulate_with}{controls}"] if self.simulate_with else []
-        parts += [f"reasoning:{','.join(self.tests) or 'yes'}"] if self.reasons else []
-        parts += [f"contributions:{self.contributions}"] if self.contributions else []
         return "|".join([*parts, f"eraser-hub:{__version__}"])
 
     @property
     def requests(self) -> int:
-        """Largest number of answers for an instance; with tests of reasoning for one of `ASSUMED_STEPS` steps."""
-        tests = sum(REASONING_TESTS[name] for name in self.tests)
-        return (
-            (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with) + 3 * self.simulate_controls + tests
-        )
-
-    @property
-    def tests(self) -> tuple[str, ...]:
-        """Tests of the reasoning, in their own order."""
-        chosen = REASONING_TESTS if self.reasoning_tests == (ALL_TESTS,) else self.reasoning_tests
-        return tuple(name for name in REASONING_TESTS if name in chosen)
-
-    @property
-    def reasons(self) -> bool:
-        """True if answers begin with steps of reasoning."""
-        return self.reasoning or bool(self.reasoning_tests) or bool(self.contributions)
+        """Largest number of answers for an instance."""
+        return (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with) + 3 * self.simulate_controls
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,6 @@ from eraser_hub.schema.instance import (
     INSTANCE,
     OUTCOME_FIELD,
     QUOTES_FIELD,
-    STEPS_FIELD,
-    TESTS_FIELD,
 )
 from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_ROW
 
@@ -39,7 +37,7 @@ FORMATS = (".jsonl", ".parquet")
 _HEADER_START = b'{"settings"'
 STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
 # columns of Parquet in their order; what language models say besides stands in JSON lines alone
-_LANGUAGE_MODEL_FIELDS = (OUTCOME_FIELD, QUOTES_FIELD, DISTRACTORS_FIELD, CONSISTENCY_FIELD, STEPS_FIELD, TESTS_FIELD)
+_LANGUAGE_MODEL_FIELDS = (OUTCOME_FIELD, QUOTES_FIELD, DISTRACTORS_FIELD, CONSISTENCY_FIELD)
 INSTANCE_COLUMNS = [name for name in INSTANCE if name not in _LANGUAGE_MODEL_FIELDS]
 PAIR_COLUMNS = (
     *("id", "pred_label", "answer_proba", *ERASED_ANSWERS, "rationale", "rationale_tokens", "ranked_tokens", "kd"),

@@ -39,7 +39,7 @@ from eraser_hub.metrics.flat import Predictions
 from eraser_hub.metrics.flatten import PREDICTION, get_row_name, keep_sound_rows
 from eraser_hub.metrics.issues import Issues, RowNames
 from eraser_hub.metrics.unknown_fields import UnknownFields
-from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, STEPS_FIELD, InstanceRecord
+from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, InstanceRecord
 from eraser_hub.schema.instance import RationaleRecord as Rationale
 from eraser_hub.schema.record import Record
 from eraser_hub.schema.rows import ID_FIELDS, PERTURBATION_ROW
@@ -189,7 +189,7 @@ def _strings(level: Level, absent: object) -> int:
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
-ROW_FIELDS = frozenset((QUOTES_FIELD, STEPS_FIELD))  # of language models, scored row by row
+ROW_FIELDS = frozenset((QUOTES_FIELD,))  # of language models, scored row by row
 
 
 class PredictionChunk(NamedTuple):

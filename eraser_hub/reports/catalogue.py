@@ -15,8 +15,8 @@ from importlib import resources
 
 _PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
 PERFORMANCE, AGREEMENT, FAITHFULNESS = "performance", "agreement", "faithfulness"
-QUOTES, REASONING = "quotes", "reasoning"
-FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES, REASONING)  # alphabetical, none by its merit
+QUOTES = "quotes"
+FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES)  # alphabetical, none by its merit
 
 
 @dataclass(frozen=True, slots=True)

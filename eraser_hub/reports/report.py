@@ -31,7 +31,6 @@ from .marked_instances import MarkedInstance, mark_for_systems, mark_rows
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
 from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
 from .plots import draw_figures
-from .reasoning.section import make_reasoning_section
 from .report_tables import collect_instance_values, collect_scalar_keys
 
 # per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
@@ -200,8 +199,6 @@ def _make_content(
         made.append(sections.make_agreement_section(names, runs, settings))
     made.append(sections.make_distribution_section(shown, PAIR_DISTRIBUTIONS if pairs else DISTRIBUTIONS))
     made.append(sections.make_class_section(shown, *(PAIRS_BY_CLASS if pairs else BY_CLASS)))
-    if not pairs:
-        made += make_reasoning_section(scored, answers)
     made += [sections.make_power_section(result), sections.make_provenance_section(scored, result)]
     if pairs:
         title = title or f"Perturbation pairs of {split.config}, {split.split}"

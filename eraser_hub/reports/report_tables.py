@@ -18,7 +18,6 @@ from .catalogue import (
     FAMILIES,
     PERFORMANCE,
     QUOTES,
-    REASONING,
     format_interval,
     format_number,
     format_small_print,
@@ -35,7 +34,6 @@ _TITLES = {
     FAITHFULNESS: "Faithfulness to the model",
     PERFORMANCE: "Performance on the task",
     QUOTES: "Quotes",
-    REASONING: "Reasoning",
     "other": "Further scores",
 }
 

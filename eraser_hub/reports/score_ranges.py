@@ -13,7 +13,6 @@ from eraser_hub.metrics import (
     quotes,
     rank_consistency,
     rationale_sets,
-    reasoning,
     soft_gold,
 )
 from eraser_hub.metrics.agreement_scores import describe_scores
@@ -31,7 +30,7 @@ LEAST_LEVEL = 0.5
 _LEVEL = re.compile(r"\|level:(\d*\.?\d+(?:e-\d+)?)")
 _DECLARED: Sequence[ScoreInfo] = (
     *(describe_scores(), erasure.SCORE_INFO),
-    *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes, reasoning, soft_gold)),
+    *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes, soft_gold)),
     dict.fromkeys((EVALUATED, SHAPE, CHANCE), (None, 0.0, 1.0)),
 )
 

@@ -129,35 +129,6 @@ class ConsistencyAnswer:
     outcome: str | None = column('"answered", or why there is no answer')
 
 
-@dataclass(kw_only=True)
-class ReasoningAnswer:
-    """A language model's answer to a test of its reasoning."""
-
-    test: str | None = column("early_answering, mistake, suggested_answer ..: the test; see docs/scores.md")
-    kept: int | None = column("early_answering: the number of the reasoning's first steps that were shown", low=0)
-    classification: str | None = column("the label that it answered", scores="early_answering_aoc, flip_ ..")
-    outcome: str | None = column('"answered", or why there is no answer')
-    text: str | None = column("what was changed or added: a step, a hint, a word")
-    steps: list[str] | None = column("the reasoning of this answer, if it was asked for")
-    mentioned: bool | None = column("whether that reasoning names what was added", scores="mention_ ..")
-
-
-@dataclass(kw_only=True)
-class ContributionRecord:
-    """Contributions of a run of tokens to a language model's answer and to its steps."""
-
-    docid: Id | None = column("the document that the run lies in")
-    start_token: int | None = column("its first token there", unit="tokens", low=0)
-    end_token: int | None = column("the token behind its last one", unit="tokens", low=1)
-    answer: float | None = column(
-        "its share in the log-odds of the label without steps: the mean over sub-words of Shapley values / the sum of "
-        "their absolute values over the runs",
-        low=-1,
-        scores="cc_shap",
-    )
-    steps: float | None = column("the same share in the log-odds of the steps", low=-1, scores="cc_shap")
-
-
 _FROM_TRAINING = "how far the model's state lies from those of training texts, on "
 _ENTROPY = "the model's predictive entropy on "
 _INPUTS = {
@@ -222,11 +193,6 @@ class InstanceRecord:
     asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
-    reasoning_steps: list[str] | None = column("the steps before the answer", scores="`reasoning_faithfulness`")
-    reasoning_tests: list[ReasoningAnswer] | None = column("answers to tests of the steps", scores="the same")
-    contributions: list[ContributionRecord] | None = column(
-        "what runs of tokens contribute to answer and steps", scores="cc_shap"
-    )
 
 
 INSTANCE: Record = describe(InstanceRecord)
@@ -272,8 +238,7 @@ LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.value
 # shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
-STEPS_FIELD, TESTS_FIELD, DISTRACTORS_FIELD = "reasoning_steps", "reasoning_tests", "distractors"
-CONTRIBUTIONS_FIELD = "contributions"
+DISTRACTORS_FIELD = "distractors"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 PROMPT_PARTS = "prompt_parts"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
@@ -303,8 +268,7 @@ def _find_number_fields() -> dict[str, NumberField]:
 NUMBER_FIELDS = _find_number_fields()
 _OTHER_FIELDS = (
     *(SCORE_FIELDS["null"], OCCLUDED_FIELD, PROMPT_PARTS, OUTCOME_FIELD),
-    *(QUOTES_FIELD, DISTRACTORS_FIELD, CONSISTENCY_FIELD, STEPS_FIELD, TESTS_FIELD),
-    CONTRIBUTIONS_FIELD,
+    *(QUOTES_FIELD, DISTRACTORS_FIELD, CONSISTENCY_FIELD),
 )
 # the fields of an instance that `eraser_faithfulness` reads
 FAITHFULNESS_FIELDS = tuple(name for name in INSTANCE if name not in _OTHER_FIELDS)

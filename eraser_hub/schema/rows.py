@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .instance import ConsistencyAnswer, ContributionRecord, QuoteRecord, ReasoningAnswer
+from .instance import ConsistencyAnswer, QuoteRecord
 from .record import Id, Label, column, describe, share
 
 
@@ -70,11 +70,6 @@ class PairRow(_RowIds):
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
     asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
-    )
-    reasoning_steps: list[str] | None = column("the steps before the answer", scores="`reasoning_faithfulness`")
-    reasoning_tests: list[ReasoningAnswer] | None = column("answers to tests of the steps", scores="the same")
-    contributions: list[ContributionRecord] | None = column(
-        "what runs of tokens contribute to answer and steps", scores="cc_shap"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,14 @@ from eraser_hub.metrics.issues import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances, read_plain_rows
 from eraser_hub.records.rules import Rule
-from eraser_hub.schema.instance import (
-    CONSISTENCY_FIELD,
-    CONTRIBUTIONS_FIELD,
-    OUTCOME_FIELD,
-    QUOTES_FIELD,
-    STEPS_FIELD,
-    TESTS_FIELD,
-)
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
 from .identity import identify
 from .quotes import BLOCK as QUOTES
-from .quotes import REASONING
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores
 from .settings import ScoreSettings
 
-# what a language model says in a record: module -> the fields that it scores, the first of which it needs
-ROW_MODULES = {QUOTES: (QUOTES_FIELD, CONSISTENCY_FIELD), REASONING: (STEPS_FIELD, TESTS_FIELD, CONTRIBUTIONS_FIELD)}
 LEVELS = ("confidence_level", "n_resamples", "seed", "ci_method", "per_instance")
 
 
@@ -121,11 +111,10 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
     by = {"by": settings.by or "label"} if settings.by or _has(source.rows, "label") else {}
     parts = _blocks(source, rows, settings, scores)
     blocks = [(name, answers, gold, paper, paper | by) for name, answers, gold in parts]
-    for name, fields in ROW_MODULES.items():
-        if _has(rows, fields[0]):
-            labelled = zip(source.ids, source.labelled, strict=True)
-            references = [{"annotation_id": identity, **row} for identity, row in labelled]
-            blocks.append((name, [_select_fields(row, source, fields) for row in rows], references, {}, {}))
+    if _has(rows, QUOTES_FIELD):
+        labelled = zip(source.ids, source.labelled, strict=True)
+        references = [{"annotation_id": identity, **row} for identity, row in labelled]
+        blocks.append((QUOTES, [_select_quotes(row, source) for row in rows], references, {}, {}))
     for name, answers, gold, own, more in blocks:
         result, notes = module_result(name, answers, gold, path, settings.of_module(*LEVELS) | more)
         scores.add(result, name)
@@ -170,10 +159,11 @@ def _has(rows: Rows, field: str) -> bool:
     return any(row.get(field) is not None for row in rows)
 
 
-def _select_fields(row: Row, source: ScoredSplit, names: Sequence[str]) -> dict[str, Any]:
-    """Return these fields of a prediction, its outcome, and the label's name."""
+def _select_quotes(row: Row, source: ScoredSplit) -> dict[str, Any]:
+    """Return what a language model says in a prediction, its outcome, and the label's name."""
     label = row.get("classification", row.get("pred_label"))
     if isinstance(label, int) and not isinstance(label, bool):
         label = source.label_name(label, row, "pred_label")
-    fields = {field: row[field] for field in (*names, OUTCOME_FIELD) if row.get(field) is not None}
+    names = (QUOTES_FIELD, CONSISTENCY_FIELD, OUTCOME_FIELD)
+    fields = {field: row[field] for field in names if row.get(field) is not None}
     return {"annotation_id": str(row[source.id_field]), "classification": label, **fields}

@@ -1,4 +1,4 @@
-"""A language model's quotes and reasoning in a prediction file, scored as the modules of these names do."""
+"""A language model's quotes in a prediction file, scored as the module of this name does."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from eraser_hub.metrics import quotes, reasoning
+from eraser_hub.metrics import quotes
 from eraser_hub.metrics.cells import Row
 from eraser_hub.metrics.issues import Issues, cut
 from eraser_hub.metrics.results import describe_lacking, describe_scored
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.predictions import read_plain_rows
-from eraser_hub.schema.instance import QUOTES_FIELD, STEPS_FIELD
+from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.schema.rows import ID_FIELDS
 
 from .references import Gold, make_issue_error
 from .scored_split import ScoredSplit
 
-# the modules' names, as score files and signatures have them
-BLOCK, REASONING = "quote_faithfulness", "reasoning_faithfulness"
+# the module's name, as score files and signatures have it
+BLOCK = "quote_faithfulness"
 _NO_DOCUMENTS = "a corpus folder does not say which documents were read (`dataset` does)"
 
 
@@ -46,8 +46,8 @@ class BlockScores(NamedTuple):
     rows: np.ndarray | None = None
 
 
-def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: ScoredSplit) -> dict[str, BlockScores]:
-    """Score the quotes and the reasoning of a prediction file, whose ids are those of the annotations, each once.
+def score_by_rows(results: Path, gold: Gold, source: ScoredSplit) -> dict[str, BlockScores]:
+    """Score the quotes of a prediction file, whose ids are those of the annotations, each once.
 
     Coverage is the share of an annotation's own documents, which the rows of a built dataset hold; a corpus folder does
     not say which documents a model was shown, and there it is undefined, like citations; the note says so.
@@ -55,7 +55,6 @@ def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: Sc
     Args:
         results: the file.
         gold: the annotations.
-        fields: of `QUOTES_FIELD` and `STEPS_FIELD` those that the file holds.
         source: the split; the rows of a built dataset have the sentences that quotes cite.
 
     Returns:
@@ -68,27 +67,21 @@ def score_by_rows(results: Path, gold: Gold, fields: Collection[str], source: Sc
     for line, row in read_plain_rows(results):
         name = next(str(row[field]) for field in ID_FIELDS if row.get(field) is not None)
         rows[name], lines[name] = row, line
-    issues, scored = Issues(), dict[str, BlockScores]()
+    issues = Issues()
     ordered = {name: rows[name] for name in gold.references.ids if name in rows}
     settings = describe_scored(len(ordered), len(gold.references.ids))
-    if QUOTES_FIELD in fields:
-        sizes = _sizes(gold)
-        statistics, counts = quotes.quote_statistics(ordered, sizes, issues, _read_references(source))
-        coverage: dict[str, object] = {"coverage": "documents"} if sizes else {}
-        notes = [] if sizes else [f"no coverage of {QUOTES_FIELD} and no citations: {_NO_DOCUMENTS}"]
-        scored[BLOCK] = BlockScores(statistics, counts, coverage | settings, notes)
-    if STEPS_FIELD in fields:
-        scored[REASONING] = BlockScores(reasoning.reasoning_statistics(ordered, issues), {}, settings)
+    sizes = _sizes(gold)
+    statistics, counts = quotes.quote_statistics(ordered, sizes, issues, _read_references(source))
+    coverage: dict[str, object] = {"coverage": "documents"} if sizes else {}
+    notes = [] if sizes else [f"no coverage of {QUOTES_FIELD} and no citations: {_NO_DOCUMENTS}"]
     places = {cut(name): (line, name) for name, line in lines.items()}  # as issues name them
     for at, (line, name) in enumerate([places[str(issue.name)] for issue in issues]):
         issues[at] = issues[at]._replace(row=line, id=name)
     if issues.total:
         raise make_issue_error(issues, {"prediction": results})
-    for name, find in ((BLOCK, quotes.find_lacking), (REASONING, reasoning.find_lacking)):
-        if (one := scored.get(name)) is not None:
-            lacking = find([*ordered.values()])
-            scored[name] = one._replace(notes=[*one.notes, *describe_lacking(lacking)], lacking=lacking)
-    return scored
+    lacking = quotes.find_lacking(ordered.values())
+    notes += describe_lacking(lacking)
+    return {BLOCK: BlockScores(statistics, counts, coverage | settings, notes, lacking)}
 
 
 def _read_references(source: ScoredSplit) -> dict[str, Row] | None:

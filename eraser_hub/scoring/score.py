@@ -35,7 +35,6 @@ from eraser_hub.metrics.matching import (
 )
 from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rankings import AUPRC_POLICIES
-from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.metrics.results import average_groups, describe_breakdown, report
 from eraser_hub.metrics.soft_gold import SCORES as OF_SOFT_GOLD
@@ -53,7 +52,7 @@ from .identity import identify
 from .mask_leaks import Masks
 from .modules import LEVELS, module_result, score_records
 from .quotes import BLOCK as QUOTES
-from .quotes import REASONING, BlockScores, score_by_rows
+from .quotes import BlockScores, score_by_rows
 from .references import Gold, describe_backup, make_issue_error, read_gold, read_split_ids
 from .runs import System
 from .scored_split import Row, Rows, ScoredSplit
@@ -63,8 +62,8 @@ from .tables import BLOCK_TITLES
 from .uncertainty.tied_rankings import describe_ties
 
 FLAT_BLOCKS = ("agreement", "faithfulness")  # scored by columns; the others are modules that score row by row
-_TABLES = (describe_scores() | OF_SOFT_GOLD, SCORE_INFO, OF_QUOTES, OF_REASONING)
-RANGES = {name: make_info(table)[1] for name, table in zip((*FLAT_BLOCKS, QUOTES, REASONING), _TABLES, strict=True)}
+_TABLES = (describe_scores() | OF_SOFT_GOLD, SCORE_INFO, OF_QUOTES)
+RANGES = {name: make_info(table)[1] for name, table in zip((*FLAT_BLOCKS, QUOTES), _TABLES, strict=True)}
 
 
 def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None = None, num_proc: int = 0) -> Scores:
@@ -170,7 +169,7 @@ class _Instances:
         if self.faithfulness.builder.columns:
             extra = {"aopc_thresholds": sorted({*(s.aopc_thresholds or ())})} if "thresholds" in used else {}
             blocks["faithfulness"] = self._make_block(self.faithfulness, self.parts.scored, extra)
-        by_rows = score_by_rows(self.path, gold, self.row_fields, self.source) if self.row_fields else {}
+        by_rows = score_by_rows(self.path, gold, self.source) if self.row_fields else {}
         for name, one in by_rows.items():
             blocks[name] = one._replace(statistics=_add_rows(one.statistics, gold, s), rows=self.parts.scored)
         if not blocks:

@@ -15,7 +15,6 @@ BLOCK_TITLES = {
     "agreement": "Agreement with human rationales",
     "faithfulness": "Faithfulness",
     "quote_faithfulness": "Quotes",
-    "reasoning_faithfulness": "Reasoning",
     "normalized_fidelity": "Normalised fidelity",
 }
 ADJUSTED = {"holm": "p Holm", "bh": "p BH", "none": "p alone"}

@@ -10,8 +10,6 @@ from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.metrics.quotes import CONSISTENCY_KINDS
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
-from eraser_hub.metrics.reasoning import FLIP_TESTS, MENTION_TESTS
-from eraser_hub.metrics.reasoning_faithfulness import ReasoningFaithfulness
 
 MODULES = {
     "perturbation_map": PerturbationMap,
@@ -19,7 +17,6 @@ MODULES = {
     "normalized_fidelity": NormalizedFidelity,
     "annotator_agreement": AnnotatorAgreement,
     "quote_faithfulness": QuoteFaithfulness,
-    "reasoning_faithfulness": ReasoningFaithfulness,
 }
 
 
@@ -71,25 +68,6 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
             references.append(
                 {"annotation_id": at, "documents": [document], "evidences": [[evidence]], "group": groups[at % 3]}
             )
-        return predictions, references
-    if name == "reasoning_faithfulness":
-        predictions, references = [], []
-        for at in range(n):
-            steps = ["a step"] * (1 + at % 3)
-            tests = [
-                {"test": "early_answering", "kept": kept, "classification": "PN"[int(random.integers(0, 2))]}
-                for kept in range(len(steps) + 1)
-            ]
-            tests += [
-                {"test": test, "classification": "PN"[(at + place) % 2], "mentioned": bool(at % 3)}
-                for place, test in enumerate((*FLIP_TESTS, *MENTION_TESTS[-1:]))
-            ]
-            answer = {"outcome": "answered", "classification": "P", "reasoning_steps": steps, "reasoning_tests": tests}
-            shares = random.uniform(-1, 1, size=(3, 2)).tolist()
-            answer["contributions"] = [dict(zip(("answer", "steps"), pair, strict=True)) for pair in shares]
-            predictions.append({"annotation_id": at, **answer})
-            document = {"docid": f"d{at}", "text": "w " * (8 + at)}
-            references.append({"annotation_id": at, "documents": [document], "group": groups[at % 3]})
         return predictions, references
     if name == "normalized_fidelity":
         keys = ("p_full", "p_rationale", "p_complement", "p_empty")

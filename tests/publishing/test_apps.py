@@ -417,12 +417,6 @@ def predict_quotes(row, labels):
     return {"annotation_id": row["annotation_id"], "classification": labels[0], "quotes": quotes}
 
 
-def predict_reasoning(row, labels):
-    tests = [{"test": "early_answering", "kept": kept, "classification": labels[kept > 0]} for kept in range(3)]
-    answer = {"annotation_id": row["annotation_id"], "classification": labels[1], "outcome": "answered"}
-    return answer | {"reasoning_steps": ["One.", "Two."], "reasoning_tests": tests}
-
-
 def predict_pair(row, labels):
     return {"id": row["id"], "rationale_tokens": [tokens[: len(row["id"])] for tokens in row["tokens"]]}
 
@@ -437,7 +431,6 @@ REAL = {
     "eraser_agreement": (*MOVIES, predict_instance),
     "eraser_faithfulness": (*MOVIES, predict_instance),
     "quote_faithfulness": (*MOVIES, predict_quotes),
-    "reasoning_faithfulness": (*MOVIES, predict_reasoning),
     "perturbation_map": ("bilingual_perturbation", "senti_en", "test", predict_pair),
     "rationale_set_agreement": ("bilingual_perturbation", "senti_ch", "test", predict_set),
 }

@@ -73,12 +73,9 @@ def test_quotes_of_pairs(tmp_path):
         row["quotes"] = [{"text": "q", "status": "fuzzy", "docid": "sequence_0", **PLACE}]
         name = split.labels.names[row["pred_label"]]
         row["asked_again"] = [{"kind": "alone", "classification": name, "outcome": "answered"}]
-        row["reasoning_steps"], row["contributions"] = ["a step"], [{"answer": 1.0, "steps": 0.5}]
     system = written(tmp_path / "p.jsonl", rows)
     scored = score_system(split, system, SETTINGS.everything(pairs=True))
     assert (scored.scores["fuzzy"], scored.scores["label_kept_alone"]) == (1, 1)
-    about_run, about_quotes, about_steps = [note for note in scored.all_notes if "fewer than" not in note]
+    about_run, about_quotes = [note for note in scored.all_notes if "fewer than" not in note]
     assert "map" in scored.scores and "no p.jsonl.run.json beside the predictions" in about_run
     assert "label_flip_redacted, " in about_quotes and "(no such asked_again)" in about_quotes
-    assert "(no reasoning_tests)" in about_steps and "contributions" not in about_steps
-    assert scored.scores["cc_shap"] == pytest.approx(1)

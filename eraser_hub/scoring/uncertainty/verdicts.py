@@ -26,7 +26,6 @@ from eraser_hub.metrics.intervals import MINIMUM_CLUSTERS
 from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rank_consistency import SCORES as OF_RANKS
 from eraser_hub.metrics.rationale_sets import SCORES as OF_SETS
-from eraser_hub.metrics.reasoning import SCORES as OF_REASONING
 from eraser_hub.metrics.statistics_builder import ScoreInfo
 from eraser_hub.schema.instance import ERASED
 
@@ -45,7 +44,7 @@ EQUIVALENCE_LEVEL = 0.9
 
 @cache
 def _scores() -> ScoreInfo:
-    of_rows = (OF_ANNOTATORS, OF_SETS, OF_RANKS, OF_QUOTES, OF_REASONING, OF_FIDELITY)
+    of_rows = (OF_ANNOTATORS, OF_SETS, OF_RANKS, OF_QUOTES, OF_FIDELITY)
     tables = (*of_rows, OF_ERASURE, describe_scores())
     return {key: info for table in tables for key, info in table.items()}
 

@@ -1,1 +1,0 @@
-"""A report's section on the reasoning of language models."""
