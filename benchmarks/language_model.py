@@ -1,12 +1,12 @@
-"""A prompted language model on real texts: how well it answers, and the scores of its attributions, quotes and steps.
+"""A prompted language model on real texts: how well it answers, and the scores of its attributions.
 
     python -m benchmarks.language_model MODEL          a folder, a GGUF file, or a Hub id
 
 Real corpora are read from ERASER_CORPORA. Rows of one document are taken that have evidence in its first ``--tokens``
 tokens, at most ``--rows`` of them in the file's order, the labels in turn; documents are cut there, and groups of
 evidence that do not lie in them whole are left out. Gradients and random scores explain all rows; occlusion and LIME,
-which take many passes, the first ``--few``, with the contributions of the prompt's parts. The model is asked about the
-first ``--few-asked``. Stages come one after the other, each for all configs; what is finished is not done again.
+which take many passes, the first ``--few``, with the contributions of the prompt's parts. Stages come
+one after the other, each for all configs; what is finished is not done again.
 Seconds are those of the processor, with ``--device`` those that pass.
 """
 
@@ -34,17 +34,6 @@ CONFIGS = {
 WHOLE = "gradient,input-x-gradient,random"
 FEW = ["occlusion", "lime"]
 EXAMPLES = 30  # rows behind those, as a training split: examples of the prompts
-QUOTED = "accuracy answered in_text invented label_flip_redacted label_flip_random"
-CITED = "citation_document_p citation_document_r citation_document_f1 citation_sentence_p citation_sentence_r"
-CITED += " citation_sentence_f1"
-# stage -> options of ask, scores
-ASKED = {
-    "quotes": (
-        "--max-tokens 200 --consistency redacted,random",
-        QUOTED.split(),
-    ),
-    "citations": ("--max-tokens 200 --distractors 1", CITED.split()),
-}
 KEYS = {
     "agreement": "auprc token_macro_f1",
     "faithfulness": "comprehensiveness sufficiency",
@@ -124,32 +113,6 @@ def measure_seconds(options: argparse.Namespace) -> float:
     return times.children_user + times.children_system
 
 
-def ask(work: Path, config: str, name: str, options: argparse.Namespace) -> str:
-    """Ask for quotes or citations; a line of the second table."""
-    data = f"--dataset {work / 'hub' / 'eraser'} --config {config} --split validation"
-    model = f"--model {options.model} --threads {options.threads} --cache {work / 'answers'} --quiet"
-    model += f" --device {options.device} --concurrency {options.concurrency}" if options.device else ""
-    out, scores = work / f"{config}.{name}.jsonl", work / f"{config}.{name}.scores.json"
-    how, keys = ASKED[name]
-    spent = 0.0
-    if not out.exists():
-        spent = measure_seconds(options)
-        call(f"ask {data} {model} {how} --resume --limit {options.few_asked} --out {out}")
-        spent = measure_seconds(options) - spent
-    call(f"score {data} --predictions {out} --score-file {scores} --force --only-predicted")
-    found = flatten(json.loads(scores.read_text("utf-8")))
-    count = sum(1 for _ in out.open("rb"))
-    cells = [config, name, str(count), *(f"{key} {found[key]:.2f}" for key in keys if found.get(key) is not None)]
-    cells.append(f"{spent / count:.1f} s" if spent else "–")
-    return f"| {' | '.join(cells)} |"
-
-
-def flatten(found: dict[str, Any]) -> dict[str, float]:
-    """The numbers of a score file by their keys alone."""
-    parts = [part for part in found.values() if isinstance(part, dict)]
-    return {key: one for part in [found, *parts] for key, one in part.items() if isinstance(one, (int, float))}
-
-
 def main() -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -160,12 +123,10 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=40)
     parser.add_argument("--whole", type=int, help="rows that gradients explain; by default all")
     parser.add_argument("--few", type=int, default=10)
-    parser.add_argument("--few-asked", type=int, default=4)
-    parser.add_argument("--stages", default=",".join(["whole", *ASKED, "few"]))
+    parser.add_argument("--stages", default="whole,few")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--precision", default="auto", help="as of explain; bfloat16 is faster on some processors")
-    parser.add_argument("--device", default="", help="as of explain and ask")
-    parser.add_argument("--concurrency", type=int, default=16, help="answers that are written together on the device")
+    parser.add_argument("--device", default="", help="as of explain")
     parser.add_argument("--methods", default=WHOLE, help="of the stage whole")
     parser.add_argument("--calibrate", action="store_true")
     options = parser.parse_args()
@@ -181,15 +142,9 @@ def main() -> int:
     lines: list[str] = []
     for stage in options.stages.split(","):
         for config in configs:
-            if stage in ASKED:
-                new: Iterator[str] = iter([ask(options.work, config, stage, options)])
-            else:
-                methods, rows = (
-                    (options.methods.split(","), options.whole or options.rows)
-                    if stage == "whole"
-                    else (FEW, options.few)
-                )
-                new = explain(options.work, config, methods, rows, options)
+            wanted = options.methods.split(","), options.whole or options.rows
+            methods, rows = wanted if stage == "whole" else (FEW, options.few)
+            new = explain(options.work, config, methods, rows, options)
             for line in new:
                 lines.append(line)
                 print(line, flush=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -58,7 +57,6 @@ class Bill:
         requests: Number of paid answers.
         from_cache: Number of answers from the cache.
         notes: Events that a reader of the results must know, and how often they were.
-        seconds: Seconds that models in this process took.
     """
 
     budget: int | None = None
@@ -67,7 +65,6 @@ class Bill:
     requests: int = 0
     from_cache: int = 0
     notes: dict[str, int] = field(default_factory=dict)
-    seconds: float = 0.0
 
     def reserve(self, tokens: int) -> None:
         """Reserve tokens for a request.
@@ -84,23 +81,52 @@ class Bill:
         self.notes[words] = self.notes.get(words, 0) + 1
 
 
-class AnswerClient(ABC):
-    """A client that answers prompts, each once: answers are kept in a cache.
+class Client:
+    """A client of a server, which answers each prompt once: answers are kept in a cache.
 
     Args:
+        endpoint: The server's base URL, such as ``http://localhost:8000/v1``.
         settings: The settings of the answers.
         cache: The cache of paid answers.
         budget: Most tokens that may be paid.
-        timeout: Seconds that an answer may take; None for any.
+        attempts: Number of attempts before a request counts as failed.
+        timeout: Seconds that an answer may take, repeated attempts and waits included.
 
     Attributes:
-        foreign: The first answer of a server that is no chat completion; "" for none.
-        endpoint: The address that errors name.
+        foreign: The first answer of the server that is no chat completion; "" for none.
+
+    Raises:
+        DataError: The endpoint is not a web address.
     """
 
-    def __init__(self, settings: AskSettings, cache: Cache, budget: int | None, timeout: float | None) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        settings: AskSettings,
+        cache: Cache,
+        budget: int | None = None,
+        attempts: int = 6,
+        timeout: float = 600.0,
+    ) -> None:
+        if not endpoint.startswith(("http://", "https://")):
+            words = f"expected an address http://.. or https://.., found {show(endpoint)}"
+            raise DataError(words, rule="option-value", argument="endpoint")
         self.settings, self.cache, self.bill, self.timeout = settings, cache, Bill(budget), timeout
-        self.gives_probabilities, self.foreign, self.endpoint, self._completions = False, "", "", 0
+        self.gives_probabilities, self.foreign, self._completions = False, "", 0
+        self.key = os.environ.get(KEY_VARIABLE, "")
+        self.structured = settings.structured != "none"
+        self.logprobs = bool(settings.again)
+        self.endpoint = endpoint
+        # aiohttp: the default transport looks through all connections for each request, half of a request's time at 64
+        web = openai.DefaultAioHttpClient(event_hooks={"response": [_limit_body]})
+        self._client = openai.AsyncOpenAI(
+            base_url=endpoint,
+            api_key=self.key or "none",
+            max_retries=attempts - 1,
+            timeout=timeout,
+            http_client=web,
+            default_headers={"Accept-Encoding": "identity"},  # a small compressed body may become an immense one
+        )
 
     @property
     def is_foreign(self) -> bool:
@@ -108,12 +134,9 @@ class AnswerClient(ABC):
         return bool(self.foreign) and not self._completions
 
     async def close(self) -> None:
-        """Close the cache."""
+        """Close the connections, and the cache."""
+        await self._client.close()
         self.cache.close()
-
-    @abstractmethod
-    async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
-        """Return the part of an answer to cache, or an answer that is none."""
 
     async def ask(
         self,
@@ -173,55 +196,6 @@ class AnswerClient(ABC):
             **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample else {}),
             **({"answer": settings.answer} if settings.answer != QUOTED else {}),
         }
-
-
-class Client(AnswerClient):
-    """A client of a server.
-
-    Args:
-        endpoint: The server's base URL, such as ``http://localhost:8000/v1``.
-        settings: The settings of the answers.
-        cache: The cache of paid answers.
-        budget: Most tokens that may be paid.
-        attempts: Number of attempts before a request counts as failed.
-        timeout: Seconds that an answer may take, repeated attempts and waits included.
-
-    Raises:
-        DataError: The endpoint is not a web address.
-    """
-
-    def __init__(
-        self,
-        endpoint: str,
-        settings: AskSettings,
-        cache: Cache,
-        budget: int | None = None,
-        attempts: int = 6,
-        timeout: float = 600.0,
-    ) -> None:
-        if not endpoint.startswith(("http://", "https://")):
-            words = f"expected an address http://.. or https://.., found {show(endpoint)}"
-            raise DataError(words, rule="option-value", argument="endpoint")
-        super().__init__(settings, cache, budget, timeout)
-        self.key = os.environ.get(KEY_VARIABLE, "")
-        self.structured = settings.structured != "none"
-        self.logprobs = bool(settings.again)
-        self.endpoint = endpoint
-        # aiohttp: the default transport looks through all connections for each request, half of a request's time at 64
-        web = openai.DefaultAioHttpClient(event_hooks={"response": [_limit_body]})
-        self._client = openai.AsyncOpenAI(
-            base_url=endpoint,
-            api_key=self.key or "none",
-            max_retries=attempts - 1,
-            timeout=timeout,
-            http_client=web,
-            default_headers={"Accept-Encoding": "identity"},  # a small compressed body may become an immense one
-        )
-
-    async def close(self) -> None:
-        """Close the connections, and the cache."""
-        await self._client.close()
-        await super().close()
 
     async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
         """Return the server's answer, or a broken one if it refuses the request."""

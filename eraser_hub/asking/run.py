@@ -23,14 +23,13 @@ from eraser_hub.attribution.outputs import (
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, find_language, open_prompt
 from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
-from eraser_hub.records.extras import need
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD
 
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
-from .client import AnswerClient, Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather
+from .client import Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather
 from .consistency import (
     ALONE,
     QUOTED_BY,
@@ -152,7 +151,6 @@ def ask(arguments: AskArguments) -> AskReport:
         raise DataError(message, rule="option-value", argument="out")
     plan, cache = make_plan(arguments, arguments.settings()), Cache(arguments.cache or get_default_folder())
     client = _open_client(arguments.endpoint, plan.settings, cache, arguments)
-    plan = replace(plan, settings=client.settings)
     simulator = None
     if arguments.simulate_with:
         reading = replace(plan.settings, model=arguments.simulate_with, again=(), samples=0)
@@ -172,26 +170,8 @@ def ask(arguments: AskArguments) -> AskReport:
         return _write_predictions(out, partial, plan, client, header, writer, arguments.price)
 
 
-def _open_client(endpoint: str, settings: AskSettings, cache: Cache, arguments: AskArguments) -> AnswerClient:
-    """Open a client of the server at an endpoint, or without one of the model in a folder or a GGUF file.
-
-    Raises:
-        DataError: There is neither.
-    """
-    if endpoint:
-        limits: dict[str, Any] = {"attempts": arguments.attempts, "timeout": arguments.timeout}
-        return Client(endpoint, settings, cache, arguments.budget, **limits)
-    if not Path(settings.model).exists():
-        message = f"expected `endpoint`, or a model's folder or GGUF file, found neither: {show(settings.model)}"
-        raise DataError(message, rule="option-missing", argument="endpoint")
-    need("torch", "transformers")
-    from .local import LocalClient, LocalModel, name_model
-
-    model = LocalModel(
-        settings.model, arguments.device, arguments.threads, arguments.dtype, device_map=arguments.device_map
-    )
-    named = replace(settings, model=name_model(settings.model, arguments.dtype))
-    return LocalClient(model, named, cache, arguments.budget, arguments.concurrency)
+def _open_client(endpoint: str, settings: AskSettings, cache: Cache, arguments: AskArguments) -> Client:
+    return Client(endpoint, settings, cache, arguments.budget, arguments.attempts, arguments.timeout)
 
 
 async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:
@@ -259,8 +239,8 @@ class Asker:
     """
 
     plan: AskPlan
-    client: AnswerClient
-    simulator: AnswerClient | None = None
+    client: Client
+    simulator: Client | None = None
 
     async def line(self, question: Question) -> tuple[Answer, dict[str, Any]]:
         """Return the model's answer and its prediction, which holds the results of the consistency checks."""
@@ -294,9 +274,7 @@ class Asker:
             answers |= await self._simulate(self.simulator, question, quotes)
         return answers
 
-    async def _simulate(
-        self, simulator: AnswerClient, question: Question, quotes: Sequence[Quote]
-    ) -> dict[str, Answer]:
+    async def _simulate(self, simulator: Client, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:
         """Return what another model answers by the quotes, and by their controls."""
         answers, labels = {SIMULATED: await self._ask(simulator, keep_quotes_alone(question, quotes))}, self.plan.split
         if not self.plan.settings.simulate_controls:
@@ -310,7 +288,7 @@ class Asker:
         answers["simulated_both"] = await simulator.ask(messages, labels.label_names)
         return answers
 
-    async def _ask(self, client: AnswerClient, question: Question, sample: int = 0) -> Answer:
+    async def _ask(self, client: Client, question: Question, sample: int = 0) -> Answer:
         return await client.ask(self.plan.messages(question), self.plan.split.label_names, sample)
 
     async def _add_probabilities(self, question: Question, answer: Answer) -> Answer:
@@ -340,7 +318,7 @@ def _write_predictions(
     out: Path,
     partial: PartialResult,
     plan: AskPlan,
-    client: AnswerClient,
+    client: Client,
     header: dict[str, Any],
     writer: OutputWriter,
     price: float | None,
@@ -371,8 +349,6 @@ def _write_predictions(
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
     if price is not None:
         notes.append(f"cost: {bill.paid * price / 1e6:.4g}, at {price:g} for a million tokens")
-    if bill.seconds:
-        notes.append(f"the model took {bill.seconds:.1f} s here, {bill.paid / bill.seconds:.0f} tokens a second")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
     lines = (line for record in partial.records() for line in record["predictions"])
     write_predictions(out, lines, (), plan.split.kind, writer)

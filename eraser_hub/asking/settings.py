@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
-from eraser_hub.attribution.config import WeightType
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.errors import show
 from eraser_hub.records.json_lines import has_half_character
@@ -131,7 +130,6 @@ class AskArguments(AskSettings):
     """All arguments of ``ask``.
 
     Attributes:
-        model: Name of the model on the server; without `endpoint` a folder of transformers or a GGUF file here.
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
         out: Predictions to write: a file ending in .jsonl.
 
@@ -142,24 +140,20 @@ class AskArguments(AskSettings):
         simulate_endpoint: Base URL of that model's server; default: `endpoint`.
 
     Requests:
-        concurrency: Concurrent requests; of a model here, answers that are written together.
+        concurrency: Concurrent requests.
         attempts: Attempts before a request counts as failed.
         timeout: Seconds that an answer may take, repeated attempts and waits included.
         cache: Folder of paid answers; default: $XDG_CACHE_HOME/eraser-hub/ask.
         limit: Number of first instances to ask about.
         budget: Most tokens to pay for.
         price: Price of a million tokens, by which the report tells the cost.
-        device: Torch device of a model here; by default cuda, if available.
-        device_map: Where transformers puts the layers of a model here: auto, balanced ..
-        dtype: Type of the weights of a model here.
-        threads: Processor threads of a model here; 0 leaves it to torch.
 
     Run:
         on_progress: Called with the number of finished instances.
     """
 
     dataset: DatasetPlace
-    endpoint: str = ""
+    endpoint: str
     out: Path
     config: Config = None
     split: Split = "test"
@@ -172,10 +166,6 @@ class AskArguments(AskSettings):
     limit: AtLeastOne | None = None
     budget: AtLeastOne | None = None
     price: Annotated[float | None, Option(min=0)] = None
-    device: str | None = None
-    device_map: str = ""
-    dtype: WeightType = "float32"
-    threads: NotNegative = 0
     resume: Resume = False
     force: Force = False
     on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None

@@ -1,10 +1,8 @@
-"""SmolLM2-135M-Instruct from PyPI, explained and asked: numbers are transformers' own, answers have their form."""
+"""SmolLM2-135M-Instruct from PyPI, explained: numbers are transformers' own."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +36,6 @@ def model() -> Any:
     return adapter
 
 
-@pytest.fixture
-def opened(model, monkeypatch) -> Iterator[None]:
-    """`ask` takes the model that is open: opening it takes most of this test's time."""
-    from eraser_hub.asking import local
-
-    parts = model.network.lm, model.tokenizer, model.description
-    monkeypatch.setattr(local, "open_network", lambda *_: parts)
-    yield
-
-
 def test_probabilities_are_transformers_own(model):
     import torch
 
@@ -75,20 +63,3 @@ def test_the_shared_start_changes_nothing(model, monkeypatch):
     monkeypatch.setattr(PromptedModel, "_reuses_prefixes", False)
     np.testing.assert_allclose(shared, Runner(model, "remove", 8).run([encoded], erased), rtol=0, atol=1e-5)
     assert len(np.unique(shared[:, 0])) > len(TEXT) // 2
-
-
-@pytest.mark.usefixtures("opened")
-def test_it_answers_reasons_and_its_contributions_are_compared(hub, tmp_path):
-    from eraser_hub.asking.run import ask
-    from eraser_hub.asking.settings import AskArguments
-    from eraser_hub.metrics.reasoning_faithfulness import ReasoningFaithfulness
-
-    out = tmp_path / "steps.jsonl"
-    options: dict[str, Any] = {"limit": 1, "max_tokens": 60, "reasoning_tests": ("filler",), "contributions": 2}
-    report = ask(AskArguments(str(FILE), dataset=hub, config="movies", out=out, cache=tmp_path / "cache", **options))
-    (line,) = [json.loads(text) for text in out.read_text().splitlines()]
-    assert line["outcome"] == "answered" and line["classification"] in LABELS
-    assert line["reasoning_steps"] and len(line["contributions"]) == 2
-    assert "tokens a second" in "\n".join(report.lines())
-    result = ReasoningFaithfulness().compute(predictions=[line]) or {}
-    assert -1 <= result["cc_shap"] <= 1 and result["flip_filler"] in (0, 1)
