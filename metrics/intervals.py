@@ -39,7 +39,7 @@ FEW = 5
 # scores that are shares of annotations, of quotes or of answers: each is right or wrong
 _OF_ANNOTATIONS = ("accuracy", "any_group_coverage", "iou_f1", "new_p", "accuracy_rationale", "accuracy_no_rationale")
 _OF_QUOTES = ("in_text", "exact", "normalised", "fuzzy", "ambiguous", "invented")
-_OF_ANSWERS = ("answered", "instances_with_invented", "citation_complete")
+_OF_ANSWERS = ("answered", "instances_with_invented")
 SHARES = frozenset((*_OF_ANNOTATIONS, *_OF_QUOTES, *_OF_ANSWERS))
 SHARES_BY_PREFIX = ("label_flip_", "label_kept_", "simulatability")
 # names of counts of hits in messages, if they differ from the columns' names; "": a share has its own name

@@ -77,13 +77,13 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             list of {text, status, docid, start_token, end_token, similarity}, status one of exact, normalised,
             fuzzy, ambiguous, not_found, empty; outcome other than "answered" (optional) says that there is no
             answer, and so no quote. Optional: distractors, ids of further documents that were shown: quotes from them
-            are wrong citations and cover nothing. Optional: classification with asked_again, a list of {kind,
+            cover nothing. Optional: classification with asked_again, a list of {kind,
             classification, outcome}, kind one of redacted, removed, random, alone, simulated, simulated_random,
             simulated_input, simulated_both: what was answered to the changed question; classification is null
             where there was no answer. Quotes may be strings, {id, quotes: [string]}, which are aligned with the text of
             the reference, as `eraser-hub ask` does; a row may be the list alone. Rows without quotes are left out.
-        references: optional; rows {annotation_id, documents, evidences} of the dataset, or {id, text}, or the text
-            alone: documents for coverage, evidences for citations. Rows without ids belong together by their place.
+        references: optional; rows {annotation_id, documents} of the dataset, or {id, text}, or the text
+            alone: documents for coverage. Rows without ids belong together by their place.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
         per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all
             modules of this family.
@@ -100,10 +100,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         simulatability_random, by random spans of their lengths; simulatability_input and simulatability_both, by the
         input alone and with the quotes beside it; simulatability_leak_adjusted in [-1, 1], both minus input, the mean
         of that over quotes that give the label alone and over the others (Hase et al. 2020; NaN where either group is
-        empty). Of instances with evidence, in [0, 1]: citation_document_p, citation_document_r, citation_document_f1,
-        citation_sentence_p, citation_sentence_r, citation_sentence_f1, of the documents and sentences that quotes
-        cite: P of all evidence, R of the group that is cited best; citation_complete, the share of which a whole group
-        is cited. quotes and empty, counts;
+        empty). quotes and empty, counts;
         signature. NaN where nothing is there to divide by.
 
     Raises:
@@ -127,7 +124,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             INSTANCE,
             ("annotation_id", QUOTES_FIELD, DISTRACTORS_FIELD, OUTCOME_FIELD, "classification", CONSISTENCY_FIELD),
         ),
-        (ANNOTATION, ("annotation_id", "documents", "evidences")),
+        (ANNOTATION, ("annotation_id", "documents")),
     )
     FURTHER_FIELDS = PLAIN_FIELDS
     HIGHER_IS_BETTER, RANGES = make_info(SCORES)
@@ -159,7 +156,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         n = len(rows)
         rows = {name: row for name, row in rows.items() if row.get(QUOTES_FIELD) is not None} or rows
         sizes = {name: _count_tokens(CellReader(row, name, issues, "reference")) for name, row in gold.items()}
-        statistics, counts = quote_statistics(rows, sizes, issues, gold)
+        statistics, counts = quote_statistics(rows, sizes, issues)
         issues.raise_if_any()
         settings: dict[str, object] = {"coverage": "documents"} if gold else {}
         return Measured(

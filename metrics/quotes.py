@@ -10,8 +10,6 @@ import numpy as np
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD, QUOTES_FIELD
 
 from .cells import Row, as_list, as_number
-from .citations import SCORES as CITATION_SCORES
-from .citations import EvidenceGroups
 from .issues import Issues
 from .rows import CellReader
 from .statistics_builder import Column, Score, ScoreInfo, Statistics, StatisticsBuilder, divide
@@ -40,7 +38,6 @@ SCORES: ScoreInfo = {
     "answered": (True, 0.0, 1.0),
     **{key: (None if kind in _NEUTRAL else True, 0.0, 1.0) for kind, (key, _) in CONSISTENCY_KINDS.items()},
     LEAK_ADJUSTED: (True, -1.0, 1.0),
-    **CITATION_SCORES,
 }
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 ONE_STATUS, ONE_KIND = f"one of {', '.join(STATUSES)}", f"one of {', '.join(CONSISTENCY_KINDS)}, each once"
@@ -116,18 +113,16 @@ class Quotes:
                 tokens.update((docid, at) for at in range(start, end))
         return len(tokens)
 
-    def count(self, sizes: Mapping[str, int], reference: Row | None) -> dict[str, tuple[float, float]]:
+    def count(self, sizes: Mapping[str, int]) -> dict[str, tuple[float, float]]:
         """Return key -> the instance's sum and count; scores are the ratios of these over all instances.
 
         Args:
             sizes: the number of tokens of each document; {}: no coverage.
-            reference: the annotation with documents and evidences, which quotes may cite; None: no such scores.
         """
         statuses = {status: self.statuses.count(status) for status in STATUSES}
         n, placed, invented = len(self.statuses) - statuses["empty"], len(self.spans), statuses["not_found"]
         length = sum(end - start for _, start, end in self.spans)
         covered = self.count_covered(sizes) if sizes else 0
-        citations = {} if reference is None else EvidenceGroups(reference).count(self.spans)
         gain = [(0.0, 0.0), (0.0, 0.0)]  # of `_LEAK_PARTS`
         if self.consistency.keys() >= _LEAK_KINDS:
             more = float(self.consistency["simulated_both"]) - self.consistency["simulated_input"]
@@ -146,7 +141,6 @@ class Quotes:
                 for kind, (key, _) in CONSISTENCY_KINDS.items()
             },
             **dict(zip(_LEAK_PARTS, gain, strict=True)),
-            **{key: (citations.get(key, 0.0), bool(citations)) for key in CITATION_SCORES},
         }
 
 
@@ -170,10 +164,7 @@ def find_lacking(rows: Iterable[Row]) -> dict[str, str]:
 
 
 def quote_statistics(
-    rows: Mapping[str, Row],
-    sizes: Mapping[str, Mapping[str, int]],
-    issues: Issues,
-    references: Mapping[str, Row] | None = None,
+    rows: Mapping[str, Row], sizes: Mapping[str, Mapping[str, int]], issues: Issues
 ) -> tuple[Statistics, dict[str, object]]:
     """Compute the statistics of instances' quotes, and the counts beside the scores.
 
@@ -181,12 +172,11 @@ def quote_statistics(
         rows: id -> instance.
         sizes: id -> the number of tokens of each of its documents; other instances have no coverage.
         issues: the issues to extend.
-        references: id -> annotation with documents and evidences, which quotes may cite; others have no such scores.
     """
     each, statuses = list[dict[str, tuple[float, float]]](), Counter[str]()
     for name, row in rows.items():
         quotes = Quotes(row, name, issues)
-        each.append(quotes.count(sizes.get(name, {}), (references or {}).get(name)))
+        each.append(quotes.count(sizes.get(name, {})))
         statuses.update(quotes.statuses)
     builder = StatisticsBuilder(len(rows))
     for key in each[0] if each else ():

@@ -19,7 +19,6 @@ from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.schema.rows import ID_FIELDS
 
 from .references import Gold, make_issue_error
-from .scored_split import ScoredSplit
 
 # the module's name, as score files and signatures have it
 BLOCK = "quote_faithfulness"
@@ -46,16 +45,15 @@ class BlockScores(NamedTuple):
     rows: np.ndarray | None = None
 
 
-def score_by_rows(results: Path, gold: Gold, source: ScoredSplit) -> dict[str, BlockScores]:
+def score_by_rows(results: Path, gold: Gold) -> dict[str, BlockScores]:
     """Score the quotes of a prediction file, whose ids are those of the annotations, each once.
 
     Coverage is the share of an annotation's own documents, which the rows of a built dataset hold; a corpus folder does
-    not say which documents a model was shown, and there it is undefined, like citations; the note says so.
+    not say which documents a model was shown, and there it is undefined; the note says so.
 
     Args:
         results: the file.
         gold: the annotations.
-        source: the split; the rows of a built dataset have the sentences that quotes cite.
 
     Returns:
         Module -> its statistics.
@@ -71,9 +69,9 @@ def score_by_rows(results: Path, gold: Gold, source: ScoredSplit) -> dict[str, B
     ordered = {name: rows[name] for name in gold.references.ids if name in rows}
     settings = describe_scored(len(ordered), len(gold.references.ids))
     sizes = _sizes(gold)
-    statistics, counts = quotes.quote_statistics(ordered, sizes, issues, _read_references(source))
+    statistics, counts = quotes.quote_statistics(ordered, sizes, issues)
     coverage: dict[str, object] = {"coverage": "documents"} if sizes else {}
-    notes = [] if sizes else [f"no coverage of {QUOTES_FIELD} and no citations: {_NO_DOCUMENTS}"]
+    notes = [] if sizes else [f"no coverage of {QUOTES_FIELD}: {_NO_DOCUMENTS}"]
     places = {cut(name): (line, name) for name, line in lines.items()}  # as issues name them
     for at, (line, name) in enumerate([places[str(issue.name)] for issue in issues]):
         issues[at] = issues[at]._replace(row=line, id=name)
@@ -82,10 +80,6 @@ def score_by_rows(results: Path, gold: Gold, source: ScoredSplit) -> dict[str, B
     lacking = quotes.find_lacking(ordered.values())
     notes += describe_lacking(lacking)
     return {BLOCK: BlockScores(statistics, counts, coverage | settings, notes, lacking)}
-
-
-def _read_references(source: ScoredSplit) -> dict[str, Row] | None:
-    return None if source.dataset is None else dict(zip(source.ids, source.rows, strict=True))
 
 
 def _sizes(gold: Gold) -> dict[str, dict[str, int]]:

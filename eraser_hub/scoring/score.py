@@ -169,7 +169,7 @@ class _Instances:
         if self.faithfulness.builder.columns:
             extra = {"aopc_thresholds": sorted({*(s.aopc_thresholds or ())})} if "thresholds" in used else {}
             blocks["faithfulness"] = self._make_block(self.faithfulness, self.parts.scored, extra)
-        by_rows = score_by_rows(self.path, gold, self.source) if self.row_fields else {}
+        by_rows = score_by_rows(self.path, gold) if self.row_fields else {}
         for name, one in by_rows.items():
             blocks[name] = one._replace(statistics=_add_rows(one.statistics, gold, s), rows=self.parts.scored)
         if not blocks:
