@@ -8,7 +8,7 @@ from typing import Any
 
 import evaluate
 
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
 from eraser_hub.schema.rows import ANNOTATION, ID_FIELDS, PLAIN_FIELDS
 
 from .batches import Batch, Batches, Measured
@@ -76,8 +76,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: quotes is a
             list of {text, status, docid, start_token, end_token, similarity}, status one of exact, normalised,
             fuzzy, ambiguous, not_found, empty; outcome other than "answered" (optional) says that there is no
-            answer, and so no quote. Optional: distractors, ids of further documents that were shown: quotes from them
-            cover nothing. Optional: classification with asked_again, a list of {kind,
+            answer, and so no quote. Optional: classification with asked_again, a list of {kind,
             classification, outcome}, kind one of redacted, removed, random, alone, simulated, simulated_random,
             simulated_input, simulated_both: what was answered to the changed question; classification is null
             where there was no answer. Quotes may be strings, {id, quotes: [string]}, which are aligned with the text of
@@ -120,10 +119,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
 
     SOURCE = ERASER._replace(codebase="")
     INPUTS = (
-        (
-            INSTANCE,
-            ("annotation_id", QUOTES_FIELD, DISTRACTORS_FIELD, OUTCOME_FIELD, "classification", CONSISTENCY_FIELD),
-        ),
+        (INSTANCE, ("annotation_id", QUOTES_FIELD, OUTCOME_FIELD, "classification", CONSISTENCY_FIELD)),
         (ANNOTATION, ("annotation_id", "documents")),
     )
     FURTHER_FIELDS = PLAIN_FIELDS

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD, QUOTES_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD, QUOTES_FIELD
 
-from .cells import Row, as_list, as_number
+from .cells import Row, as_number
 from .issues import Issues
 from .rows import CellReader
 from .statistics_builder import Column, Score, ScoreInfo, Statistics, StatisticsBuilder, divide
@@ -59,9 +59,6 @@ class Quotes:
         self.spans: list[tuple[str, int, int]] = []
         self.consistency = dict[str, bool]()
         self.answered = reader.read_answered()
-        self.distractors = as_list(row.get(DISTRACTORS_FIELD) or ())
-        sound = self.distractors is not None and all(isinstance(one, str) for one in self.distractors)
-        reader.expect(sound, DISTRACTORS_FIELD, "a list of documents' ids", row.get(DISTRACTORS_FIELD))
         quotes = reader.read_list(row.get(QUOTES_FIELD), QUOTES_FIELD, "a list of quotes")
         if quotes and not self.answered:
             reader.add(QUOTES_FIELD, "expected none, because the outcome is no answer", "constant")
@@ -99,11 +96,9 @@ class Quotes:
             self.consistency[str(kind)] = (one.get("classification") == label) != CONSISTENCY_KINDS[str(kind)][1]
 
     def count_covered(self, sizes: Mapping[str, int]) -> int:
-        """Count the tokens that the quotes cover, in documents of these sizes; distractors are none of them."""
+        """Count the tokens that the quotes cover, in documents of these sizes."""
         tokens = set[tuple[str, int]]()
         for docid, start, end in self.spans:
-            if docid in (self.distractors or ()) and docid not in sizes:
-                continue
             if docid not in sizes:
                 self.reader.add(f"{QUOTES_FIELD}.docid", f"no document {docid!r}", "document-unknown")
             elif end > sizes[docid]:

@@ -11,7 +11,7 @@ import numpy as np
 from eraser_hub.attribution.erasure import rank_tokens
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.quote_alignment import Quote
-from eraser_hub.schema.instance import DISTRACTORS_FIELD, SCORE_FIELDS
+from eraser_hub.schema.instance import SCORE_FIELDS
 
 from .answers import ANSWERED, Answer
 
@@ -41,17 +41,10 @@ def merge_spans(quotes: Sequence[Quote], docid: str) -> list[tuple[int, int]]:
     return disjoint
 
 
-def make_eraser_row(
-    instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased, distractors: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return a row of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities by side.
-
-    Documents that are `distractors` have no rationale there: they are none of the annotation's.
-    """
+def make_eraser_row(instance: Instance, answer: Answer, quotes: Sequence[Quote], erased: Erased) -> dict[str, Any]:
+    """Return a row of ERASER's results format, with ``quotes`` and ``outcome``; `erased`: probabilities by side."""
     rationales = []
     for docid, tokens in zip(instance.names, instance.documents, strict=True):
-        if docid in distractors:
-            continue
         hard = [{"start_token": start, "end_token": end} for start, end in merge_spans(quotes, docid)]
         soft = compute_token_scores(quotes, docid, len(tokens))
         rationales.append({"docid": docid, "hard_rationale_predictions": hard, "soft_rationale_predictions": soft})
@@ -62,7 +55,6 @@ def make_eraser_row(
         **({SCORE_FIELDS["full"]: answer.probabilities} if answer.probabilities is not None else {}),
         **{SCORE_FIELDS[side]: p for side, p in erased.items()},
         "quotes": [asdict(quote) for quote in quotes],
-        **({DISTRACTORS_FIELD: [*distractors]} if distractors else {}),
         "outcome": answer.outcome,
     }
 

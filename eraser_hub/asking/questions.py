@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -27,14 +27,12 @@ class Question:
         texts: The text of each document as the model reads it.
         query: The question, claim or hypothesis; "" without one.
         blank: The string between two tokens of the texts.
-        distractors: Ids of those of its documents that are not the instance's own.
     """
 
     instance: Instance
     texts: tuple[str, ...]
     query: str
     blank: str
-    distractors: tuple[str, ...] = ()
 
     @property
     def documents(self) -> list[Document]:
@@ -51,49 +49,6 @@ class Question:
 def read_questions(split: Split) -> Iterator[Question]:
     """Yield the questions of a split, in order; errors as in `Split.read`."""
     return split.read(partial(make_question, split.kind))
-
-
-class Distractors:
-    """Documents of other rows of a split, to be shown beside each row's own.
-
-    Args:
-        split: The split, of `eraser`; errors as in `Split.read`.
-        count: Distractors of each row.
-        seed: Seed of the draw.
-
-    Raises:
-        DataError: The dataset has no documents with ids.
-    """
-
-    def __init__(self, split: Split, count: int, seed: int) -> None:
-        if split.kind != "eraser":
-            message = "expected rows with documents (of `eraser`), found rows of one text"
-            raise DataError(message, rule="option-value", argument="distractors")
-        self.count, self.seed = count, seed
-        read = split.read(lambda row, labels: (READERS["eraser"](row, labels), row["documents"])[1])
-        self.texts = {str(one["docid"]): one["text"] for documents in read for one in documents}
-
-    def make_question(self, row: Mapping[str, Any], label_names: Sequence[str]) -> Question:
-        """Return a row's question with distractors at random places among its documents, whose order stays.
-
-        None is a document of the row or of its evidences, or has the text of one.
-
-        Raises:
-            DataError: The split has too few other documents.
-        """
-        documents = [*row["documents"]]
-        names = {str(one["docid"]) for group in (documents, *(row.get("evidences") or ())) for one in group}
-        known = {one["text"] for one in documents} | {self.texts.get(name) for name in names}
-        others = [name for name, text in self.texts.items() if name not in names and text not in known]
-        if len(others) < self.count:
-            message = f"expected {self.count} further documents in the split, found {len(others)}"
-            raise DataError(message, rule="option-value", argument="distractors", instance=str(row["annotation_id"]))
-        chance = random.Random(f"{self.seed}:{row['annotation_id']}")
-        drawn = chance.sample(others, self.count)
-        for name in drawn:
-            documents.insert(chance.randint(0, len(documents)), {"docid": name, "text": self.texts[name]})
-        question = make_question("eraser", {**row, "documents": documents}, label_names)
-        return replace(question, distractors=tuple(drawn))
 
 
 def make_question(kind: str, row: Mapping[str, Any], label_names: Sequence[str]) -> Question:

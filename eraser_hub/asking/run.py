@@ -25,7 +25,7 @@ from eraser_hub.metrics.quote_alignment import Quote
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, DISTRACTORS_FIELD
+from eraser_hub.schema.instance import CONSISTENCY_FIELD
 
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
@@ -45,7 +45,7 @@ from .consistency import (
 from .formats import locate_quotes
 from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
-from .questions import Distractors, Question, choose_examples, draw_examples, read_questions
+from .questions import Question, choose_examples, draw_examples, read_questions
 from .settings import AskArguments, AskConfig, AskSettings
 
 
@@ -59,7 +59,6 @@ class AskPlan:
         split: The opened split.
         prompt: The prompt.
         shots: Drawn examples: see `draw_examples`.
-        distractors: Documents to show beside each row's own; None for none.
     """
 
     config: AskConfig | AskArguments
@@ -67,13 +66,10 @@ class AskPlan:
     split: Split
     prompt: Prompt
     shots: Sequence[Question]
-    distractors: Distractors | None = None
 
     def questions(self) -> Iterator[Question]:
         """Return the questions to ask."""
-        others = self.distractors
-        read = read_questions(self.split) if others is None else self.split.read(others.make_question)
-        return islice(read, self.config.limit)
+        return islice(read_questions(self.split), self.config.limit)
 
     def messages(self, question: Question) -> list[dict[str, str]]:
         """Return the prompt of a question."""
@@ -96,8 +92,7 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
     settings = replace(settings, prompt=name)
     train = open_split(config.dataset, config.config, "train") if settings.shots else split
     shots = draw_examples(train, settings.shots, settings.seed)
-    others = Distractors(split, settings.distractors, settings.seed) if settings.distractors else None
-    return AskPlan(config, settings, split, prompt, shots, others)
+    return AskPlan(config, settings, split, prompt, shots)
 
 
 AskJob, plan_of = AskConfig, make_plan  # the names of 2.0
@@ -210,8 +205,6 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
             number, answer, line = held.pop(0)
             facts: dict[str, Any] = {"outcome": answer.outcome, "reason": answer.reason}
             statuses = [quote["status"] for quote in line["quotes"]]
-            shown = line.get(DISTRACTORS_FIELD, ())
-            facts |= {"distracted": sum(quote["docid"] in shown for quote in line["quotes"])}
             partial.append(number, [orjson.dumps(line)], {**facts, "statuses": statuses})
             if arguments.on_progress is not None:
                 arguments.on_progress(1)
@@ -254,7 +247,7 @@ class Asker:
         if split.kind == "perturbation":
             line = make_pair_row(question.instance, answer, quotes, erased, split.label_names)
         else:
-            line = make_eraser_row(question.instance, answer, quotes, erased, question.distractors)
+            line = make_eraser_row(question.instance, answer, quotes, erased)
         if settings.again or settings.simulate_with:
             pairs = answers.items()
             line[CONSISTENCY_FIELD] = [
@@ -324,11 +317,10 @@ def _write_predictions(
     price: float | None,
 ) -> AskReport:
     """Write the answers into ``out``."""
-    outcomes, statuses, reasons, distracted = Counter[str](), Counter[str](), Counter[str](), 0
+    outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
     for record in partial.records():
         outcomes[record["outcome"]] += 1
         statuses.update(record["statuses"])
-        distracted += record["distracted"]
         if record["reason"]:
             reasons[f"{record['outcome']}: {record['reason']}"] += 1
     if not outcomes:
@@ -340,9 +332,6 @@ def _write_predictions(
     if plan.config.prompt is None and find_family(plan.split.config) == GENERIC:
         words = f"no prompt is made for the config {plan.split.config}"
         notes.append(f"{words}: a general one is used (`prompt` gives another)")
-    if count := plan.settings.distractors:
-        words = f"{distracted} of {statuses.total()} quotes lie in distractors, which count as wrong citations"
-        notes.append(f"{words} ({count} documents of other rows beside each instance's own)")
     if samples := plan.settings.samples:
         error = f"a standard error of at most {compute_standard_error(samples):.3f} each"
         notes.append(f"probabilities are shares of {samples} answers: {error}")

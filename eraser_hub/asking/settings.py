@@ -27,7 +27,6 @@ class AskSettings(Options):
         model: Name of the model on the server.
         shots: Number of examples from the train split, drawn by the seed.
         again: Consistency checks, questions about a changed text: redacted, removed, alone, random.
-        distractors: Documents of other rows of the split shown beside each row's own, drawn by the seed.
 
     Prompt and answers:
         prompt: The prompt's name and digest.
@@ -63,7 +62,6 @@ class AskSettings(Options):
     simulate_with: str = ""
     answer: Literal["quotes", "offsets", "tokens", "highlighted"] = "quotes"
     simulate_controls: bool = False
-    distractors: NotNegative = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +92,6 @@ class AskSettings(Options):
         ]
         sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
         parts += [f"answer:{self.answer}"] if self.answer != QUOTED else []
-        parts += [f"distractors:{self.distractors}"] if self.distractors else []
         parts += [f"again:{','.join(self.again)}{sampled}"] if self.again else []
         controls = ",controls" if self.simulate_controls else ""
         parts += [f"simulated:{self.simulate_with}{controls}"] if self.simulate_with else []

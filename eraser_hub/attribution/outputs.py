@@ -25,7 +25,6 @@ from eraser_hub.records.run_record import read_run, run_path
 from eraser_hub.schema.arrow import to_arrow_type
 from eraser_hub.schema.instance import (
     CONSISTENCY_FIELD,
-    DISTRACTORS_FIELD,
     INSTANCE,
     OUTCOME_FIELD,
     QUOTES_FIELD,
@@ -37,7 +36,7 @@ FORMATS = (".jsonl", ".parquet")
 _HEADER_START = b'{"settings"'
 STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
 # columns of Parquet in their order; what language models say besides stands in JSON lines alone
-_LANGUAGE_MODEL_FIELDS = (OUTCOME_FIELD, QUOTES_FIELD, DISTRACTORS_FIELD, CONSISTENCY_FIELD)
+_LANGUAGE_MODEL_FIELDS = (OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD)
 INSTANCE_COLUMNS = [name for name in INSTANCE if name not in _LANGUAGE_MODEL_FIELDS]
 PAIR_COLUMNS = (
     *("id", "pred_label", "answer_proba", *ERASED_ANSWERS, "rationale", "rationale_tokens", "ranked_tokens", "kd"),

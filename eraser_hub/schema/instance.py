@@ -189,7 +189,6 @@ class InstanceRecord:
     prompt_parts: list[PromptPartRecord] | None = column("what the parts of a language model's prompt contribute")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
-    distractors: list[str] | None = column("ids of the documents of other rows that were shown beside its own")
     asked_again: list[ConsistencyAnswer] | None = column(
         "answers to changed questions", scores="label_flip .., simulatability"
     )
@@ -238,7 +237,6 @@ LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.value
 # shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
-DISTRACTORS_FIELD = "distractors"
 AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
 PROMPT_PARTS = "prompt_parts"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
@@ -268,7 +266,7 @@ def _find_number_fields() -> dict[str, NumberField]:
 NUMBER_FIELDS = _find_number_fields()
 _OTHER_FIELDS = (
     *(SCORE_FIELDS["null"], OCCLUDED_FIELD, PROMPT_PARTS, OUTCOME_FIELD),
-    *(QUOTES_FIELD, DISTRACTORS_FIELD, CONSISTENCY_FIELD),
+    *(QUOTES_FIELD, CONSISTENCY_FIELD),
 )
 # the fields of an instance that `eraser_faithfulness` reads
 FAITHFULNESS_FIELDS = tuple(name for name in INSTANCE if name not in _OTHER_FIELDS)
