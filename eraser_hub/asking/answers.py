@@ -8,16 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import Any
 
 from eraser_hub.records.errors import show
 from eraser_hub.records.json_lines import has_half_character
 
 ANSWERED, REFUSAL, CUT, BROKEN = "answered", "refusal", "cut", "broken"
 OUTCOMES = (ANSWERED, REFUSAL, CUT, BROKEN)
-# how an answer names what it rests on, see `formats`
-QUOTED, OFFSETS, TOKENS, HIGHLIGHTED = FORMATS = ("quotes", "offsets", "tokens", "highlighted")
-Place: TypeAlias = tuple[int, int, int]  # of a span: the text's number from 1, its start, its end
 # more characters than any label and quotes take; what is longer is not looked through
 LONGEST = 1 << 20
 MOST_QUOTES = 1000
@@ -34,21 +31,6 @@ _REFUSAL = re.compile(
 )
 
 
-def _make_object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with exactly these properties, all required."""
-    keys = {"type": "object", "properties": properties, "required": list(properties)}
-    return {**keys, "additionalProperties": False}
-
-
-_SPAN = _make_object_schema(text={"type": "integer"}, start={"type": "integer"}, end={"type": "integer"})
-# the field of each format, and what its list holds
-_FIELDS: dict[str, tuple[str, dict[str, Any]]] = {
-    QUOTED: ("quotes", {"type": "string"}),
-    **dict.fromkeys((OFFSETS, TOKENS), ("spans", _SPAN)),
-    HIGHLIGHTED: ("texts", {"type": "string"}),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A model's answer.
@@ -56,8 +38,7 @@ class Answer:
     Attributes:
         outcome: One of `OUTCOMES`.
         label: One of the labels; None without an answer.
-        quotes: Quotes, the most important first; of highlighted answers, the copies of the texts.
-        places: Positions in place of quotes, by characters or tokens, the most important first.
+        quotes: Quotes, the most important first.
         reason: The reason for an outcome other than "answered".
         probabilities: The probability of each label if the server returned log-probabilities.
     """
@@ -67,23 +48,27 @@ class Answer:
     quotes: tuple[str, ...] = ()
     reason: str = ""
     probabilities: Mapping[str, float] | None = None
-    places: tuple[Place, ...] = ()
 
 
-def make_schema(labels: Sequence[str], answer: str = QUOTED) -> dict[str, Any]:
-    """Return the JSON schema of an answer in the given format."""
-    name, item = _FIELDS[answer]
-    label = {"type": "string", "enum": list(labels)}
-    return _make_object_schema(label=label, **{name: {"type": "array", "items": item}})
+def make_schema(labels: Sequence[str]) -> dict[str, Any]:
+    """Return the JSON schema of an answer."""
+    return {
+        "type": "object",
+        "properties": {
+            "label": {"type": "string", "enum": list(labels)},
+            "quotes": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["label", "quotes"],
+        "additionalProperties": False,
+    }
 
 
-def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> Answer:
+def read_answer(choice: object, labels: Sequence[str]) -> Answer:
     """Read the answer in a choice of a chat completion.
 
     Args:
         choice: ``choices[0]`` of the server's answer: ``message`` and ``finish_reason``.
         labels: The labels.
-        form: One of `FORMATS`.
     """
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
@@ -101,7 +86,7 @@ def read_answer(choice: object, labels: Sequence[str], form: str = QUOTED) -> An
             return Answer(CUT, reason="the answer ends at the most tokens allowed")
         outcome = REFUSAL if _REFUSAL.search(content[:300]) else BROKEN
         return Answer(outcome, reason=f"expected an object with label and quotes, found {show(content)}")
-    answer = _check_answer(fields, labels, form)
+    answer = _check_answer(fields, labels)
     return replace(answer, probabilities=compute_label_probabilities(choice, labels)) if answer.label else answer
 
 
@@ -119,32 +104,19 @@ def _find_object(content: str) -> dict[str, Any] | None:
     return last
 
 
-def _check_answer(fields: dict[str, Any], labels: Sequence[str], form: str) -> Answer:
-    field, item = _FIELDS[form]
-    label, quotes = fields["label"], fields.get(field)
+def _check_answer(fields: dict[str, Any], labels: Sequence[str]) -> Answer:
+    label, quotes = fields["label"], fields.get("quotes")
     if has_half_character([label, quotes]):
         return Answer(BROKEN, reason=f"expected characters, found half of one in {show([label, quotes])}")
-    quotes = [quotes] if isinstance(quotes, str) and item is not _SPAN else quotes
-    places = [_parse_place(one) for one in quotes] if isinstance(quotes, list) and item is _SPAN else []
-    sound = all(places) if item is _SPAN else isinstance(quotes, list) and all(isinstance(one, str) for one in quotes)
-    if not isinstance(quotes, list) or not sound:
-        expected = "spans {text, start, end} of whole numbers" if item is _SPAN else "strings"
-        return Answer(BROKEN, reason=f"{field}: expected a list of {expected}, found {show(quotes)}")
+    quotes = [quotes] if isinstance(quotes, str) else quotes
+    if not isinstance(quotes, list) or not all(isinstance(one, str) for one in quotes):
+        return Answer(BROKEN, reason=f"quotes: expected a list of strings, found {show(quotes)}")
     if len(quotes) > MOST_QUOTES:
-        return Answer(BROKEN, reason=f"{field}: expected at most {MOST_QUOTES}, found {len(quotes)}")
+        return Answer(BROKEN, reason=f"quotes: expected at most {MOST_QUOTES}, found {len(quotes)}")
     name = _find_label(label, labels)
     if name is None:
         return Answer(BROKEN, reason=f"label: expected one of {', '.join(labels)}, found {show(label)}")
-    if item is _SPAN:
-        return Answer(ANSWERED, name, places=tuple(filter(None, places)))
     return Answer(ANSWERED, name, tuple(quotes))
-
-
-def _parse_place(span: object) -> Place | None:
-    """Return a span's numbers; None if some are missing."""
-    numbers = [span.get(name) for name in ("text", "start", "end")] if isinstance(span, dict) else []
-    sound = [one for one in numbers if isinstance(one, int) and not isinstance(one, bool)]
-    return (sound[0], sound[1], sound[2]) if len(sound) == 3 else None
 
 
 def _find_label(label: object, labels: Sequence[str]) -> str | None:

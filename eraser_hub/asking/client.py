@@ -15,7 +15,7 @@ import openai
 
 from eraser_hub.records.errors import DataError, get_first_line, show
 
-from .answers import BROKEN, QUOTED, Answer, make_schema, read_answer
+from .answers import BROKEN, Answer, make_schema, read_answer
 from .cache import Cache
 from .settings import AskSettings
 
@@ -180,7 +180,7 @@ class Client:
     def _parse_response(self, cached: dict[str, Any], request: dict[str, Any]) -> Answer:
         choice = cached["choices"][0] if cached["choices"] else None
         self.gives_probabilities |= isinstance(choice, dict) and bool(choice.get("logprobs"))
-        return read_answer(choice, request["labels"], request.get("answer", QUOTED))
+        return read_answer(choice, request["labels"])
 
     def _make_request(self, messages: Sequence[Message], labels: Sequence[str], sample: int) -> dict[str, Any]:
         """Return everything that decides an answer; the cache is keyed by it."""
@@ -194,7 +194,6 @@ class Client:
             "structured": settings.structured,
             "labels": list(labels),
             **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample else {}),
-            **({"answer": settings.answer} if settings.answer != QUOTED else {}),
         }
 
     async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
@@ -230,7 +229,7 @@ class Client:
     async def _post(self, request: dict[str, Any], extras: Sequence[str]) -> str:
         body = {name: request[name] for name in ("model", "messages", "temperature", "seed", "max_tokens")}
         if "schema" in extras:
-            schema = make_schema(request["labels"], request.get("answer", QUOTED))
+            schema = make_schema(request["labels"])
             named = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
         if "log-probabilities" in extras:

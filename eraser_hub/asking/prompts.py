@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import orjson
 
-from eraser_hub.attribution.prompts import Prompt
-from eraser_hub.metrics.tokens import split_tokens
+from eraser_hub.attribution.prompts import QUOTES, Prompt
 
-from .answers import QUOTED, TOKENS
-from .formats import make_gold_answer
 from .questions import Question
 
 
@@ -19,7 +17,6 @@ def make_messages(
     question: Question,
     labels: Sequence[str],
     shots: Sequence[Question] = (),
-    answer: str = QUOTED,
 ) -> list[dict[str, str]]:
     """Return the messages that ask a question.
 
@@ -28,29 +25,23 @@ def make_messages(
         question: The question.
         labels: The labels.
         shots: Examples with gold label and gold evidence.
-        answer: The format of the answer, one of `answers.FORMATS`.
     """
-    messages = [{"role": "system", "content": _render(prompt, "system", question, labels, answer)}]
+    messages = [{"role": "system", "content": _render(prompt, "system", question, labels)}]
     for example in shots:
-        gold = orjson.dumps(make_gold_answer(example, answer)).decode()
-        messages.append({"role": "user", "content": _render(prompt, "user", example, labels, answer)})
+        gold = orjson.dumps(_make_gold_answer(example)).decode()
+        messages.append({"role": "user", "content": _render(prompt, "user", example, labels)})
         messages.append({"role": "assistant", "content": gold})
-    return [*messages, {"role": "user", "content": _render(prompt, "user", question, labels, answer)}]
+    return [*messages, {"role": "user", "content": _render(prompt, "user", question, labels)}]
 
 
-def _render(prompt: Prompt, part: str, question: Question, labels: Sequence[str], answer: str) -> str:
-    pairs = zip(question.instance.names, _show_texts(question, answer), strict=True)
+def _render(prompt: Prompt, part: str, question: Question, labels: Sequence[str]) -> str:
+    pairs = zip(question.instance.names, question.texts, strict=True)
     documents = [{"docid": docid, "text": text} for docid, text in pairs]
-    return prompt.render(part, documents, question.query, labels, answer)
+    return prompt.render(part, documents, question.query, labels, QUOTES)
 
 
-def _show_texts(question: Question, answer: str) -> Sequence[str]:
-    """Return the texts; if tokens are requested by number, each token after its number."""
-    if answer != TOKENS:
-        return question.texts
-    shown = []
-    for text, document in zip(question.texts, question.instance.documents, strict=True):
-        whole = text == question.blank.join(document)  # of a changed question there are no tokens without blanks
-        tokens = document if whole else split_tokens(text) if question.blank else list(text)
-        shown.append(" ".join(f"[{number}]{token}" for number, token in enumerate(tokens)))
-    return shown
+def _make_gold_answer(question: Question) -> dict[str, Any]:
+    """Return the human answer: label and rationale."""
+    documents, runs = question.instance.documents, question.gold_runs()
+    quotes = [question.blank.join(documents[at][start:end]) for at, start, end in runs]
+    return {"label": question.instance.label, "quotes": quotes}

@@ -21,7 +21,7 @@ from eraser_hub.attribution.outputs import (
     write_predictions,
 )
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, find_language, open_prompt
-from eraser_hub.metrics.quote_alignment import Quote
+from eraser_hub.metrics.quote_alignment import Quote, align
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
@@ -42,7 +42,6 @@ from .consistency import (
     flag_quotes,
     keep_quotes_alone,
 )
-from .formats import locate_quotes
 from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
 from .questions import Question, choose_examples, draw_examples, read_questions
@@ -74,7 +73,7 @@ class AskPlan:
     def messages(self, question: Question) -> list[dict[str, str]]:
         """Return the prompt of a question."""
         shots = choose_examples(self.shots, question, self.settings.shots)
-        return make_messages(self.prompt, question, self.split.label_names, shots, self.settings.answer)
+        return make_messages(self.prompt, question, self.split.label_names, shots)
 
 
 def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPlan:
@@ -239,7 +238,10 @@ class Asker:
         """Return the model's answer and its prediction, which holds the results of the consistency checks."""
         settings, split = self.plan.settings, self.plan.split
         answer = await self._ask(self.client, question)
-        quotes, answers = locate_quotes(answer, question, settings), dict[str, Answer]()
+        quotes, answers = (
+            align(answer.quotes, question.documents, threshold=settings.threshold, several=settings.several),
+            dict[str, Answer](),
+        )
         if answer.outcome == ANSWERED:
             answer = await self._add_probabilities(question, answer)
             answers = await self._ask_changed(question, quotes)

@@ -13,8 +13,6 @@ from eraser_hub.records.json_lines import has_half_character
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
 from eraser_hub.schema.instance import QUOTE_THRESHOLD
 
-from .answers import QUOTED
-
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
 CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")
 
@@ -30,7 +28,6 @@ class AskSettings(Options):
 
     Prompt and answers:
         prompt: The prompt's name and digest.
-        answer: Answer format: quotes, offsets, tokens (positions), or highlighted (marked copies).
         temperature: Sampling temperature.
         seed: Seed of all random draws.
         max_tokens: Largest number of tokens in an answer.
@@ -60,7 +57,6 @@ class AskSettings(Options):
     samples: NotNegative = 0
     sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
     simulate_with: str = ""
-    answer: Literal["quotes", "offsets", "tokens", "highlighted"] = "quotes"
     simulate_controls: bool = False
 
     def __post_init__(self) -> None:
@@ -91,7 +87,6 @@ class AskSettings(Options):
             f"quotes:{self.threshold:g},{self.several}",
         ]
         sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
-        parts += [f"answer:{self.answer}"] if self.answer != QUOTED else []
         parts += [f"again:{','.join(self.again)}{sampled}"] if self.again else []
         controls = ",controls" if self.simulate_controls else ""
         parts += [f"simulated:{self.simulate_with}{controls}"] if self.simulate_with else []

@@ -23,7 +23,8 @@ FAMILIES = {
     "esnli": "nli",
 }
 GENERIC = "generic"
-LABEL = "label"  # the answer is a label and nothing else
+# what a prompt asks for: a label and nothing else, or a label and quotes
+LABEL, QUOTES = "label", "quotes"
 
 
 def find_family(config: str) -> str:
@@ -61,7 +62,7 @@ class Prompt:
             documents: Their docid and text.
             query: The question, claim or hypothesis; "" without one.
             labels: The labels, as the model answers them.
-            answer: The format of the answer.
+            answer: `LABEL` or `QUOTES`.
 
         Raises:
             DataError: The template uses a name that there is not, or fails.
