@@ -41,7 +41,7 @@ _OF_ANNOTATIONS = ("accuracy", "any_group_coverage", "iou_f1", "new_p", "accurac
 _OF_QUOTES = ("in_text", "exact", "normalised", "fuzzy", "ambiguous", "invented")
 _OF_ANSWERS = ("answered", "instances_with_invented")
 SHARES = frozenset((*_OF_ANNOTATIONS, *_OF_QUOTES, *_OF_ANSWERS))
-SHARES_BY_PREFIX = ("label_flip_", "label_kept_", "simulatability")
+SHARES_BY_PREFIX = ("label_flip_", "label_kept_")
 # names of counts of hits in messages, if they differ from the columns' names; "": a share has its own name
 NAMED = {"labels": "", "sentence_by_spans": "sentence"}
 # key -> the lowest and the highest value; None: no bound

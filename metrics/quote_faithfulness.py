@@ -77,10 +77,9 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             list of {text, status, docid, start_token, end_token, similarity}, status one of exact, normalised,
             fuzzy, ambiguous, not_found, empty; outcome other than "answered" (optional) says that there is no
             answer, and so no quote. Optional: classification with asked_again, a list of {kind,
-            classification, outcome}, kind one of redacted, removed, random, alone, simulated, simulated_random,
-            simulated_input, simulated_both: what was answered to the changed question; classification is null
-            where there was no answer. Quotes may be strings, {id, quotes: [string]}, which are aligned with the text of
-            the reference, as `eraser-hub ask` does; a row may be the list alone. Rows without quotes are left out.
+            classification, outcome}, kind one of redacted, removed, random, alone: what was answered to the changed
+            question; classification is null where there was no answer. Quotes may be strings, {id, quotes: [string]},
+            which are aligned with the text of the reference, as `eraser-hub ask` does; a row may be the list alone. Rows without quotes are left out.
         references: optional; rows {annotation_id, documents} of the dataset, or {id, text}, or the text
             alone: documents for coverage. Rows without ids belong together by their place.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
@@ -94,13 +93,8 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         references), share of the documents' tokens that quotes cover; answered in [0, 1]; of the answered
         instances that were asked again, in [0, 1]: label_flip_redacted, label_flip_removed, label_flip_random,
         the share whose label changes (no answer is a change) without the quotes, or without random spans of
-        their lengths; label_kept_alone, whose label is the same with the quotes alone; simulatability, of which
-        another model gives the same label by the quotes (NaN where none was asked), with its controls:
-        simulatability_random, by random spans of their lengths; simulatability_input and simulatability_both, by the
-        input alone and with the quotes beside it; simulatability_leak_adjusted in [-1, 1], both minus input, the mean
-        of that over quotes that give the label alone and over the others (Hase et al. 2020; NaN where either group is
-        empty). quotes and empty, counts;
-        signature. NaN where nothing is there to divide by.
+        their lengths; label_kept_alone, whose label is the same with the quotes
+        alone (NaN where none was asked). quotes and empty, counts; signature. NaN where nothing is there to divide by.
 
     Raises:
         ValueError: wrong input; it names the instance and the field.

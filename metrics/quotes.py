@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, QUOTES_FIELD
 
 from .cells import Row, as_number
 from .issues import Issues
 from .rows import CellReader
-from .statistics_builder import Column, Score, ScoreInfo, Statistics, StatisticsBuilder, divide
+from .statistics_builder import ScoreInfo, Statistics, StatisticsBuilder
 
 # change of the question -> (the score, True if the label has to change)
 CONSISTENCY_KINDS = {
@@ -20,15 +18,7 @@ CONSISTENCY_KINDS = {
     "removed": ("label_flip_removed", True),
     "random": ("label_flip_random", True),
     "alone": ("label_kept_alone", False),
-    "simulated": ("simulatability", False),
-    "simulated_random": ("simulatability_random", False),
-    "simulated_input": ("simulatability_input", False),
-    "simulated_both": ("simulatability_both", False),
 }
-LEAK_ADJUSTED = "simulatability_leak_adjusted"
-_LEAK_PARTS = (f"{LEAK_ADJUSTED}.leaking", f"{LEAK_ADJUSTED}.other")
-_LEAK_KINDS = {"simulated", "simulated_input", "simulated_both"}
-_NEUTRAL = ("random", "simulated_random", "simulated_input")
 SCORES: ScoreInfo = {
     **dict.fromkeys(("in_text", "exact"), (True, 0.0, 1.0)),
     **dict.fromkeys(("normalised", "fuzzy", "ambiguous"), (None, 0.0, 1.0)),
@@ -36,8 +26,7 @@ SCORES: ScoreInfo = {
     **dict.fromkeys(("quotes_per_instance", "quote_length"), (None, 0.0, None)),
     "coverage": (None, 0.0, 1.0),
     "answered": (True, 0.0, 1.0),
-    **{key: (None if kind in _NEUTRAL else True, 0.0, 1.0) for kind, (key, _) in CONSISTENCY_KINDS.items()},
-    LEAK_ADJUSTED: (True, -1.0, 1.0),
+    **{key: (None if kind == "random" else True, 0.0, 1.0) for kind, (key, _) in CONSISTENCY_KINDS.items()},
 }
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 ONE_STATUS, ONE_KIND = f"one of {', '.join(STATUSES)}", f"one of {', '.join(CONSISTENCY_KINDS)}, each once"
@@ -118,10 +107,6 @@ class Quotes:
         n, placed, invented = len(self.statuses) - statuses["empty"], len(self.spans), statuses["not_found"]
         length = sum(end - start for _, start, end in self.spans)
         covered = self.count_covered(sizes) if sizes else 0
-        gain = [(0.0, 0.0), (0.0, 0.0)]  # of `_LEAK_PARTS`
-        if self.consistency.keys() >= _LEAK_KINDS:
-            more = float(self.consistency["simulated_both"]) - self.consistency["simulated_input"]
-            gain[not self.consistency["simulated"]] = (more, 1.0)
         return {
             "in_text": (placed, n),
             **{key: (statuses[key], n) for key in ("exact", "normalised", "fuzzy", "ambiguous")},
@@ -135,27 +120,14 @@ class Quotes:
                 key: (self.consistency.get(kind, False), kind in self.consistency)
                 for kind, (key, _) in CONSISTENCY_KINDS.items()
             },
-            **dict(zip(_LEAK_PARTS, gain, strict=True)),
         }
-
-
-def compute_leak_adjusted(column: Column) -> dict[str, np.ndarray]:
-    """Return the leak-adjusted simulatability of Hase et al. (2020).
-
-    Quotes leak a label that a simulator tells from them alone. The score is the mean over both groups of the gain
-    [1(label | input, quotes) - 1(label | input)].
-    """
-    leaking, other = (divide(column(f"{part}.sum"), column(f"{part}.count"), np.nan) for part in _LEAK_PARTS)
-    return {LEAK_ADJUSTED: (leaking + other) / 2}
 
 
 def find_lacking(rows: Iterable[Row]) -> dict[str, str]:
     """Return the scores of changed questions that no (valid) instance was asked, each with the missing field."""
     kinds = {one["kind"] for row in rows for one in row.get(CONSISTENCY_FIELD) or ()}
-    needs = {key: {kind} for kind, (key, _) in CONSISTENCY_KINDS.items()}
-    needs[LEAK_ADJUSTED] = _LEAK_KINDS
     field = f"such {CONSISTENCY_FIELD}" if kinds else CONSISTENCY_FIELD
-    return {key: field for key, needed in needs.items() if not needed <= kinds}
+    return {key: field for kind, (key, _) in CONSISTENCY_KINDS.items() if kind not in kinds}
 
 
 def quote_statistics(
@@ -175,7 +147,6 @@ def quote_statistics(
         statuses.update(quotes.statuses)
     builder = StatisticsBuilder(len(rows))
     for key in each[0] if each else ():
-        score = Score(2, compute_leak_adjusted) if key in _LEAK_PARTS else None
-        builder.add_pairs(key, [pairs[key] for pairs in each], score)
+        builder.add_pairs(key, [pairs[key] for pairs in each])
     empty = statuses["empty"]
     return builder.statistics(list(rows)), {"quotes": statuses.total() - empty, "empty": empty}

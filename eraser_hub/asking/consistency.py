@@ -1,4 +1,4 @@
-"""Consistency: ask the same question without the quotes, with them alone, without random spans, and ask another model.
+"""Consistency: ask the same question without the quotes, with them alone, and without random spans.
 
 Source: Madsen, Chandar and Reddy, "Are self-explanations from Large Language Models faithful?" (Findings of ACL 2024):
 an explanation is consistent with its model if the label changes as soon as the text that it names is redacted.
@@ -23,11 +23,8 @@ from .prediction_rows import merge_spans
 from .questions import Question
 from .settings import CONSISTENCY_CHECKS
 
-SIMULATED = "simulated"
 # of each language, in the place of a token
 REDACTED = {" ": "[REDACTED]", "": "█"}
-# before the quotes of the model that is simulated, beside the input
-QUOTED_BY = {"en": "Another reader rests the answer on these passages:", "zh": "另一位读者的回答依据以下片段："}
 REMOVED, ALONE = "removed", "alone"
 Probabilities = Mapping[str, float]
 
@@ -65,17 +62,6 @@ def change_question(question: Question, flags: Sequence[Sequence[bool]], kind: s
                 words = [REDACTED[question.blank] if flag else token for token, flag in pairs]
             lines += [question.blank.join(words)] if words else []
         texts.append("\n".join(lines))
-    return replace(question, texts=tuple(texts))
-
-
-def keep_quotes_alone(question: Question, quotes: Sequence[Quote]) -> Question:
-    """Return the question with the quotes, in the model's words and order, in place of their documents.
-
-    A quote that lies in no document goes to the first document.
-    """
-    names = question.instance.names
-    places = [quote.docid if quote.docid in names else names[0] for quote in quotes]
-    texts = ("\n".join(q.text for q, place in zip(quotes, places, strict=True) if place == docid) for docid in names)
     return replace(question, texts=tuple(texts))
 
 

@@ -20,7 +20,7 @@ from eraser_hub.attribution.outputs import (
     refuse_other,
     write_predictions,
 )
-from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, find_language, open_prompt
+from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
 from eraser_hub.metrics.quote_alignment import Quote, align
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.outputs import OutputWriter, find_inputs
@@ -31,16 +31,12 @@ from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
 from .client import Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather
 from .consistency import (
-    ALONE,
-    QUOTED_BY,
-    SIMULATED,
     change_question,
     compute_shares,
     compute_standard_error,
     draw_random_flags,
     find_erased_probabilities,
     flag_quotes,
-    keep_quotes_alone,
 )
 from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
@@ -144,28 +140,18 @@ def ask(arguments: AskArguments) -> AskReport:
         message = f"expected a file ending in .jsonl, found {show(out.name)}"
         raise DataError(message, rule="option-value", argument="out")
     plan, cache = make_plan(arguments, arguments.settings()), Cache(arguments.cache or get_default_folder())
-    client = _open_client(arguments.endpoint, plan.settings, cache, arguments)
-    simulator = None
-    if arguments.simulate_with:
-        reading = replace(plan.settings, model=arguments.simulate_with, again=(), samples=0)
-        simulator = _open_client(arguments.simulate_endpoint or arguments.endpoint, reading, cache, arguments)
-        simulator.bill = client.bill
-        plan = replace(plan, settings=replace(plan.settings, simulate_with=simulator.settings.model))
+    client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, arguments.attempts, arguments.timeout)
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
     if not arguments.force:
         refuse_other(out, header)
     with open_partial_result(out, header, arguments.resume) as partial:
-        failures = asyncio.run(_ask_all(Asker(plan, client, simulator), partial, arguments))
+        failures = asyncio.run(_ask_all(Asker(plan, client), partial, arguments))
         if failures:
             head = f"{out}: not written: instances without an answer; {len(partial.places)} are kept: `resume` goes on"
             more = len(failures) - MOST_SHOWN
             lines = [head, *failures[:MOST_SHOWN], *[f"… and {more} more"] * (more > 0)]
             raise DataError("\n".join(lines), rule="server")
         return _write_predictions(out, partial, plan, client, header, writer, arguments.price)
-
-
-def _open_client(endpoint: str, settings: AskSettings, cache: Cache, arguments: AskArguments) -> Client:
-    return Client(endpoint, settings, cache, arguments.budget, arguments.attempts, arguments.timeout)
 
 
 async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:
@@ -178,7 +164,7 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
     """
     failures: list[str] = []
     held: list[tuple[int, Answer, dict[str, Any]]] = []
-    clients = [one for one in (asker.client, asker.simulator) if one is not None]
+    client = asker.client
     waiting = ((number, one) for number, one in enumerate(asker.plan.questions()) if number not in partial.places)
 
     async def ask_next() -> None:
@@ -194,7 +180,7 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
                     return
                 continue
             held.append((number, answer, line))
-            if not any(one.is_foreign for one in clients):
+            if not client.is_foreign:
                 keep_held()
             elif len(held) > MOST_SHOWN + arguments.concurrency:
                 return
@@ -211,12 +197,10 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
     try:
         await gather([ask_next() for _ in range(arguments.concurrency)])
     finally:
-        for one in clients:
-            await one.close()
-    for one in clients:
-        if held and one.is_foreign:
-            words = f"this is not an OpenAI-compatible endpoint: {one.endpoint} answers {one.foreign}"
-            raise DataError(f"expected chat completions; {words}", rule="server", argument="endpoint")
+        await client.close()
+    if held and client.is_foreign:
+        words = f"this is not an OpenAI-compatible endpoint: {client.endpoint} answers {client.foreign}"
+        raise DataError(f"expected chat completions; {words}", rule="server", argument="endpoint")
     return failures
 
 
@@ -227,17 +211,15 @@ class Asker:
     Attributes:
         plan: The opened data and the prompt.
         client: The client of the model.
-        simulator: The client of another model, which reads the quotes alone; None for none.
     """
 
     plan: AskPlan
     client: Client
-    simulator: Client | None = None
 
     async def line(self, question: Question) -> tuple[Answer, dict[str, Any]]:
         """Return the model's answer and its prediction, which holds the results of the consistency checks."""
         settings, split = self.plan.settings, self.plan.split
-        answer = await self._ask(self.client, question)
+        answer = await self._ask(question)
         quotes, answers = (
             align(answer.quotes, question.documents, threshold=settings.threshold, several=settings.several),
             dict[str, Answer](),
@@ -250,7 +232,7 @@ class Asker:
             line = make_pair_row(question.instance, answer, quotes, erased, split.label_names)
         else:
             line = make_eraser_row(question.instance, answer, quotes, erased)
-        if settings.again or settings.simulate_with:
+        if settings.again:
             pairs = answers.items()
             line[CONSISTENCY_FIELD] = [
                 {"kind": kind, "classification": x.label, "outcome": x.outcome} for kind, x in pairs
@@ -264,27 +246,11 @@ class Asker:
         for kind in settings.again:
             at = draw_random_flags(question, flags, settings.seed) if kind == "random" else flags
             other = change_question(question, at, kind)
-            answers[kind] = await self._add_probabilities(other, await self._ask(self.client, other))
-        if self.simulator is not None:
-            answers |= await self._simulate(self.simulator, question, quotes)
+            answers[kind] = await self._add_probabilities(other, await self._ask(other))
         return answers
 
-    async def _simulate(self, simulator: Client, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:
-        """Return what another model answers by the quotes, and by their controls."""
-        answers, labels = {SIMULATED: await self._ask(simulator, keep_quotes_alone(question, quotes))}, self.plan.split
-        if not self.plan.settings.simulate_controls:
-            return answers
-        flags = draw_random_flags(question, flag_quotes(question, quotes), self.plan.settings.seed)
-        answers["simulated_random"] = await self._ask(simulator, change_question(question, flags, ALONE))
-        answers["simulated_input"] = await self._ask(simulator, question)
-        *before, last = self.plan.messages(question)
-        words = "\n".join([QUOTED_BY[find_language(labels.config)], *(f"- {quote.text}" for quote in quotes)])
-        messages = [*before, {**last, "content": f"{last['content']}\n\n{words}"}]
-        answers["simulated_both"] = await simulator.ask(messages, labels.label_names)
-        return answers
-
-    async def _ask(self, client: Client, question: Question, sample: int = 0) -> Answer:
-        return await client.ask(self.plan.messages(question), self.plan.split.label_names, sample)
+    async def _ask(self, question: Question, sample: int = 0) -> Answer:
+        return await self.client.ask(self.plan.messages(question), self.plan.split.label_names, sample)
 
     async def _add_probabilities(self, question: Question, answer: Answer) -> Answer:
         """Return the answer with probabilities: the server's, else the share of each label among samples, else none.
@@ -296,7 +262,7 @@ class Asker:
         if answer.probabilities is not None or not settings.again:
             return answer
         if settings.samples:
-            samples = [await self._ask(self.client, question, number + 1) for number in range(settings.samples)]
+            samples = [await self._ask(question, number + 1) for number in range(settings.samples)]
             counts = Counter(one.label for one in samples if one.label is not None)
             if not counts:
                 self.client.bill.note("none of an input's samples is an answer: all its labels count as alike")

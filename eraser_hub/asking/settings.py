@@ -40,8 +40,6 @@ class AskSettings(Options):
     Further questions:
         samples: Answers per question for probabilities if the server has no log-probabilities.
         sample_temperature: Sampling temperature of these answers.
-        simulate_with: Another model, which predicts the label from the quotes alone.
-        simulate_controls: Let it also predict from random spans, from the input alone, and with the quotes beside it.
     """
 
     model: str
@@ -56,23 +54,18 @@ class AskSettings(Options):
     again: Annotated[tuple[str, ...], Option(name="consistency", aliases=("again",), commas=True)] = ()
     samples: NotNegative = 0
     sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
-    simulate_with: str = ""
-    simulate_controls: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for argument in ("model", "simulate_with"):
-            if has_half_character(name := getattr(self, argument)):
-                message = f"expected a name in UTF-8, found {show(name)}"
-                raise UsageError(message, rule="option-value", argument=argument)
+        if has_half_character(self.model):
+            message = f"expected a name in UTF-8, found {show(self.model)}"
+            raise UsageError(message, rule="option-value", argument="model")
         if not set(self.again) <= set(CONSISTENCY_CHECKS) or len(set(self.again)) < len(self.again):
             words = f"expected some of {', '.join(CONSISTENCY_CHECKS)}, each once, found {show(','.join(self.again))}"
             raise UsageError(words, rule="option-value", argument="again")
         if self.samples and not self.again:
             words = f"expected `again` beside it, found {self.samples}"
             raise UsageError(words, rule="option-value", argument="samples")
-        if self.simulate_controls and not self.simulate_with:
-            raise UsageError("expected `simulate_with` beside it", rule="option-value", argument="simulate_controls")
         if not self.sample_temperature:
             words = "expected a number from 0 (excluded) to 2, found 0.0"
             raise UsageError(words, rule="option-value", argument="sample_temperature")
@@ -88,14 +81,12 @@ class AskSettings(Options):
         ]
         sampled = f",samples:{self.samples}@{self.sample_temperature:g}" if self.samples else ""
         parts += [f"again:{','.join(self.again)}{sampled}"] if self.again else []
-        controls = ",controls" if self.simulate_controls else ""
-        parts += [f"simulated:{self.simulate_with}{controls}"] if self.simulate_with else []
         return "|".join([*parts, f"eraser-hub:{__version__}"])
 
     @property
     def requests(self) -> int:
         """Largest number of answers for an instance."""
-        return (1 + len(self.again)) * (1 + self.samples) + bool(self.simulate_with) + 3 * self.simulate_controls
+        return (1 + len(self.again)) * (1 + self.samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +119,6 @@ class AskArguments(AskSettings):
     Prompt and answers:
         prompt: Jinja2 file that replaces the config's prompt.
 
-    Further questions:
-        simulate_endpoint: Base URL of that model's server; default: `endpoint`.
-
     Requests:
         concurrency: Concurrent requests.
         attempts: Attempts before a request counts as failed.
@@ -151,7 +139,6 @@ class AskArguments(AskSettings):
     split: Split = "test"
     prompt: Path | None = None  # type: ignore[assignment]
     concurrency: AtLeastOne = 8
-    simulate_endpoint: str = ""
     attempts: AtLeastOne = 6
     timeout: Annotated[float, Option(min=0.1)] = 600.0
     cache: Path | None = None

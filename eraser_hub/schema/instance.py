@@ -124,8 +124,8 @@ class QuoteRecord:
 class ConsistencyAnswer:
     """A language model's answer to a changed question."""
 
-    kind: str | None = column("redacted, removed, random, alone, simulated ..: what was changed")
-    classification: str | None = column("the label that it answered", scores="label_flip .., simulatability")
+    kind: str | None = column("redacted, removed, random or alone: what was changed")
+    classification: str | None = column("the label that it answered", scores="label_flip .., label_kept_alone")
     outcome: str | None = column('"answered", or why there is no answer')
 
 
@@ -190,7 +190,7 @@ class InstanceRecord:
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
     asked_again: list[ConsistencyAnswer] | None = column(
-        "answers to changed questions", scores="label_flip .., simulatability"
+        "answers to changed questions", scores="label_flip .., label_kept_alone"
     )
 
 

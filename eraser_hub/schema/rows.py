@@ -69,7 +69,7 @@ class PairRow(_RowIds):
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
     asked_again: list[ConsistencyAnswer] | None = column(
-        "answers to changed questions", scores="label_flip .., simulatability"
+        "answers to changed questions", scores="label_flip .., label_kept_alone"
     )
 
 

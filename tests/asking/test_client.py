@@ -116,11 +116,6 @@ def test_an_answer_of_no_api_among_others_is_broken(asking):
     assert outcomes == {"answered", "broken"}
 
 
-def test_a_simulator_that_is_no_api_is_named(asking):
-    with raw_server(lambda: iter([HEAD + b"\r\n<html>"])) as other, refused("server", other, argument="endpoint"):
-        asking(lambda request, before: GOOD, simulate_with="other", simulate_endpoint=other)
-
-
 def test_a_server_without_http_is_one_line(asking):
     with raw_server(lambda: iter([b"SSH-2.0-OpenSSH_9.6\r\n"])) as endpoint:
         with refused("server", endpoint, "SSH-2.0", argument="endpoint") as caught:

@@ -1,4 +1,4 @@
-"""Asking again without the quotes, with them alone, without random spans, and another model by the quotes."""
+"""Asking again without the quotes, with them alone, and without random spans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from eraser_hub.asking.consistency import (
     draw_random_flags,
     find_erased_probabilities,
     flag_quotes,
-    keep_quotes_alone,
 )
 from eraser_hub.asking.questions import Question
 from eraser_hub.attribution.instances import Instance
@@ -60,10 +59,6 @@ def test_random_spans_are_as_long_and_elsewhere():
         seen.update(at for at, flag in enumerate(marked) if flag)
     assert set(seen) == set(range(10))
     assert draw_random_flags(ONE, flags, 5) == draw_random_flags(ONE, flags, 5)
-
-
-def test_a_second_model_reads_the_quotes_as_they_were_given():
-    assert keep_quotes_alone(ONE, QUOTES).texts == ("film is FINE\na masterpiece",)
 
 
 def test_chinese_is_redacted_without_blanks():
@@ -153,11 +148,11 @@ def reader(request: dict, before: int) -> Reply:
 
 
 def test_flips_and_probabilities_of_a_model_that_reads_its_quotes(asking):
-    lines = asking(reader, limit=None, again=("redacted", "removed", "alone", "random"), simulate_with="another")
+    lines = asking(reader, limit=None, again=("redacted", "removed", "alone", "random"))
     marked = [line for line in lines if line["classification"] == "NEG"]
     for line in marked:
         again = {one["kind"]: one["classification"] for one in line["asked_again"]}
-        assert again == {"redacted": "POS", "removed": "POS", "alone": "NEG", "random": "NEG", "simulated": "NEG"}
+        assert again == {"redacted": "POS", "removed": "POS", "alone": "NEG", "random": "NEG"}
         assert line["classification_scores"] == pytest.approx({"NEG": 0.9, "POS": 0.1})
         assert line["comprehensiveness_classification_scores"]["NEG"] == pytest.approx(0.4)
         assert line["sufficiency_classification_scores"]["NEG"] == pytest.approx(0.9)
@@ -166,26 +161,8 @@ def test_flips_and_probabilities_of_a_model_that_reads_its_quotes(asking):
     assert 0 < share < 1 and scores["comprehensiveness"] == pytest.approx(0.5 * share)
     quotes = QuoteFaithfulness().compute(predictions=lines)
     assert (quotes["label_flip_redacted"], quotes["label_flip_random"]) == (share, 0)
-    assert (quotes["label_kept_alone"], quotes["simulatability"]) == (1, 1)
-    assert {request["model"] for request in asking.server.requests} == {"scripted", "another"}
-    assert "|again:redacted,removed,alone,random|simulated:another|" in asking.report.signature
-
-
-def test_controls_of_the_simulation(asking):
-    def simulator(request: dict, before: int) -> Reply:
-        """The second model tells NEG by the quotes beside the input, and nothing by anything else."""
-        text = request["messages"][-1]["content"]
-        beside = "Another reader rests the answer on these passages:\n- a ladder" in text
-        return reader(request, before) if request["model"] == "scripted" else answer("NEG" if beside else "POS")
-
-    lines = asking(simulator, limit=None, simulate_with="another", simulate_controls=True)
-    marked = [line for line in lines if line["classification"] == "NEG" and line["quotes"]]
-    for line in marked:
-        again = {one["kind"]: one["classification"] for one in line["asked_again"]}
-        simulated = dict.fromkeys(("simulated", "simulated_random", "simulated_input"), "POS")
-        assert again == simulated | {"simulated_both": "NEG"}
-    assert marked and QuoteFaithfulness().compute(predictions=marked)["simulatability_both"] == 1
-    assert "|simulated:another,controls|" in asking.report.signature
+    assert quotes["label_kept_alone"] == 1
+    assert "|again:redacted,removed,alone,random|" in asking.report.signature
 
 
 def test_everything_that_was_asked_again_is_in_the_cache(asking):
@@ -245,8 +222,6 @@ def test_an_instance_without_answer_is_not_asked_again(asking):
         ({"again": ("erased",)}, ("again: ", "redacted, removed, alone, random,", "'erased'")),
         ({"again": ("alone", "alone")}, ("again: ", "'alone,alone'")),
         ({"samples": 3}, ("samples: ", "`again`", "found 3")),
-        ({"simulate_controls": True}, ("simulate_controls: ", "`simulate_with`")),
-        ({"simulate_with": "m\udcff"}, ("simulate_with: ", "UTF-8")),
         ({"again": ("alone",), "sample_temperature": 0.0}, ("sample_temperature: ", "found 0.0")),
     ],
 )

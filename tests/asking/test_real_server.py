@@ -83,7 +83,7 @@ def answers(port: int) -> bool:
 def test_ask_and_score_a_real_server(served, hub, tmp_path):
     endpoint, model = served
     out, cache = tmp_path / "quotes.jsonl", tmp_path / "cache"
-    how = {"max_tokens": 12, "again": ("redacted",), "simulate_with": model, "concurrency": 2, "timeout": 200}
+    how = {"max_tokens": 12, "again": ("redacted",), "concurrency": 2, "timeout": 200}
     how |= {"dataset": hub, "config": "esnli", "limit": 2, "cache": cache}
     report = ask(AskArguments(model, endpoint=endpoint, out=out, **how))
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]

@@ -44,14 +44,14 @@ def test_counts_by_hand():
 
 def test_scores_of_questions_that_were_not_asked_name_the_missing_field():
     rows = [{"annotation_id": "x", "quotes": [quote("exact", 0, 4)]}]
-    with pytest.warns(UserWarning, match=r"left out: label_flip_redacted, .*leak_adjusted \(no asked_again\)"):
+    with pytest.warns(UserWarning, match=r"left out: label_flip_redacted, .*label_kept_alone \(no asked_again\)"):
         compute(*rows)
-    asked = [{"kind": "redacted", "classification": "A"}, {"kind": "simulated", "classification": "A"}]
+    asked = [{"kind": "redacted", "classification": "A"}]
     with pytest.warns(
-        UserWarning, match=r"left out: label_flip_removed, .*leak_adjusted \(no such asked_again\)"
+        UserWarning, match=r"left out: label_flip_removed, .*label_kept_alone \(no such asked_again\)"
     ) as said:
         compute({**rows[0], "classification": "A", "asked_again": asked})
-    assert "label_flip_redacted" not in str(said[0].message) and "simulatability," not in str(said[0].message)
+    assert "label_flip_redacted" not in str(said[0].message)
 
 
 def test_without_references_there_is_no_coverage():
@@ -113,29 +113,14 @@ def asked(label: str, **kinds: str | None) -> dict:
 
 def test_answers_to_changed_questions_by_hand():
     result = compute(
-        {"annotation_id": "x", **asked("A", redacted="B", alone="A", random="A", simulated="A")},
-        {"annotation_id": "y", **asked("A", redacted=None, alone=None, random="B", simulated="B")},
-        {"annotation_id": "z", **asked("B", redacted="B", alone="B", random="B", simulated="B")},
+        {"annotation_id": "x", **asked("A", redacted="B", alone="A", random="A")},
+        {"annotation_id": "y", **asked("A", redacted=None, alone=None, random="B")},
+        {"annotation_id": "z", **asked("B", redacted="B", alone="B", random="B")},
         {"annotation_id": "u", "quotes": [], "outcome": "refusal", "classification": None, "asked_again": []},
     )
-    keys = ("label_flip_redacted", "label_kept_alone", "label_flip_random", "simulatability")
-    assert [result[key] for key in keys] == pytest.approx([2 / 3, 2 / 3, 1 / 3, 2 / 3])
+    keys = ("label_flip_redacted", "label_kept_alone", "label_flip_random")
+    assert [result[key] for key in keys] == pytest.approx([2 / 3, 2 / 3, 1 / 3])
     assert result["label_flip_removed"] != result["label_flip_removed"]  # nobody was asked
-
-
-def test_leak_adjusted_simulatability_by_hand():
-    """Hase et al. (2020): the mean of the gains where quotes alone give the label (1 of 2), and where not (-1)."""
-
-    def simulated(alone: str, given: str, both: str) -> dict:
-        return asked("A", simulated=alone, simulated_input=given, simulated_both=both, simulated_random="B")
-
-    rows = [simulated("A", "B", "A"), simulated("A", "A", "A"), simulated("B", "A", "B")]
-    result = compute(*({"annotation_id": str(at), **row} for at, row in enumerate(rows)))
-    assert result["simulatability"] == result["simulatability_input"] == pytest.approx(2 / 3)
-    assert result["simulatability_both"] == pytest.approx(2 / 3) and result["simulatability_random"] == 0
-    assert result["simulatability_leak_adjusted"] == (0.5 - 1) / 2
-    alone = compute({"annotation_id": "0", **rows[0]})
-    assert alone["simulatability_leak_adjusted"] != alone["simulatability_leak_adjusted"], "one group is empty"
 
 
 AGAIN = asked("A", alone="A")["asked_again"]

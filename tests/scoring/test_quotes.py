@@ -117,11 +117,8 @@ def test_scores_that_no_instance_has_the_field_for_are_named_and_not_printed(hub
         done = run("score", hub, "--results", path, "--by", "classification")
         assert done.exit_code == 0, done.output
         names = [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
-        assert "simulatability" not in names
         assert ("label_flip_redacted" in names) == bool(asked) and "in_text" in names
         assert done.stderr.count(f"({missing})") == 1
-    flat = scores(hub, path)["quote_faithfulness"]
-    assert flat["simulatability"] is None
 
 
 def test_a_part_of_the_annotations(hub, rows, tmp_path):
