@@ -79,7 +79,8 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
             answer, and so no quote. Optional: classification with asked_again, a list of {kind,
             classification, outcome}, kind one of redacted, removed, random, alone: what was answered to the changed
             question; classification is null where there was no answer. Quotes may be strings, {id, quotes: [string]},
-            which are aligned with the text of the reference, as `eraser-hub ask` does; a row may be the list alone. Rows without quotes are left out.
+            which are aligned with the text of the reference, as `eraser-hub ask` does; a row may be the list alone.
+            Rows without quotes are left out.
         references: optional; rows {annotation_id, documents} of the dataset, or {id, text}, or the text
             alone: documents for coverage. Rows without ids belong together by their place.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.

@@ -151,7 +151,7 @@ def ask(arguments: AskArguments) -> AskReport:
             more = len(failures) - MOST_SHOWN
             lines = [head, *failures[:MOST_SHOWN], *[f"… and {more} more"] * (more > 0)]
             raise DataError("\n".join(lines), rule="server")
-        return _write_predictions(out, partial, plan, client, header, writer, arguments.price)
+        return _write_predictions(out, partial, plan, client, header, writer)
 
 
 async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:
@@ -282,7 +282,6 @@ def _write_predictions(
     client: Client,
     header: dict[str, Any],
     writer: OutputWriter,
-    price: float | None,
 ) -> AskReport:
     """Write the answers into ``out``."""
     outcomes, statuses, reasons = Counter[str](), Counter[str](), Counter[str]()
@@ -304,8 +303,6 @@ def _write_predictions(
         error = f"a standard error of at most {compute_standard_error(samples):.3f} each"
         notes.append(f"probabilities are shares of {samples} answers: {error}")
     notes.append(f"{bill.paid} tokens paid for {bill.requests} answers, {bill.from_cache} answers from the cache")
-    if price is not None:
-        notes.append(f"cost: {bill.paid * price / 1e6:.4g}, at {price:g} for a million tokens")
     report = AskReport(out, outcomes, statuses, notes, plan.settings.signature())
     lines = (line for record in partial.records() for line in record["predictions"])
     write_predictions(out, lines, (), plan.split.kind, writer)

@@ -126,7 +126,6 @@ class AskArguments(AskSettings):
         cache: Folder of paid answers; default: $XDG_CACHE_HOME/eraser-hub/ask.
         limit: Number of first instances to ask about.
         budget: Most tokens to pay for.
-        price: Price of a million tokens, by which the report tells the cost.
 
     Run:
         on_progress: Called with the number of finished instances.
@@ -144,7 +143,6 @@ class AskArguments(AskSettings):
     cache: Path | None = None
     limit: AtLeastOne | None = None
     budget: AtLeastOne | None = None
-    price: Annotated[float | None, Option(min=0)] = None
     resume: Resume = False
     force: Force = False
     on_progress: Annotated[Callable[[int], None] | None, Option(python_only=True)] = None
