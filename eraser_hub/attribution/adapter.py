@@ -161,7 +161,7 @@ class Adapter(ABC):
             labels.
         selects: whether it decides by tokens that it selects itself (:meth:`selections`).
         provides: capabilities that methods need: ``probabilities`` (of erased inputs), ``gradients`` of p along tokens,
-            their ``embeddings``, ``attention``, ``attention-layers`` (that of every layer), the ``coefficients`` of a
+            their ``embeddings``, ``attention``, the ``coefficients`` of a
             linear model, ``layers`` of a network whose modules can be hooked. A name of its own lets a method of its
             own ask for it.
         label_task: what the outputs are. Of ``multi-label`` models the outputs of one input are ``1 - p, p`` of each of

@@ -164,9 +164,7 @@ def test_a_text_of_which_nothing_is_left_has_probabilities(opened):
     assert np.isfinite(nothing).all() and nothing.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    "method", ["gradient", "input-x-gradient", "integrated-gradients", "attention", "attention-rollout"]
-)
+@pytest.mark.parametrize("method", ["gradient", "input-x-gradient", "integrated-gradients", "attention"])
 def test_scores_of_a_batch_are_each_texts_own(opened, method):
     name, model = opened
     # also as many inputs as places, all the same: nothing but the network's kind tells rows from columns

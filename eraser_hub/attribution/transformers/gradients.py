@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 Known: TypeAlias = dict[tuple[bytes, int], list[NDArray[np.float64]]]
 PassScores: TypeAlias = tuple[list[NDArray[np.float64]], NDArray[np.float64], int]
 PLAIN = ("gradient", "simple-gradient", "input-x-gradient")  # methods of one backward pass
-ROLLOUT = "attention-rollout"
-ATTENTION_METHODS = ("attention", ROLLOUT)
 FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
 
 
@@ -423,10 +421,8 @@ def compute_masked_probabilities(
     return np.asarray(p.mean(axis=0))
 
 
-def compute_attention_scores(
-    model: WindowModel, encoded: Sequence[Pieces], method: str = "attention"
-) -> list[NDArray[np.float64]]:
-    """Compute attention from the CLS token to each word: of the last layer, or by :func:`roll_out` of all.
+def compute_attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> list[NDArray[np.float64]]:
+    """Compute attention of the last layer from the CLS token to each word.
 
     A model without CLS token (one that classifies at the last token) gives the last token's attention. A sub-word in
     several windows takes the mean of its windows.
@@ -442,12 +438,11 @@ def compute_attention_scores(
         with torch.inference_mode():
             layers = getattr(model.network(**inputs, output_attentions=True), "attentions", None)
         places = inputs["input_ids"].shape[-1]
-        used = layers and (layers if method == ROLLOUT else layers[-1:])
-        if not used or any(one is None or one.ndim != 4 or one.shape[-2:] != (places, places) for one in used):
-            message = f"`method` {method}: {model.description} gives no attention weights of every place to every other"
-            raise DataError(message, rule="unsupported")
-        means = [to_float64(one.mean(dim=1)).cpu().numpy() for one in used]
-        weights = roll_out(means) if method == ROLLOUT else means[0]
+        last = layers[-1] if layers else None
+        if last is None or last.ndim != 4 or last.shape[-2:] != (places, places):
+            message = f"{model.description} gives no attention weights of every place to every other"
+            raise DataError(f"`method` attention: {message}", rule="unsupported")
+        weights = to_float64(last.mean(dim=1)).cpu().numpy()
         return [
             _select_attention(model, windows[number], matrix) for number, matrix in zip(batch, weights, strict=True)
         ]
@@ -467,19 +462,6 @@ def compute_attention_scores(
         np.bincount(one.owner, weights=total / np.maximum(count, 1), minlength=len(one.instance.tokens)).astype(float)
         for one, total, count in zip(encoded, sums, times, strict=True)
     ]
-
-
-def roll_out(layers: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the rollout of attention, A_L · … · A_1, where A_l is W_l + I, each row divided by its sum.
-
-    Args:
-        layers: W_l of each layer, the first one first: attention, the mean over heads, shape (..., places, places).
-    """
-    rolled = np.eye(layers[0].shape[-1])
-    for weights in layers:
-        mixed = weights + np.eye(weights.shape[-1])
-        rolled = mixed / mixed.sum(axis=-1, keepdims=True) @ rolled
-    return rolled
 
 
 def _select_attention(model: WindowModel, window: Window, matrix: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -64,7 +64,7 @@ class PromptedModel(SequenceModel):
             keep_heads_in_float32(network, self.device.type)
         self.provides = frozenset({"probabilities", "gradients", "embeddings"})
         if self.is_causal:
-            self.provides |= {"attention", "attention-layers"}
+            self.provides |= {"attention"}
         self.prompting, self.label_names = prompting, ()
         self.prompt = open_prompt(prompting.config, prompting.prompt)
         self._language = find_language(prompting.config)

@@ -40,7 +40,7 @@ def make_no_probabilities_error(description: str) -> DataError:
     """Return the error for probabilities of labels, which question answering does not give."""
     return DataError(
         f"{description}: question answering gives spans, not label probabilities: rankings only "
-        "(`method` random, gradient, input-x-gradient, integrated-gradients, attention or attention-rollout)",
+        "(`method` random, gradient, input-x-gradient, integrated-gradients or attention)",
         rule="unsupported",
     )
 
@@ -63,7 +63,7 @@ class AnswerModel(SequenceModel):
 
     has_labels = False
     gives_answers = explains_singly = True
-    provides = frozenset({"gradients", "embeddings", "attention", "attention-layers"})
+    provides = frozenset({"gradients", "embeddings", "attention"})
 
     def __init__(self, network: Any, tokenizer: Any, **more: Any) -> None:
         super().__init__(network, tokenizer, **{**more, "uses_query": True, "query_last": False})

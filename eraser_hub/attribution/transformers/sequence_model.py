@@ -28,7 +28,6 @@ from .devices import (
     to_float64,
 )
 from .gradients import (
-    ATTENTION_METHODS,
     PLAIN,
     Known,
     compute_attention_scores,
@@ -53,7 +52,7 @@ class SequenceModel(WindowModel):
     """
 
     has_embeddings = has_states = True
-    provides = frozenset({"probabilities", "gradients", "embeddings", "attention", "attention-layers", "layers"})
+    provides = frozenset({"probabilities", "gradients", "embeddings", "attention", "layers"})
 
     def __init__(
         self,
@@ -215,8 +214,8 @@ class SequenceModel(WindowModel):
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Compute token scores by a method that looks inside the model."""
-        if method in ATTENTION_METHODS:
-            return compute_attention_scores(self, [one for one in encoded if isinstance(one, Pieces)], method)
+        if method == "attention":
+            return compute_attention_scores(self, [one for one in encoded if isinstance(one, Pieces)])
         known, self._known = self._known, {}
         return compute_gradient_scores(self, encoded, targets, method, steps, known)
 

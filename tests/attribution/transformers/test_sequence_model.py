@@ -16,7 +16,6 @@ from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.attribution.transformers.gradients import roll_out
 from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel
 from eraser_hub.attribution.transformers.pieces import HEADS_CUT, UNKNOWN
 from eraser_hub.attribution.transformers.question_answering import AnswerModel
@@ -430,34 +429,9 @@ def test_attention_is_the_last_layers_from_cls(model):
     np.testing.assert_allclose(soft(found)[0], expected, rtol=0, atol=CLOSE)
 
 
-def test_attention_rollout_is_the_product_of_the_layers(model):
-    """A_L · … · A_1 with A_l = (W_l + I) / 2, computed here from the network's own weights, entry by entry."""
-    one = instance("good plays film")
-    (found,) = explain_instances(model, [one], ExplainSettings(method="attention-rollout"))
-    inputs = model.tokenizer(one.tokens, is_split_into_words=True, return_tensors="pt")
-    model.network.set_attn_implementation("eager")
-    with torch.inference_mode():
-        layers = [layer[0].numpy() for layer in model.network(**inputs, output_attentions=True).attentions]
-    assert len(layers) > 1
-    row = np.eye(len(layers[0][0]))[0]  # of the CLS token, carried from the last layer to the first
-    for heads in reversed(layers):
-        mean = sum(heads) / len(heads)
-        row = np.array([0.5 * row[place] + 0.5 * sum(row * mean[:, place]) for place in range(len(row))])
-    assert row.sum() == pytest.approx(1)
-    expected = [sum(float(v) for v, w in zip(row, inputs.word_ids(), strict=True) if w == n) for n in range(3)]
-    np.testing.assert_allclose(soft(found)[0], expected, rtol=0, atol=CLOSE)
-
-
-def test_rollout_divides_rows_that_do_not_sum_to_one():
-    half = np.array([[0.5, 0.0], [0.25, 0.25]])  # of heads with a sink
-    expected = np.array([[1.0, 0.0], [1 / 6, 5 / 6]])
-    np.testing.assert_allclose(roll_out([half]), expected, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(roll_out([half, np.eye(2)[::-1]]), [[7 / 12, 5 / 12]] * 2, rtol=0, atol=1e-15)
-
-
 def test_gradients_of_a_batch_equal_those_of_one(model):
     documents = [instance("good plays film" + " the" * n, str(n)) for n in range(5)]
-    for method in ("gradient", "attention", "attention-rollout"):
+    for method in ("gradient", "attention"):
         together = [soft(found)[0] for found in explain_instances(model, documents, ExplainSettings(method=method))]
         alone = [soft(next(explain_instances(model, [one], ExplainSettings(method=method))))[0] for one in documents]
         for one, other in zip(together, alone, strict=True):
@@ -646,7 +620,6 @@ def test_question_answering_gives_rankings(network, tokenizer):
         "input-x-gradient",
         "integrated-gradients",
         "attention",
-        "attention-rollout",
     )
     for method, paper in [
         *((method, "") for method in methods),
