@@ -92,14 +92,14 @@ MASKED = {"method": "occlusion", "erase": "mask"}
 SHAPLEY = {"method": "shapley", "shapley_draws": 5}
 KERNEL = {"method": "kernel-shap", "shap_samples": 300}
 BOUNDS = {"method": "random", "aopc_bounds": True, "beam": 2}
-SOFT = {"method": "random", "soft_draws": 100, "leave_one_out": True, "infidelity_draws": 50}
+SOFT = {"method": "random", "soft_draws": 100, "infidelity_draws": 50}
 MOVED = {"method": "occlusion", "sensitivity_draws": 3}
 LIME = {"method": "lime", "lime_samples": 1000, "lime_tokens": 10}
 SCORES: dict[str, dict[str, Any]] = {
     "Shapley values": SHAPLEY,
     "kernel SHAP": KERNEL,
     "AOPC bounds": BOUNDS,
-    "soft scores, leave-one-out and infidelity": SOFT,
+    "soft scores and infidelity": SOFT,
     "sensitivity": MOVED,
 }
 ROWS: tuple[tuple[str, Shape, str, dict[str, Any]], ...] = (

@@ -32,7 +32,7 @@ EVERY_LINEAR = """random coefficients occlusion shapley integrated-gradients ker
     lime"""
 EVERY_NEURAL = """random occlusion lime gradient simple-gradient input-x-gradient integrated-gradients deeplift
     attention shapley kernel-shap"""
-EVERY_OPTION = "--units sentences --aopc-bounds --leave-one-out"
+EVERY_OPTION = "--units sentences --aopc-bounds"
 MANY_DRAWS = "--beam 2 --soft-draws 20 --infidelity 10 --sensitivity 2 --lime-samples 1000"
 FEW_DRAWS = """--beam 1 --soft-draws 10 --infidelity 5 --sensitivity 1 --lime-samples 100 --steps 10 --shapley-draws 2
     --shap-samples 100"""
@@ -46,7 +46,7 @@ def pairs_of(**keys: str) -> list[tuple[str, str]]:
 EVERY_SCORE = pairs_of(
     agreement="auprc token_macro_f1",
     faithfulness="""comprehensiveness sufficiency comprehensiveness_aopc sufficiency_aopc naopc_comprehensiveness
-        naopc_sufficiency soft_comprehensiveness soft_sufficiency tau_loo infidelity_normalized sensitivity_max""",
+        naopc_sufficiency soft_comprehensiveness soft_sufficiency infidelity_normalized sensitivity_max""",
 )
 HEAD = ("AUPRC", "token F1", "comprehensiveness", "sufficiency", "AOPC compr.", "AOPC suff.")
 KEYS = pairs_of(

@@ -15,7 +15,6 @@ import numpy as np
 from eraser_hub.schema.instance import (
     ERASED,
     HARD_FIELD,
-    LEAVE_ONE_OUT,
     LIST_FIELDS,
     NUMBER_FIELDS,
     PROBABILITY_SLACK,
@@ -202,17 +201,6 @@ def check_numbers(p: Predictions, issues: Issues) -> None:
         issues.add_where("prediction", places, field, messages.__getitem__, "range")
 
 
-def check_leave_one_out(p: Predictions, issues: Issues) -> None:
-    """Check leave-one-out values: one finite number for each soft score of the instance's rationales."""
-    sizes = p.leave_one_out
-    soft = np.bincount(p.instance, weights=np.maximum(p.soft, 0), minlength=len(p.ids)).astype(np.int64)
-    report, expected = partial(issues.add_where, "prediction", field=LEAVE_ONE_OUT), "values, one for each soft score"
-    wrong = (sizes >= 0) & (sizes != soft)
-    report(wrong, message=lambda at: f"expected {soft[at]} {expected}, found {sizes[at]}", rule="length")
-    owner = np.unique(_find_owners(sizes, np.flatnonzero(~np.isfinite(p.leave_one_out_scores))))
-    report(owner, message="expected finite numbers, found NaN or infinity", rule="range")
-
-
 # name of an array -> its field in messages; other arrays have the field's name
 FIELDS = SIZES | TABLES | {name: number.field for name, number in NUMBER_FIELDS.items()}
 
@@ -251,7 +239,7 @@ class OptionalFields:
         there: dict[str, tuple[np.ndarray, np.ndarray]] = {"rationales": (p.rationales >= 0, rows)}
         there |= {name: (getattr(p, name) >= 0, p.instance) for name in ("hard", *SOFT_FIELDS)}
         there |= {name: (~np.isnan(p.numbers[:, number]), rows) for number, name in enumerate(NUMBER_FIELDS)}
-        there |= {name: (getattr(p, name) >= 0, rows) for name in ("classification", LEAVE_ONE_OUT, *LIST_FIELDS)}
+        there |= {name: (getattr(p, name) >= 0, rows) for name in ("classification", *LIST_FIELDS)}
         there |= {name: (~np.all(np.isnan(m), axis=1), owner) for name, m, owner, _ in _iterate_probabilities(p)}
         for name, (present, owner) in there.items():
             if not answered.all():
@@ -387,8 +375,6 @@ class LabelChecker:
         for _, matrix, owner, field in _iterate_probabilities(p):
             check_outputs(p, matrix, owner, field, self.probabilities)
         check_numbers(p, self.probabilities)
-        if used >= {LEAVE_ONE_OUT, "soft"}:
-            check_leave_one_out(p, self.probabilities)
         if "draws" in used:
             if self.draws is None:
                 self.draws = max(int(p.draws[int(p.answered.argmax())]), 1)

@@ -36,7 +36,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
             and the same two}], "tokens_to_flip": int, "random_rationales": [{the same two}], "aopc_bounds":
             {"lower", "upper", "sufficiency_lower", "sufficiency_upper", and the AOPC that they bound,
             "comprehensiveness", "sufficiency": without, the one over the thresholds}, "soft_scores":
-            {"comprehensiveness", "sufficiency"}, "leave_one_out": [number per token], "sensitivity_max",
+            {"comprehensiveness", "sufficiency"}, "sensitivity_max",
             "infidelity", "infidelity_normalized", "distance_whole", "distance_comprehensiveness",
             "distance_sufficiency", "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. A
             field is in all instances or in none.
@@ -58,8 +58,8 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, the
         difference of entropies; *_kl, KL(erased || full) in nats; aopc_thresholds, *_aopc, *_aopc_points; with
         references accuracy, macro_f1, tokens_to_flip_ratio, and calibration: brier in [0, 2], ece in [0, 1] (lower is
-        better); naopc_comprehensiveness and soft_* (higher is better), naopc_sufficiency (lower is better), tau_loo in
-        [-1, 1], sensitivity_max and infidelity (lower is better); with random_rationales *_chance: p_value, win_rate,
+        better); naopc_comprehensiveness and soft_* (higher is better), naopc_sufficiency (lower is better),
+        sensitivity_max and infidelity (lower is better); with random_rationales *_chance: p_value, win_rate,
         effect_size; signature.
 
     Raises:

@@ -209,7 +209,6 @@ SCORE_INFO: ScoreInfo = {
     "tokens_to_flip_ratio": (False, 0.0, None),
     **{f"naopc_{side}": (side == ERASED[0], None, None) for side in ERASED},
     **{f"soft_{side}": (True, 0.0, 1.0) for side in ERASED},
-    "tau_loo": (True, -1.0, 1.0),
     **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), (False, 0.0, None)),
     **dict.fromkeys((*DISTANCES, *ENTROPIES), (None, 0.0, None)),
     **LABEL_SCORES,

@@ -13,11 +13,9 @@ from eraser_hub.schema.instance import (
     DISTANCES,
     ENTROPIES,
     ERASED,
-    LEAVE_ONE_OUT,
     LIST_FIELDS,
     NUMBER_FIELDS,
     SCORE_FIELDS,
-    SOFT_FIELDS,
 )
 from eraser_hub.schema.label_tasks import REGRESSION
 
@@ -37,7 +35,6 @@ from .flat import Predictions
 from .joining import MatchedChunk
 from .label_tasks import add_label_f1, add_number_errors
 from .matching import LeftOut, Matcher
-from .rank_correlation import kendall_tau
 from .resampling import against_chance
 from .statistics_builder import Score, StatisticsBuilder, divide
 
@@ -133,8 +130,6 @@ class Faithfulness:
                 values = normalised_aopc(areas[side], *(p.number(f"{side}_{end}")[rows] for end in ("lower", "upper")))
                 self.unbounded[side] = self.unbounded.get(side, 0) + int(np.isnan(values).sum())
                 builder.add_mean(f"naopc_{side}", values)
-        if {LEAVE_ONE_OUT, "soft"} <= used:
-            builder.add_mean("tau_loo", compute_taus(p)[rows])
         if "draws" in used:
             self._add_draws(p, rows, chunk.rows[answered], full, label)
 
@@ -214,8 +209,6 @@ class Faithfulness:
             scores = "errors of the value" if self.classes.regression else "accuracy, macro F1"
             needs[scores] = labels and bool(self.classes.gold), f"classification{whose}"
             needs["tokens_to_flip_ratio"] = "tokens_to_flip" in used, "tokens_to_flip"
-        if LEAVE_ONE_OUT in used:
-            needs["tau_loo"] = "soft" in used, SOFT_FIELDS["soft"].field
         for side in ERASED:
             bounds, area = [f"{side}_lower", f"{side}_upper"], f"{side}_bounded"
             if not used.isdisjoint([*bounds, area]):
@@ -256,20 +249,3 @@ class Faithfulness:
         without = {f"naopc_{side}": f"{n - count}/{n}" for side, count in self.unbounded.items() if count}
         units = {"task": REGRESSION, "change": "absolute"} if self.classes.regression else {"log": "e"}
         return units | aopc | without | self.matcher.signature_settings()
-
-
-def compute_taus(p: Predictions) -> np.ndarray:
-    """Compute Kendall's tau-b of each instance's soft scores and leave-one-out values: float64 (n,).
-
-    NaN if one side is constant.
-    """
-    n = len(p.ids)
-    owner = np.repeat(p.instance, np.maximum(p.soft, 0))
-    scores = p.soft_scores[np.argsort(owner, kind="stable")]
-    ends = np.cumsum(np.bincount(owner, minlength=n))
-    values = np.split(p.leave_one_out_scores, np.cumsum(np.maximum(p.leave_one_out, 0))[:-1])
-    taus = np.full(n, np.nan)
-    for row, (own, left) in enumerate(zip(np.split(scores, ends[:-1]), values, strict=True)):
-        if len(own) == len(left):
-            taus[row] = kendall_tau(own, left)
-    return taus

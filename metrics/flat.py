@@ -17,7 +17,6 @@ from eraser_hub.schema.instance import (
     ERASED,
     HARD_FIELD,
     LABELLED,
-    LEAVE_ONE_OUT,
     LIST_FIELDS,
     NUMBER_FIELDS,
     OUTCOME_FIELD,
@@ -109,8 +108,6 @@ class Predictions(FlatRecord):
     sufficiency: np.ndarray
     null: np.ndarray
     numbers: np.ndarray  # (n, NUMBER_FIELDS) NaN: absent
-    leave_one_out: np.ndarray  # (n,) number of values, one a token; -1: absent
-    leave_one_out_scores: np.ndarray
     thresholds: np.ndarray  # (n,) number of thresholded scores; -1: absent
     threshold: np.ndarray
     threshold_comprehensiveness: np.ndarray  # (.., labels)
@@ -199,7 +196,7 @@ _HARD = f"rationales.{HARD_FIELD}"
 TABLES = SCORE_FIELDS | {
     f"{entry}_{side}": f"{field}.{SCORE_FIELDS[side]}" for field, entry in LIST_FIELDS.values() for side in ERASED
 }
-SIZES = {"rationales": "rationales", "hard": _HARD, LEAVE_ONE_OUT: LEAVE_ONE_OUT}
+SIZES = {"rationales": "rationales", "hard": _HARD}
 SIZES |= {name: f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()}
 SIZES |= {name: several.field for name, several in LIST_FIELDS.items()}
 _VALUES = {
@@ -208,7 +205,6 @@ _VALUES = {
     "start": f"{_HARD}.start_token",
     "end": f"{_HARD}.end_token",
     "threshold": f"{LIST_FIELDS['thresholds'].field}.threshold",
-    f"{LEAVE_ONE_OUT}_scores": LEAVE_ONE_OUT,
     **{f"{name}_scores": f"rationales.{soft.field}" for name, soft in SOFT_FIELDS.items()},
 }
 _OBJECTS = {number.field.partition(".")[0] for number in NUMBER_FIELDS.values()}

@@ -15,7 +15,6 @@ from eraser_hub.schema.instance import (
     AOPC_THRESHOLDS,
     DISTANCES,
     ENTROPIES,
-    LEAVE_ONE_OUT,
     OCCLUDED_FIELD,
     PROMPT_PARTS,
     SOFT_MASKS,
@@ -65,7 +64,7 @@ FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 # the fields that a prediction may have beside its erased inputs, in the order in which it is written
 FIELDS: tuple[str, ...] = (
     *(THRESHOLDED, "tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES),
-    *(AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT, "infidelity", "infidelity_normalized", "sensitivity_max"),
+    *(AOPC_BOUNDS, SOFT_MASKS, "infidelity", "infidelity_normalized", "sensitivity_max"),
     PROMPT_PARTS,
 )
 
@@ -124,7 +123,6 @@ class ExplainSettings:
         beam: AOPC bounds of more than 10 units: orders that are followed together.
         soft_draws: soft comprehensiveness and sufficiency: masks of more than 8 units (0: neither).
         soft_masks: what these masks erase: tokens (units), or elements of their embeddings (transformers).
-        leave_one_out: p(label) minus p without it, of each unit, for tau_loo.
         infidelity_draws: infidelity: perturbed inputs of each instance (0: none).
         sensitivity_draws: largest sensitivity: perturbed inputs whose scores are computed anew (0: none).
         distribution_texts: how far whole and erased inputs lie from so many training texts, by the model's states (0:
@@ -172,7 +170,6 @@ class ExplainSettings:
     beam: Annotated[int, Option(min=1, settable=True)] = 5
     soft_draws: Annotated[int, Option(min=0, open=True, settable=True)] = 0
     soft_masks: Annotated[Literal["tokens", "elements"], SETTABLE] = "tokens"
-    leave_one_out: Annotated[bool, SETTABLE] = False
     infidelity_draws: Annotated[int, Option(min=0, name="infidelity", open=True, settable=True)] = 0
     sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity", open=True, settable=True)] = 0
     distribution_texts: Annotated[int, Option(min=0, name="distribution", open=True, settable=True)] = 0

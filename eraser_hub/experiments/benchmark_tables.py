@@ -19,7 +19,6 @@ from .score_summary import Row, decide_verdict
 CONSTRUCTION: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
     "auprc": ("truth", "compares with the gold, which is the truth here: a perfect judge has its figures", ()),
     "token_macro_f1": ("truth", "compares with the gold, which is the truth here", ()),
-    "tau_loo": ("truth", "leave-one-out is the gold in closed forms, unless the evidence is redundant", (CLOSED,)),
     "infidelity": ("scale", "depends on the scale of scores; read infidelity_normalized", ()),
     "infidelity_normalized": ("draws", "a draw that misses the evidence decides nothing; see the curves of draws", ()),
     "sensitivity_max": ("no truth", "asks how stable a method is, not whether it is right; judges methods alone", ()),

@@ -59,7 +59,6 @@ def make_settings(seed: int, soft_draws: int, perturbations: int, **more: Any) -
         seed=seed,
         aopc_bounds=True,
         soft_draws=soft_draws,
-        leave_one_out=True,
         infidelity_draws=perturbations,
         tokens_to_flip=True,
         **more,

@@ -170,9 +170,6 @@ class InstanceRecord:
     )
     aopc_bounds: AopcBoundsRecord | None = column("the least and the greatest AOPC of all orders", scores="naopc_*")
     soft_scores: SoftScoresRecord | None = column("soft comprehensiveness and sufficiency", scores="soft_*")
-    leave_one_out: list[float] | None = column(
-        "p(label) minus p without the token, one number a soft score, documents one after the other", scores="tau_loo"
-    )
     sensitivity_max: float | None = column("of this instance", low=0, scores="sensitivity_max")
     infidelity: float | None = column("of this instance", low=0, scores="infidelity")
     infidelity_normalized: float | None = column("of this instance", low=0, scores="infidelity_normalized")
@@ -237,7 +234,7 @@ LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.value
 # shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
-AOPC_BOUNDS, SOFT_MASKS, LEAVE_ONE_OUT = "aopc_bounds", "soft_scores", "leave_one_out"
+AOPC_BOUNDS, SOFT_MASKS = "aopc_bounds", "soft_scores"
 PROMPT_PARTS = "prompt_parts"
 DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
 

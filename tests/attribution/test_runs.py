@@ -737,7 +737,6 @@ ASKED = ExplainSettings(
     units="sentences",
     aopc_bounds=True,
     soft_draws=4,
-    leave_one_out=True,
     infidelity_draws=3,
     sensitivity_draws=2,
 )
@@ -766,9 +765,9 @@ def test_more_inputs_than_allowed_are_refused_before_the_run(job, hub, linear, t
     words = ["--dataset", str(hub), "--model", str(linear), "--split", "val", "--out", str(tmp_path / "q.jsonl")]
     other = call(*words, "--units", "words")
     assert other.exit_code == 2 and "sentences" in other.stderr
-    result = call(*words, "--limit", "2", "--leave-one-out", "--quiet")
+    result = call(*words, "--limit", "2", "--measure", "aopc-bounds", "--quiet")
     assert result.exit_code == 0 and "cost: at most" in result.stderr
-    assert "leave_one_out" in json.loads((tmp_path / "q.jsonl").read_text().splitlines()[0])
+    assert "aopc_bounds" in json.loads((tmp_path / "q.jsonl").read_text().splitlines()[0])
 
 
 @pytest.mark.slow

@@ -207,7 +207,7 @@ def test_a_regression_is_scored_in_the_units_of_its_value(
     hub: Path, model: Callable[[str], Path], tmp_path: Path
 ) -> None:
     path = tmp_path / "p.jsonl"
-    found = explain(hub, "stars", model("stars"), path, random_draws=3, leave_one_out=True)
+    found = explain(hub, "stars", model("stars"), path, random_draws=3)
     gold = {one.id: float(str(one.label)) for one in open_split(hub, "stars", "test").instances()}
     value = {row["annotation_id"]: row["classification_scores"]["value"] for row in found}
     errors = np.asarray([value[name] - gold[name] for name in gold])
@@ -233,7 +233,6 @@ def test_a_regression_is_scored_in_the_units_of_its_value(
     assert "|task:regression|change:absolute|" in scores.signature
     weights = [score for row in found for score in row["rationales"][0]["soft_rationale_predictions"]]
     assert min(weights) >= 0 and max(weights) > 0.5
-    assert scores.number("tau_loo") > 0.9
 
 
 def test_measures_of_probabilities_are_refused_of_a_regression(

@@ -187,13 +187,10 @@ BOUNDS = {"lower": -0.1, "upper": 0.7, "sufficiency_lower": -0.2, "sufficiency_u
 def asked_more(seed: int = 3, **more: Any) -> list[dict[str, Any]]:
     """Random predictions whose rankings were asked more; ``more`` replaces fields of the second, None removes one."""
     predictions, _ = rows.random_case(seed)
-    random = np.random.default_rng(seed)
     for one in predictions:
-        size = sum(len(own["soft_rationale_predictions"]) for own in one["rationales"])
         one |= {
             "aopc_bounds": {**BOUNDS, "method": "exact", "beam": 0},
             "soft_scores": {"comprehensiveness": 0.25, "sufficiency": 0.5, "draws": 4, "standard_error": 0.1},
-            "leave_one_out": random.normal(size=size).tolist(),
             "sensitivity_max": 0.5,
             "infidelity": 2.0,
         }
@@ -226,16 +223,6 @@ def test_naopc_normalises_the_aopc_that_its_bounds_speak_of() -> None:
     assert (result["sensitivity_max"], result["infidelity"]) == (0.5, 2.0)
 
 
-def test_tau_loo_is_scipys() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    predictions = asked_more()
-    result = compute(predictions, per_instance=True)
-    for one, tau in zip(predictions, result["per_instance"]["tau_loo"], strict=True):
-        scores = [score for own in one["rationales"] for score in own["soft_rationale_predictions"]]
-        expected = stats.kendalltau(scores, one["leave_one_out"]).statistic
-        assert tau == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
 @pytest.mark.parametrize(
     ("more", "rule", "found"),
     [
@@ -247,8 +234,6 @@ def test_tau_loo_is_scipys() -> None:
         ({"aopc_bounds.lowre": 0.1}, "key-unknown", "'lower'"),
         ({"aopc_bounds.lower": float("-inf")}, "range", "-inf"),
         ({"soft_scores.sufficiency": 1.5}, "range", "1.5"),
-        ({"leave_one_out": [0.5]}, "length", "1"),
-        ({"leave_one_out": "none"}, "type", "'none'"),
         ({"infidelity": -1}, "range", "-1"),
         ({"infidelity": 10**400}, "range", "inf"),
         ({"sensitivity_max": True}, "type", "True"),
@@ -261,24 +246,17 @@ def test_wrong_numbers_of_rankings_are_told(more: dict[str, Any], rule: str, fou
         compute(asked_more(**more))
 
 
-def test_not_a_finite_leave_one_out_value() -> None:
-    predictions = asked_more()
-    predictions[2]["leave_one_out"][0] = float("nan")
-    with refused("range", "NaN", instance="a2", field="leave_one_out"):
-        compute(predictions)
-
-
 def test_what_a_ranking_lacks_is_left_out_in_one_line() -> None:
     predictions = asked_more()
     for one in predictions:
         del one["thresholded_scores"], one["aopc_bounds"]["sufficiency_lower"]
         one["rationales"] = [{"docid": own["docid"]} for own in one["rationales"]]
-    with pytest.warns(UserWarning, match=r"tau_loo \(no soft_rationale_predictions\)") as told:
+    with pytest.warns(UserWarning, match="naopc_comprehensiveness") as told:
         result = compute(predictions)
     line = str(told[0].message)
     assert "naopc_comprehensiveness (no aopc_bounds.comprehensiveness)" in line
     assert "naopc_sufficiency (no aopc_bounds.sufficiency_lower)" in line
-    assert not any(key.startswith(("naopc", "tau")) for key in result)
+    assert not any(key.startswith("naopc") for key in result)
 
 
 def test_tokens_to_flip_without_evidence_are_undefined() -> None:

@@ -362,7 +362,7 @@ def test_page_and_data_say_the_same(tmp_path):
 
 
 SIDES = ("comprehensiveness", "sufficiency")
-OTHERS = ("tau_loo", "infidelity", "infidelity_normalized", "sensitivity_max")
+OTHERS = ("infidelity", "infidelity_normalized", "sensitivity_max")
 OF_RANKINGS = (*(f"{kind}_{side}" for kind in ("naopc", "soft") for side in SIDES), *OTHERS)
 
 

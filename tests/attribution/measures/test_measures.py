@@ -26,7 +26,6 @@ from ..conftest import CountingModel, instance
 EVERYTHING = {
     "aopc_bounds": True,
     "soft_draws": 4,
-    "leave_one_out": True,
     "infidelity_draws": 3,
     "sensitivity_draws": 2,
 }
@@ -84,16 +83,11 @@ def test_golden_soft_scores_from_text_to_metric(case):
 
 @pytest.mark.parametrize("method", ["shapley", "kernel-shap"])
 @pytest.mark.parametrize("case", cases("shapley")[:7])
-def test_golden_shapley_and_tau_from_text_to_metric(case, method):
+def test_golden_shapley_from_text(case, method):
     """Expected values: golden/beyond/shapley.json; written scores have nine digits."""
     expected = case["expected"]
-    prediction = explained(case, method=method, leave_one_out=True)
+    prediction = explained(case, method=method)
     assert prediction["rationales"][0]["soft_rationale_predictions"] == pytest.approx(expected["shapley"], rel=1e-8)
-    assert prediction["leave_one_out"] == pytest.approx(expected["leave_one_out"], abs=EXACT)
-    result = EraserFaithfulness().compute(predictions=[prediction])
-    assert result["tau_loo"] == pytest.approx(expected["tau_loo_of_shapley"], abs=EXACT)
-    given = explained(case, scores=[case["scores"]], leave_one_out=True)
-    assert EraserFaithfulness().compute(predictions=[given])["tau_loo"] == pytest.approx(expected["tau_loo"], abs=EXACT)
 
 
 @pytest.mark.parametrize("units", ["tokens", "sentences"])
@@ -106,7 +100,7 @@ def test_every_score_goes_to_files_and_back(method, units, tmp_path):
     assert predictions == explain_texts(CountingModel(), texts, chunk=1, batch_size=1, **settings)
     metric = EraserFaithfulness()
     result = metric.compute(predictions=predictions)
-    keys = {"naopc_comprehensiveness", "naopc_sufficiency", "soft_comprehensiveness", "soft_sufficiency", "tau_loo"}
+    keys = {"naopc_comprehensiveness", "naopc_sufficiency", "soft_comprehensiveness", "soft_sufficiency"}
     assert keys | {"sensitivity_max", "infidelity", "infidelity_normalized"} <= result.keys()
     # one unit or none, or two that weigh alike ("dull", "and cold"): nothing to normalise by
     assert f"|naopc_comprehensiveness:{2 if units == 'tokens' else 1}/4|" in result["signature"]
@@ -119,7 +113,6 @@ def test_every_score_goes_to_files_and_back(method, units, tmp_path):
                 and back.aopc_bounds.method == one["aopc_bounds"]["method"]
             )
             assert back.soft_scores.sufficiency == one["soft_scores"]["sufficiency"]
-            assert back.leave_one_out == one["leave_one_out"]
             assert (back.infidelity, back.sensitivity_max) == (one["infidelity"], one["sensitivity_max"])
     import datasets
 
@@ -130,12 +123,11 @@ def test_every_score_goes_to_files_and_back(method, units, tmp_path):
 
 def test_sentences_are_erased_whole_and_share_their_values():
     model = CountingModel()
-    (prediction,) = explain_texts(model, [TEXT], method="shapley", units="sentences", leave_one_out=True)
-    rows = prediction["rationales"][0]["soft_rationale_predictions"], prediction["leave_one_out"]
-    for values in rows:
-        assert len(set(values[:3])) == 1 and len(set(values[3:])) == 1
+    (prediction,) = explain_texts(model, [TEXT], method="shapley", units="sentences")
+    values = prediction["rationales"][0]["soft_rationale_predictions"]
+    assert len(set(values[:3])) == 1 and len(set(values[3:])) == 1
     full, empty = (prediction[f"{name}classification_scores"]["POS"] for name in ("", "null_"))
-    assert sum(rows[0]) == pytest.approx(full - empty, abs=1e-8)
+    assert sum(values) == pytest.approx(full - empty, abs=1e-8)
 
 
 def test_texts_without_sentences_and_scores_that_need_a_ranking_are_refused():

@@ -158,7 +158,6 @@ def test_several_ways_of_one_chunk_share_scores_and_rationales(masked):
         also_erase=("mask", "infill"),
         infill="tiny",
         random_draws=1,
-        leave_one_out=True,
         tokens_to_flip=True,
         sensitivity_draws=2,
         aopc_bounds=True,
