@@ -107,8 +107,7 @@ def build(arguments: BuildArguments) -> BuildResult:
     leaves the old folder unchanged, and the next run goes on where it stopped.
 
     Returns:
-        The folder, and the rows of each configuration's splits; for ``metrics``, ``out`` with a name for each Space,
-        the explorer ``explanation_explorer`` among them.
+        The folder, and the rows of each configuration's splits; for ``metrics``, ``out`` with a name for each Space.
 
     Raises:
         DataError: an unknown name or configuration, bad input, or another build is at work; ``PartlyBuilt`` where some
@@ -121,11 +120,11 @@ def build(arguments: BuildArguments) -> BuildResult:
         {'train': 27, 'validation': 24, 'test': 13}
     """
     from eraser_hub.conversion.dataset import BuildResult
-    from eraser_hub.publishing.explorer_space import build_spaces
+    from eraser_hub.publishing.spaces import build_metrics
 
     out, configs = Path(arguments.out), as_list(arguments.config)
     if arguments.name == "metrics":
-        return BuildResult(out, {folder.name: {} for folder in build_spaces(out, names=configs)})
+        return BuildResult(out, {folder.name: {} for folder in build_metrics(out, names=configs)})
     source = None if arguments.source is None else Path(arguments.source)
     if arguments.name == "own" and source is not None:
         from eraser_hub.conversion.own import choose_corpus, make_own_dataset

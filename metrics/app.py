@@ -37,7 +37,7 @@ from .score_explanations import MOST_ROWS, explain_scores
 MOST_BYTES_IN_BOX = 100_000  # a larger file is scored from the disk, and its box stays empty
 COMPUTING_SECONDS = 300
 BOX, DATASET = "the box or a file", "a dataset by name"
-EXPLORER, BOARD = "explanation_explorer", "results_board"
+BOARD = "results_board"
 STYLE = """<style>
 #predictions textarea, #references textarea, #options textarea, .code textarea { \
 font: .8rem/1.5 ui-monospace, monospace; }
@@ -234,14 +234,12 @@ def make_code(name: str, example: PageExample) -> tuple[str, str]:
 
 
 def render_links() -> str:
-    """Render the ways from here: the explorer, and a report."""
+    """Render the way from here to a report."""
     namespace = get_namespace()
     spaces = f"https://huggingface.co/spaces/{namespace}"
-    explorer = f"{spaces}/{EXPLORER}" if namespace else "#code"
     report = f"{spaces}/{BOARD}" if namespace else "#code"
     return (
-        f'<nav id="next" aria-label="further pages"><a href="{explorer}">See a score move: the explorer</a>'
-        f'<a href="{report}">Score a whole file: report and board</a></nav>'
+        f'<nav id="next" aria-label="further pages"><a href="{report}">Score a whole file: report and board</a></nav>'
     )
 
 

@@ -209,17 +209,14 @@ return [box.x + scrollX, box.y + scrollY, box.width, box.height];
 """
 
 
-def picture(browser: Any, selector: str = "html", most: float = float("inf"), *, screen: bool = False) -> bytes:
+def picture(browser: Any, selector: str = "html", most: float = float("inf")) -> bytes:
     """Return the first element that matches as PNG, of less than 100 kB where few colours allow that.
 
     Args:
         browser: as of `headless_browser`.
         selector: the element's, in CSS.
         most: the largest height in pixels; what lies below is cut off.
-        screen: take what the window shows, scrolled as it is, in place of the element.
     """
-    if screen:
-        return _small(browser.get_screenshot_as_png())
     x, y, width, height = browser.execute_script(_BOX, selector)
     clip = {"x": x, "y": y, "width": width, "height": min(height, most), "scale": 1}
     answer = browser.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": True, "clip": clip})

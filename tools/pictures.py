@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -17,8 +16,6 @@ from typing import Any
 
 from eraser_hub import samples
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.publishing.explorer import PICTURE
-from eraser_hub.publishing.explorer_space import build_explorer
 from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
 from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
@@ -27,7 +24,7 @@ from eraser_hub.reports.report import ReportFiles, make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.scored_split import read_split
 
-from .browser import NARROW, headless_browser, open_page, picture, running_apps, take_views, view_as, wait_for
+from .browser import headless_browser, open_page, picture, running_apps, take_views, view_as, wait_for
 
 # dataset -> the config, split and row that its card shows
 SHOWN = {
@@ -36,7 +33,6 @@ SHOWN = {
     "human_rationales": ("sst", "validation", None),
 }
 DOCUMENT_IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
-SETTLING_SECONDS = 1.0  # what is shown anew fades in
 _STYLE = "margin:0;padding:1rem 1.4rem;width:max-content;max-width:44rem;background:#fff;color:#1c1c1c"
 _PAPER = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><body style="{_STYLE}">'
 
@@ -120,39 +116,6 @@ def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
     return taken
 
 
-def explorer_pictures(browser: Any, views: Path, images: Path) -> list[Path]:
-    """Save the views of the explorer, the two pictures of docs/explorer.md, and that of its card.
-
-    Args:
-        browser: as of `headless_browser`.
-        views: a folder for the views of `take_views`.
-        images: the folder of the documents' pictures.
-    """
-    taken = [images / "explorer.png", images / "explorer-tour.png"]
-    with tempfile.TemporaryDirectory() as place, running_apps([build_explorer(Path(place))]) as (url,):
-
-        def show(link: str, selector: str = "[data-scored] [data-key]") -> None:
-            browser.get("about:blank")  # a new fragment alone loads nothing
-            browser.get(f"{url}#{link}")
-            wait_for(browser, lambda shown: shown.find_elements("css selector", selector), selector)
-            time.sleep(SETTLING_SECONDS)
-
-        for view in ("marks", "quotes", "annotators", "pair"):
-            taken += take_views(browser, f"explorer-{view}", views, partial(show, f"view={view}"))
-        view_as(browser, 1100, "light")
-        show("view=marks")
-        taken[0].write_bytes(picture(browser, "#explorer", 760))
-        taken.append(Path(str(files("eraser_hub.publishing") / "explorer" / PICTURE)))
-        taken[-1].write_bytes(taken[0].read_bytes())  # of the card
-        view_as(browser, NARROW, "dark")
-        show("tour=1", "#tour:not([hidden])")
-        for _ in range(2):
-            browser.find_element("css selector", "#tour [data-do=next]").click()
-            time.sleep(SETTLING_SECONDS)
-        taken[1].write_bytes(picture(browser, screen=True))
-    return taken
-
-
 def open_file(browser: Any, page: Path, content: str) -> None:
     """Open a page from disk and wait until it shows an element."""
     browser.get(page.as_uri())
@@ -208,7 +171,6 @@ def main() -> None:
             pictures = dataset_pictures(browser, Path(place), cards)
             pictures += page_pictures(browser, Path(place), views)
             pictures += space_pictures(browser, views)
-            pictures += explorer_pictures(browser, views, DOCUMENT_IMAGES)
     for path in pictures:
         print(path, path.stat().st_size)
 

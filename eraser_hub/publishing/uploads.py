@@ -20,7 +20,6 @@ from eraser_hub.records.errors import DataError, raise_all, summarize_errors
 from eraser_hub.version import __version__
 
 from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
-from .explorer_space import EXPLORER, make_explorer_files
 from .spaces import list_metric_names, make_space_files, read_pin
 
 # in a repository: path -> (git blob id, SHA-256) of each file that the last publish wrote
@@ -111,7 +110,7 @@ def collect(
 
     known = {
         "dataset": sorted({*HUB_DATASETS, *list_own_datasets(folder)}),
-        "space": [*list_metric_names(source), EXPLORER, BOARD],
+        "space": [*list_metric_names(source), BOARD],
     }
     everything = not datasets and not metrics
     uploads, errors = [], []
@@ -147,7 +146,7 @@ def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
         elif path.is_file():
             files[relative.as_posix()] = path
     # `evaluate.load` looks for a Space at the tag of its own version first
-    moving = (f"v{read_pin('evaluate')}",) if kind == "space" and name not in (BOARD, EXPLORER) else ()
+    moving = (f"v{read_pin('evaluate')}",) if kind == "space" and name != BOARD else ()
     # the metrics share the package's version
     version = get_dataset_version(open_built(folder).card) if kind == "dataset" else __version__
     built_by = (read_build_version(folder) or "") if "release.json" in files else ""
@@ -168,7 +167,7 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
         verify_board_space(folder / BOARD, upload.files)
         return
     if upload.kind == "space":
-        built = make_explorer_files() if upload.name == EXPLORER else make_space_files(upload.name, source)
+        built = make_space_files(upload.name, source)
         digests = {path: hashlib.sha256(content).hexdigest() for path, content in built.items()}
         verify_written(upload.files, digests, upload.name, "build metrics")
         return

@@ -28,7 +28,7 @@ def test_each_dataset_that_is_shown_has_a_small_picture_beside_its_card():
 @pytest.mark.unit
 def test_the_documents_have_small_pictures():
     pictures = sorted(DOCUMENT_IMAGES.glob("*.png"))
-    assert [path.stem for path in pictures] == ["documents", "explorer-tour", "explorer", "highlight", "report"]
+    assert [path.stem for path in pictures] == ["documents", "highlight", "report"]
     assert all(2_000 < path.stat().st_size < 150_000 for path in pictures)
 
 
