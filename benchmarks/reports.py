@@ -1,13 +1,9 @@
-"""How large pages are and how fast they open: reports of 20 systems and of 5,000 claims, and a board of 100 systems.
+"""How large pages are and how fast they open: reports of 20 systems and of 5,000 claims.
 
 Made-up corpora of the papers' sizes and made-up predictions (spans, soft scores, probabilities), through `make_report`.
 Open = from navigation until the first document is drawn, in headless Chromium. Bars: a second of the processor time of
 the page's main thread until then (parsing, layout, script), 15 MB, and 8,000 pixels at widths of 1280 and 390, with all
 sections folded but those that open by themselves; the findings end within the window's first 1,000 pixels.
-
-The board has the papers' lines and 100 verified ones of one split, with intervals, costs, dates and five texts. Four
-of them are scored from predictions, the others are these with other names and scores. Open = until its script has
-arranged it, with the same bars.
 
     python -m benchmarks.reports
 """
@@ -21,14 +17,11 @@ import random
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
-from itertools import cycle
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.reports.board import collect_board_lines, write_board
-from eraser_hub.reports.board_lines import score_submissions
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
@@ -41,9 +34,7 @@ RESULTS = Path(__file__).with_name("results_reports.md")
 SECONDS, MEGABYTES, PIXELS, SCREEN = 1.0, 15.0, 8000, 1000
 ROUNDS = 5
 THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.5)
-BOARD_SYSTEMS, SCORED_SYSTEMS, TEXTS = 100, 4, 5
 DOCUMENT_DRAWN = "document.querySelector('#documents .text p') !== null"
-BOARD_ARRANGED = "document.documentElement.dataset.ready === 'yes'"
 RESAMPLES = 20  # the intervals' width does not change the page
 
 
@@ -120,24 +111,24 @@ def write_case(case: Case, folder: Path) -> Path:
     ).page
 
 
-def open_page(browser: Any, page: Path, drawn: str = DOCUMENT_DRAWN) -> float:
-    """Return the seconds until the page shows what it should, by default its first document."""
+def open_page(browser: Any, page: Path) -> float:
+    """Return the seconds until the page shows its first document."""
     browser.get("about:blank")
     start = time.perf_counter()
     browser.get(page.as_uri())
-    while not browser.execute_script(f"return {drawn}"):
+    while not browser.execute_script(f"return {DOCUMENT_DRAWN}"):
         if time.perf_counter() - start > 60:
             raise TimeoutError(f"{page} did not open in a minute")
         time.sleep(0.005)
     return time.perf_counter() - start
 
 
-def measure_heights(browser: Any, page: Path, drawn: str = DOCUMENT_DRAWN) -> list[int]:
+def measure_heights(browser: Any, page: Path) -> list[int]:
     """Return the page's height in pixels in a window of 1280 and of 390 pixels."""
     heights = []
     for width in (1280, 390):
         view_as(browser, width)
-        open_page(browser, page, drawn)
+        open_page(browser, page)
         heights.append(browser.execute_script("return document.documentElement.scrollHeight"))
     view_as(browser, 1280)
     return heights
@@ -172,35 +163,11 @@ def write_systems(case: Case, folder: Path) -> tuple[Path, list[System]]:
     return hub / "eraser", systems
 
 
-def write_large_board(folder: Path) -> Path:
-    """Write a board of `BOARD_SYSTEMS` lines on one split, and the papers' lines; its page."""
-    dataset, systems = write_systems(Case("movies", 1.0, SCORED_SYSTEMS, 200), folder)
-    settings = ScoreSettings(confidence_level=0.95, n_resamples=RESAMPLES)
-    source = read_split(dataset, "movies", "validation")
-    scored, draw = score_submissions(systems, source, settings, TEXTS), random.Random(0)
-
-    def vary(value: float | None) -> float | None:
-        return None if value is None else value * draw.uniform(0.5, 1.0)
-
-    lines = [
-        replace(
-            line,
-            system=f"{line.system}, trained in manner {n}",
-            scores={key: vary(value) for key, value in line.scores.items()},
-            predictions=(f"{n:064x}",),
-            cost=(draw.uniform(1, 100), "GPU hours"),
-            date=f"2026-{n % 12 + 1:02d}-{n % 28 + 1:02d}T12:00:00Z",
-        )
-        for n, line in zip(range(BOARD_SYSTEMS), cycle(scored), strict=False)
-    ]
-    return write_board(folder / "board", collect_board_lines(lines))[0]
-
-
-def measure_main_thread(browser: Any, page: Path, drawn: str = DOCUMENT_DRAWN) -> float:
+def measure_main_thread(browser: Any, page: Path) -> float:
     """Return the seconds of processor time of the page's main thread until it shows what it should."""
     browser.get("about:blank")
     before = read_task_seconds(browser)
-    open_page(browser, page, drawn)
+    open_page(browser, page)
     after = read_task_seconds(browser)
     return after - before if after > before else after  # a process of its own starts at 0
 
@@ -209,30 +176,6 @@ def read_task_seconds(browser: Any) -> float:
     browser.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     metrics = browser.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
     return float(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
-
-
-def measure_board() -> tuple[str, bool]:
-    """Return the section on a large board, and whether its bars hold."""
-    with tempfile.TemporaryDirectory() as folder, headless_browser() as browser:
-        page = write_large_board(Path(folder))
-        times = [open_page(browser, page, BOARD_ARRANGED) for _ in range(ROUNDS)]
-        tasks = [measure_main_thread(browser, page, BOARD_ARRANGED) for _ in range(ROUNDS)]
-        heights = measure_heights(browser, page, BOARD_ARRANGED)
-        rows = browser.execute_script("return document.querySelectorAll('#board tbody tr:not([hidden])').length")
-        size = page.stat().st_size / 1e6
-    if rows != BOARD_SYSTEMS:
-        raise ValueError(f"expected {BOARD_SYSTEMS} lines on the page, found {rows}")
-    held = max(tasks) < SECONDS and size < MEGABYTES and max(heights) < PIXELS
-    text = (
-        f"\n## A large board\n\n{BOARD_SYSTEMS} verified lines on 200 reviews, and the papers' lines (slowest of "
-        f"{ROUNDS} openings; bars: {SECONDS:.0f} s of the main thread's processor time, {MEGABYTES:.0f} MB, {PIXELS:,} "
-        f"pixels at both widths; load of the machine's {os.cpu_count()} cores {os.getloadavg()[0]:.1f})\n\n"
-        "| lines shown | page | opens in | main thread | pixels at 1280 | at 390 | bars |\n"
-        "|--:|--:|--:|--:|--:|--:|---|\n"
-        f"| {rows} | {size:.1f} MB | {max(times):.2f} s | {max(tasks):.2f} s | {heights[0]:,} | {heights[1]:,} | "
-        f"{'held' if held else 'MISSED'} |\n"
-    )
-    return text, held
 
 
 def main() -> int:
@@ -254,8 +197,6 @@ def main() -> int:
             line, held = measure(case, write_case(case, Path(folder)), browser)
         print(line, flush=True)
         text, good = text + line, good and held
-    board, held = measure_board()
-    text, good = text + board, good and held
     RESULTS.write_text(text, encoding="utf-8")
     print(text)
     return 0 if good else 1

@@ -14,7 +14,7 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import UsageError
 
 OWN = "own"  # what `build` calls them
-_TAKEN = {*HUB_DATASETS, *CONFIGS, OWN, "metrics", "results_board"}
+_TAKEN = {*HUB_DATASETS, *CONFIGS, OWN, "metrics"}
 
 
 def make_own_dataset(name: str) -> HubDataset:

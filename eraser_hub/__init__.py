@@ -8,7 +8,7 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``token_scores(result, text)``, ``write_scores(path, rows, scores)``: what captum, ferret, inseq, interpreto, lime,
   shap and transformers-interpret give, as a score a token, and as the file of ``explain --scores``.
 - ``build``, ``check``, ``stats``, ``export``, ``load``, ``bench``, ``score``, ``power``, ``report``, ``board``,
-  ``train``, ``ask``, ``reproduce``, ``publish``, ``submit``, ``serve``: what the verbs of the command line do.
+  ``train``, ``ask``, ``reproduce``, ``publish``, ``serve``: what the verbs of the command line do.
 - ``explain``, ``explain_texts(model, texts)``: predictions with rationales for texts in memory.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         score,
         serve,
         stats,
-        submit,
         train,
     )
     from eraser_hub.attribution.api import explain_texts
@@ -64,8 +63,7 @@ if TYPE_CHECKING:
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "build check stats export load bench score compare power report board train ask reproduce publish serve "
-    "submit",
+    "api": "build check stats export load bench score compare power report board train ask reproduce publish serve",
     "attribution.other_libraries.alignment": "tokens mask align Collator collate",
     "attribution.other_libraries.scores": "token_scores write_scores",
     "attribution.api": "explain_texts",
@@ -85,7 +83,7 @@ __all__ += ["tokens", "mask", "align", "Collator", "collate", "token_scores", "w
 __all__ += ["spans_from_mask", "mask_from_spans", "locate_quotes", "instances_from"]  # noqa: RUF022
 __all__ += ["build", "check", "stats", "export", "load"]  # noqa: RUF022
 __all__ += ["bench", "score", "report", "board", "train", "explain"]  # noqa: RUF022
-__all__ += ["ask", "reproduce", "publish", "submit", "serve"]  # noqa: RUF022
+__all__ += ["ask", "reproduce", "publish", "serve"]  # noqa: RUF022
 __all__ += ["explain_texts", "highlight", "Eraser", "BilingualPerturbation", "HumanRationales"]  # noqa: RUF022
 __all__ += ["import_corpus", "import_annotations", "Columns", "compare", "power"]  # noqa: RUF022
 

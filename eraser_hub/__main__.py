@@ -26,7 +26,7 @@ PANELS = {
     "Models": ("train", "explain", "ask"),
     "Scores": ("bench", "score", "compare", "power", "experiment"),
     "Pages": ("report", "highlight", "board"),
-    "Publishing": ("publish", "submit", "serve"),
+    "Publishing": ("publish", "serve"),
 }
 VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
 EXPERIMENTS = ("reproduce", "roar", "benchmark-scores")  # below `experiment`; 2.0 had them beside the other verbs

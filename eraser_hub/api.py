@@ -32,7 +32,7 @@ from eraser_hub.records.options import (
     with_keywords,
 )
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments, Several, SubmitArguments
+from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments, Several
 from eraser_hub.scoring.options import CompareArguments, PowerArguments, ScoreArguments
 from eraser_hub.systems.train_config import TrainArguments
 
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from eraser_hub.records.tables import Tables
     from eraser_hub.reports.bench.run import BenchResult
     from eraser_hub.reports.board_lines import BoardLine
-    from eraser_hub.reports.boards.submit import SubmitResult
     from eraser_hub.reports.report import ReportFiles
     from eraser_hub.scoring.scores import Comparison, Scores
     from eraser_hub.scoring.settings import ScoreSettings
@@ -550,7 +549,7 @@ class BoardResult:
     Attributes:
         lines: a system on a dataset each.
         files: what was written.
-        notes: what was left out of submissions.
+        notes: what to know of the score files.
     """
 
     lines: list[BoardLine]
@@ -578,57 +577,29 @@ def board(arguments: BoardArguments) -> BoardResult:
         The lines and the files.
 
     Raises:
-        DataError: a score file without signature, predictions that the scorer does not take, nothing to show.
+        DataError: a score file without signature, nothing to show.
 
     Examples:
         >>> from eraser_hub import board
         >>> [file.name for file in board("board").files]
-        ['index.html', 'board.json', 'feed.xml', 'feed.json']
+        ['index.html', 'board.json']
     """
     from eraser_hub.reports.board import check_board, collect_board_lines, write_board
     from eraser_hub.reports.board_lines import describe_data, parse_score_argument
-    from eraser_hub.reports.boards.verification import score_and_verify
-    from eraser_hub.scoring.scored_split import read_split
 
     writer = arguments.writer
     if arguments.out is not None:
         check_board(arguments.out, writer)
     lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
-    submissions, verify = as_list(arguments.submission) or [], as_list(arguments.verify) or []
-    place = Path() if arguments.dataset is None else Path(at_revision(str(arguments.dataset), arguments.revision))
-    settings, refused = _choose_settings(arguments, confidence_level=0.95), list[str]()
-    if submissions or verify:
-        source = read_split(place, arguments.config, arguments.split or "test")
-        lines = score_and_verify(lines, submissions, verify, source, settings, arguments.texts)
-    if arguments.from_hub:
-        from eraser_hub.reports.boards.repository import score_repository
-
-        settings = replace(settings, only_predicted=False, allow_mismatch=False)
-        of: dict[str, Any] = {"dataset": place, "settings": settings, "texts": arguments.texts}
-        lines += score_repository(arguments.from_hub, **of, say=refused.append)
     about_data = describe_data(lines)
     lines = collect_board_lines(lines, published=arguments.published)
-    notes = [*refused, *(f"{line.system}: {note}" for line in lines for note in line.notes), *about_data]
-    if not lines and arguments.from_hub:
-        words = "expected submissions CONFIG.SPLIT/SYSTEM, found none"
-        if refused:
-            words = f"all {len(refused)} submissions are refused; the first: {refused[0]}"
-        raise DataError(f"nothing to show: {words}", rule="empty", file=arguments.from_hub)
+    notes = [*(f"{line.system}: {note}" for line in lines for note in line.notes), *about_data]
     if not lines:
-        message = "nothing to show: give `scores`, `submission`, or `from_hub` with submissions"
+        message = "nothing to show: give `scores`"
         raise UsageError(message, rule="option-missing", argument="published")
     written = list[Path]()
-
-    def write_pages() -> None:
-        if arguments.out is not None:
-            written.extend(write_board(arguments.out, lines, title=arguments.title, writer=writer))
-
-    if arguments.space is None:
-        write_pages()
-    else:
-        from eraser_hub.reports.space import write_space
-
-        written += write_space(arguments.space, lines, title=arguments.title, beside=write_pages)
+    if arguments.out is not None:
+        written.extend(write_board(arguments.out, lines, title=arguments.title, writer=writer))
     return BoardResult(lines, written, notes)
 
 
@@ -823,31 +794,6 @@ def publish(arguments: PublishArguments) -> list[str]:
     return run(arguments)
 
 
-@with_keywords(SubmitArguments)
-def submit(arguments: SubmitArguments) -> SubmitResult:
-    """Check a system's predictions, show the line that they become on a board, and open a pull request with them.
-
-    The request adds ``CONFIG.SPLIT/SYSTEM/system.yaml`` and the predictions to a dataset of submissions on the Hub.
-    ``board`` makes verified lines of it (``from_hub``).
-
-    Returns:
-        The place in the repository, the lines of the group, and the address of the request; "" after a dry run.
-
-    Raises:
-        DataError: predictions or a description that a board does not take; what the Hub refuses.
-
-    Examples:
-        >>> from eraser_hub import samples, submit
-        >>> files = [samples.path("predictions/eraser/" + name) for name in ("movies.val.jsonl", "system.yaml")]
-        >>> made = submit(*files, dataset="hub/eraser", config="movies", split="val", dry_run=True)  # doctest: +SKIP
-        >>> made.place, made.address  # doctest: +SKIP
-        ('movies.validation/ours', '')
-    """
-    from eraser_hub.reports.boards.submit import submit as run
-
-    return run(arguments)
-
-
 @with_keywords(ServeArguments)
 def serve(arguments: ServeArguments) -> HubServer:
     """Serve the built datasets and metrics, read-only, to machines without internet.
@@ -873,7 +819,7 @@ def serve(arguments: ServeArguments) -> HubServer:
 # -- which dataset ----------------------------------------------------------------------------------------------------
 
 
-def _choose_settings(arguments: ReportArguments | BoardArguments, **more: Any) -> ScoreSettings:
+def _choose_settings(arguments: ReportArguments, **more: Any) -> ScoreSettings:
     """Return the settings of scores that arguments name, and further ones."""
     from eraser_hub.scoring.settings import ScoreSettings
 

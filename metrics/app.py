@@ -37,7 +37,6 @@ from .score_explanations import MOST_ROWS, explain_scores
 MOST_BYTES_IN_BOX = 100_000  # a larger file is scored from the disk, and its box stays empty
 COMPUTING_SECONDS = 300
 BOX, DATASET = "the box or a file", "a dataset by name"
-BOARD = "results_board"
 STYLE = """<style>
 #predictions textarea, #references textarea, #options textarea, .code textarea { \
 font: .8rem/1.5 ui-monospace, monospace; }
@@ -51,8 +50,6 @@ footer :is(a, button) { color: var(--body-text-color) !important; }
 #tokens { line-height: 1.9; overflow-wrap: anywhere; }
 #tokens mark { color: INK; padding: .05em .2em .25em; border-radius: 3px; text-decoration: underline 2px; \
 text-underline-offset: 3px; }
-#next a { display: inline-block; padding: .45rem .9rem; border-radius: 8px; font-weight: 600; text-decoration: none; \
-border: 1px solid var(--body-text-color); color: var(--body-text-color); margin: .2rem .5rem .2rem 0; }
 </style>""".replace("INK", INK).replace("</style>", f"{SCORE_STYLE}</style>")
 
 
@@ -233,16 +230,6 @@ def make_code(name: str, example: PageExample) -> tuple[str, str]:
     return "\n".join(lines), command if dataset else ""
 
 
-def render_links() -> str:
-    """Render the way from here to a report."""
-    namespace = get_namespace()
-    spaces = f"https://huggingface.co/spaces/{namespace}"
-    report = f"{spaces}/{BOARD}" if namespace else "#code"
-    return (
-        f'<nav id="next" aria-label="further pages"><a href="{report}">Score a whole file: report and board</a></nav>'
-    )
-
-
 def build_page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
     """Build the page of one metric."""
     example = read_example(Path(__file__).resolve().parent, name)
@@ -255,7 +242,6 @@ def build_page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
         message = gr.Textbox(label="message", visible=False, elem_id="message", lines=2)
         scores = gr.HTML(elem_id="scores")
         tokens = gr.HTML(elem_id="tokens")
-        gr.HTML(render_links())
         files = [gr.State(None), gr.State(None)]
         boxes, uploads = _add_boxes(filled)
         source, gold = _add_gold(example)

@@ -111,7 +111,6 @@ VERBS = {
     "highlight": f"{MOVIES} --split validation",
     "board": "--scores report/movies.val.scores.json --out board",
     "publish": "--namespace org --dry-run",
-    "submit": f"{PREDICTIONS}.jsonl --system {{samples}}/predictions/eraser/system.yaml {MOVIES} --split val --dry-run",
     "quickstart": "--out quick",
     "methods": "",
     "serve": "--dir hub --port 0",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.schema import files, instance, rows, submission
+from eraser_hub.schema import files, instance, rows
 from eraser_hub.schema.record import Field, Record, describe
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -26,7 +26,6 @@ RECORDS = {
     "fidelity": (rows.FidelityRow, "A row of `normalized_fidelity`."),
     "annotators": (rows.AnnotatorRow, "A row of `annotator_agreement`."),
     "run": (files.RunRecord, "The record of a run, OUT.run.json. Further keys may stand beside these."),
-    "system": (submission.SystemRecord, "A submitted system, system.yaml."),
     "scores": (files.ScoreFileRecord, "A score file. Scores, and blocks of scores, stand beside these."),
 }
 OPEN = {"annotation", "run", "scores"}

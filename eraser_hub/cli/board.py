@@ -1,4 +1,4 @@
-"""``eraser-hub board``: the results board, static HTML and a gradio Space from the same data."""
+"""``eraser-hub board``: the results board, a static page."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class BoardOptions(BoardArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.out is None and self.space is None and self.format is None:
-            message = "expected where to write to (`out`, `space`) or `format`"
+        if self.out is None and self.format is None:
+            message = "expected where to write to (`out`) or `format`"
             raise UsageError(message, rule="option-missing", argument="out")
 
 
@@ -33,26 +33,21 @@ class BoardOptions(BoardArguments):
 def board(options: BoardOptions) -> None:
     """Write the results board: every system, metric and dataset, in a neutral order.
 
-    Lines come from predictions that this command scores (verified), from score files with a signature (self-reported),
-    and from the papers' tables (printed). Lines of one group are scores of the same split of the same data.
+    Lines come from score files with a signature (self-reported) and from the papers' tables (printed). Lines of one
+    group are scores of the same split of the same data.
 
     **Examples**
 
         eraser-hub board --out board
 
-        eraser-hub board --scores report/ours.scores.json --scores "LIME@movies=scores.json" --out board --space space
+        eraser-hub board --scores report/ours.scores.json --scores "LIME@movies=scores.json" --out board
 
         eraser-hub board --scores report/ours.scores.json --scores report/theirs.scores.json --no-published \
 --format latex
 
-        eraser-hub board --submission ours=P.jsonl --dataset hub/eraser --config movies --split test --out board
-
-        eraser-hub board --scores ours.json --verify ours=P.jsonl --dataset hub/eraser --config movies --out board
     """
     from eraser_hub import api
 
-    if (options.submission or options.verify) and options.split is None:
-        print_note("split: test (`split` names another)")
     made = call_with_options(api.board, options)
     for note in made.notes:
         print_note(note)

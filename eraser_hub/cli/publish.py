@@ -25,8 +25,7 @@ def publish(options: PublishArguments) -> None:
 
         eraser-hub publish --namespace org --eval-results my-org/my-model
 
-    The board of `board --space hub/results_board` is the metric `results_board`. It
-    refuses what `check` refuses.
+    It refuses what `check` refuses.
     The token is the one of `hf auth login` or HF_TOKEN, and is never printed. A run that failed can be run again: it
     uploads the rest. HF_ENDPOINT names another Hub.
     """

@@ -38,7 +38,7 @@ def publish(
 
     Args:
         what: The folder, the namespace and the choices. Without datasets, metrics and ``eval_results``, everything that
-            is built; the board's Space counts as the metric ``results_board``.
+            is built.
         results_folder: The folder of the models' results (`eval_results.write_eval_results`).
         say: Receives each line: the plan first, the addresses last.
         endpoint: The Hub's address; by default the client's own setting.

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -84,11 +84,11 @@ def build_metrics(
             errors.append(error)
     raise_all(errors)
     for name in contents:
-        refuse_others(out / name, f"{name}.py", "build metrics", "out")
+        _refuse_others(out / name, f"{name}.py")
     written = {path.name for path in source.rglob("*")}
     written |= {"README.md", *(path for files_of in contents.values() for path in files_of)}
     for name, files_of in contents.items():
-        write_space(out / name, files_of, written, lambda: None)
+        _write_space(out / name, files_of, written)
     return [out / name for name in contents]
 
 
@@ -105,13 +105,9 @@ def make_space_files(name: str, source: Path | None = None) -> dict[str, bytes]:
     paths |= {picture: card.parent / picture for picture in _PICTURE.findall(prose)}
     raise_all([_make_missing_error(path) for path in paths.values() if not path.is_file()])
     contents |= {target: path.read_bytes() for target, path in paths.items()}
-    contents |= {file: flatten_app(contents[file]) for file in APP}
+    # a page's files are scripts: `from .leaf import` becomes `from leaf import`
+    contents |= {file: _SIBLING.sub(rb"\1", contents[file]) for file in APP}
     return dict(sorted(contents.items()))
-
-
-def flatten_app(content: bytes) -> bytes:
-    """Return a file of an app as a script: ``from .leaf import`` becomes ``from leaf import``."""
-    return _SIBLING.sub(rb"\1", content)
 
 
 def space_code(module: Path, source: Path | None = None) -> dict[str, bytes]:
@@ -265,37 +261,19 @@ def _make_missing_error(path: Path) -> DataError:
     return DataError("no such file; the Space needs it", rule="file-missing", file=path)
 
 
-def refuse_others(folder: Path, marker: str, verb: str, argument: str) -> None:
-    """Refuse a folder that holds other files, and not the Space's own ``marker``.
-
-    Args:
-        folder: The folder.
-        marker: A file that only the Space has.
-        verb: The verb that writes such folders.
-        argument: The argument that names another folder.
-    """
+def _refuse_others(folder: Path, marker: str) -> None:
+    """Refuse a folder that holds other files, and not the Space's own ``marker``."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise DataError("expected a folder or nothing, found a file or a link", rule="file-kind", file=folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / marker).is_file():
-        message = f"expected a folder that `{verb}` wrote, found no {marker}; what stands there is not replaced"
-        raise DataError(f"{message}: take another `{argument}`", rule="file-exists", file=folder)
+        message = f"expected a folder that `build metrics` wrote, found no {marker}; what stands there is not replaced"
+        raise DataError(f"{message}: take another `out`", rule="file-exists", file=folder)
 
 
-def write_space(
-    folder: Path, contents: Mapping[str, bytes], ours: Collection[str], beside: Callable[[], object]
-) -> None:
-    """Write a Space's folder at once; files of other names than ``ours`` are kept.
-
-    Args:
-        folder: The folder.
-        contents: Maps a path to its content.
-        ours: The names that the Space owns.
-        beside: Writes further files, after the Space is written and before it takes its name: if either fails, neither
-            exists.
-    """
+def _write_space(folder: Path, contents: Mapping[str, bytes], ours: Collection[str]) -> None:
+    """Write a Space's folder at once; files of other names than ``ours`` are kept."""
     with rebuild_folder(folder) as building:
         for name, content in contents.items():
             (building / name).parent.mkdir(parents=True, exist_ok=True)
             (building / name).write_bytes(content)
         carry_over(folder, building, lambda path: path.as_posix() in ours)
-        beside()

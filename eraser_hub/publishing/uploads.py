@@ -19,7 +19,6 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, raise_all, summarize_errors
 from eraser_hub.version import __version__
 
-from .board_space import BOARD, SETTINGS, verify_board_space, verify_written
 from .spaces import list_metric_names, make_space_files, read_pin
 
 # in a repository: path -> (git blob id, SHA-256) of each file that the last publish wrote
@@ -110,7 +109,7 @@ def collect(
 
     known = {
         "dataset": sorted({*HUB_DATASETS, *list_own_datasets(folder)}),
-        "space": [*list_metric_names(source), BOARD],
+        "space": list_metric_names(source),
     }
     everything = not datasets and not metrics
     uploads, errors = [], []
@@ -122,8 +121,7 @@ def collect(
             elif (folder / name / "README.md").is_file():
                 uploads.append(_make_upload(folder / name, name, f"{namespace}/{name}", kind))
             elif not everything:
-                verb = "board" if name == BOARD else f"build {name if kind == 'dataset' else 'metrics'}"
-                message = f"no such folder: run `eraser-hub {verb}` first"
+                message = f"no such folder: run `eraser-hub build {name if kind == 'dataset' else 'metrics'}` first"
                 errors.append(DataError(message, rule="file-missing", file=folder / name))
     raise_all(errors)
     if not uploads:
@@ -146,7 +144,7 @@ def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
         elif path.is_file():
             files[relative.as_posix()] = path
     # `evaluate.load` looks for a Space at the tag of its own version first
-    moving = (f"v{read_pin('evaluate')}",) if kind == "space" and name != BOARD else ()
+    moving = (f"v{read_pin('evaluate')}",) if kind == "space" else ()
     # the metrics share the package's version
     version = get_dataset_version(open_built(folder).card) if kind == "dataset" else __version__
     built_by = (read_build_version(folder) or "") if "release.json" in files else ""
@@ -163,17 +161,32 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
     Raises:
         DataError: The differences, or the findings of the check.
     """
-    if upload.name == BOARD:
-        verify_board_space(folder / BOARD, upload.files)
-        return
     if upload.kind == "space":
-        built = make_space_files(upload.name, source)
-        digests = {path: hashlib.sha256(content).hexdigest() for path, content in built.items()}
-        verify_written(upload.files, digests, upload.name, "build metrics")
+        verify_space(upload, make_space_files(upload.name, source))
         return
     verify_digests(folder / upload.name)
     verify_eval_yaml(folder / upload.name, upload.name)
     check_dataset(upload.name, folder / upload.name)
+
+
+def verify_space(upload: Upload, contents: Mapping[str, bytes]) -> None:
+    """Raise a DataError for each file of a Space that ``build metrics`` did not write so, and for each missing one.
+
+    Args:
+        upload: The Space.
+        contents: Maps a path to the content that ``build metrics`` writes.
+    """
+    errors = []
+    for path in sorted(contents.keys() | upload.files.keys()):
+        if path not in contents:
+            errors.append(DataError("not written by `eraser-hub build metrics`", rule="check", file=upload.files[path]))
+        elif path not in upload.files:
+            message = "no such file: run `eraser-hub build metrics` again"
+            errors.append(DataError(message, rule="file-missing", file=f"{upload.name}/{path}"))
+        elif upload.files[path].read_bytes() != contents[path]:
+            words = "not as `eraser-hub build metrics` wrote it: run `eraser-hub build metrics` again"
+            errors.append(DataError(words, rule="file-changed", file=upload.files[path]))
+    raise_all(errors)
 
 
 def check_dataset(name: str, folder: Path) -> None:
@@ -268,24 +281,19 @@ def read_stamps(files: Iterable[Path]) -> Stamps:
 def fill_namespace(upload: Upload, namespace: str, aside: Path) -> Upload:
     """Return the upload with its namespace in files that name datasets and metrics without one, written ``aside``.
 
-    These files are a card's code, the ``datasets`` of a Space's card, and the board's `SETTINGS`.
+    These are a card's code, and the ``datasets`` of a Space's card.
     """
     from eraser_hub.conversion import HUB_DATASETS
 
     files = dict(upload.files)
-    texts = {"README.md": files["README.md"].read_text(encoding="utf-8")}
+    text = files["README.md"].read_text(encoding="utf-8")
     if upload.kind == "space":
         metadata, prose = read_card(files["README.md"])
         names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata.get("datasets") or ()]
-        texts["README.md"] = make_card_text(metadata | ({"datasets": names} if names else {}), prose)
+        text = make_card_text(metadata | ({"datasets": names} if names else {}), prose)
     ours = "|".join(map(re.escape, (*HUB_DATASETS, upload.name, *list_metric_names())))
-    texts["README.md"] = re.sub(
-        rf'((?:load_dataset|evaluate\.load)\(")({ours})"', rf'\g<1>{namespace}/\g<2>"', texts["README.md"]
-    )
-    if SETTINGS in files:
-        texts[SETTINGS] = json.dumps({"namespace": namespace}) + "\n"
-    for path, text in texts.items():
-        files[path] = aside / path
-        files[path].parent.mkdir(parents=True, exist_ok=True)
-        files[path].write_text(text, encoding="utf-8")
+    text = re.sub(rf'((?:load_dataset|evaluate\.load)\(")({ours})"', rf'\g<1>{namespace}/\g<2>"', text)
+    files["README.md"] = aside / "README.md"
+    aside.mkdir(parents=True, exist_ok=True)
+    files["README.md"].write_text(text, encoding="utf-8")
     return replace(upload, files=files)

@@ -14,10 +14,8 @@ from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.scores import describe_gold
 
+from .board_groups import group_lines
 from .board_lines import BoardLine, average_draws, make_people_lines
-from .boards.feeds import make_json_feed, make_rss_feed
-from .boards.groups import group_lines
-from .boards.texts import pack_texts
 from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
 from .page import render, to_json_text, write_files
 from .report_tables import get_sort_key
@@ -29,7 +27,7 @@ NOTE = (
 )
 
 
-BOARD_SCRIPTS = ("report/text.js", "report/saving.js", "report/layout.js", "board_views.js", "board.js")
+BOARD_SCRIPTS = ("report/text.js", "board.js")
 
 
 def read_published_lines() -> list[BoardLine]:
@@ -69,9 +67,8 @@ def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
 
 
 def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
-    """Return the board's data, from which the page and the Space are drawn."""
+    """Return the board's data, from which the page is drawn."""
     names = ("system", "dataset", "split", "kind", "status", "source", "data", "instances", "sample", "predictions")
-    more = ("date", "cost")
     return {
         "generator": GENERATOR,
         "note": NOTE,
@@ -81,7 +78,6 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
         "rows": [
             {
                 **{name: getattr(line, name) for name in names},
-                **{name: value for name in more if (value := getattr(line, name))},
                 "group": line.group or line.dataset,
                 "detail": " · ".join(
                     [
@@ -95,7 +91,6 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
                 "intervals": {key: list(pair) for key, pair in line.intervals.items()},
                 "spread": dict(line.spread),
                 "levels": {name: dict(values) for name, values in line.levels.items()},
-                "better": list(line.better),
             }
             for line in lines
         ],
@@ -136,7 +131,7 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
         for place, line in enumerate(dataset_lines):
             ends = {key: line.intervals.get(key, (None, None)) for key in shown}
             cells = {
-                names[key]: Cell(line.scores.get(key), digits=3, low=low, high=high, better=key in line.better)
+                names[key]: Cell(line.scores.get(key), digits=3, low=low, high=high)
                 for key, (low, high) in ends.items()
             }
             table.add(line.system, *(values[place] for values in varying.values()), **cells)
@@ -154,7 +149,7 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
     return tables
 
 
-BOARD_FILES = ("index.html", "board.json", "feed.xml", "feed.json")
+BOARD_FILES = ("index.html", "board.json")
 
 
 def check_board(out: Path, writer: OutputWriter) -> None:
@@ -169,15 +164,15 @@ def write_board(
     """Write the files of `make_board_files` into a folder; all of them are new, or all as they were.
 
     Returns:
-        The four files.
+        The two files.
     """
     contents = {out / name: content for name, content in make_board_files(lines, title).items()}
     write_files(contents, writer or OutputWriter())
     return tuple(contents)
 
 
-def make_board_files(lines: Sequence[BoardLine], title: str, *, submit: str = "") -> dict[str, Iterable[str]]:
-    """Return ``index.html``, self-contained, ``board.json``, the same data, and ``feed.xml`` and ``feed.json``.
+def make_board_files(lines: Sequence[BoardLine], title: str) -> dict[str, Iterable[str]]:
+    """Return ``index.html``, self-contained, and ``board.json``, the same data.
 
     The page opens on the group with most of the lines scored here, or else with most lines. Its scores stand in the
     order of how many lines have them.
@@ -185,37 +180,21 @@ def make_board_files(lines: Sequence[BoardLine], title: str, *, submit: str = ""
     Args:
         lines: as `collect_board_lines` gives them.
         title: the board's title.
-        submit: the address of a page that takes submissions, to which the page links; "" for none.
     """
-    from markupsafe import Markup
-
     data = to_board_json(lines)
     counts = dict(sorted(Counter(line.group or line.dataset for line in lines).items()))
     own = Counter(line.group or line.dataset for line in lines if line.kind == "scored")
-    # the texts of each group, and the column of each line in them; None of a line without texts
-    texts, columns = dict[str, list[BoardLine]](), list[int | None]()
-    for line in lines:
-        shown = texts.setdefault(line.group or line.dataset, [])
-        columns.append(len(shown) if line.texts else None)
-        shown += [line] * bool(line.texts)
-    packed = {name: pack_texts([(one.system, one.texts) for one in shown]) for name, shown in texts.items() if shown}
     page = render(
         "board.html",
         BOARD_SCRIPTS,
         title=title,
-        submit=submit,
-        feeds=True,
         note=NOTE,
         columns=data["columns"],
         families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
         groups=counts,
         first=max(counts, key=lambda name: (own[name], counts[name]), default=""),
-        rows=[{**row, "texts": column} for row, column in zip(data["rows"], columns, strict=True)],
-        texts={name: (Markup(index), chunk) for name, (index, chunk) in packed.items()},
-        dated=any(line.date for line in lines),
+        rows=data["rows"],
         number=format_number,
         small_print=format_small_print,
     )
-    feeds = make_rss_feed(lines, title), to_json_text(make_json_feed(lines, title), indent=1)
-    contents = [page], to_json_text(data, indent=1), [feeds[0]], feeds[1]
-    return dict(zip(BOARD_FILES, contents, strict=True))
+    return {"index.html": [page], "board.json": to_json_text(data, indent=1)}

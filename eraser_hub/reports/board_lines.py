@@ -6,7 +6,6 @@ import math
 import os
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,25 +15,14 @@ from typing import Any
 import msgspec
 
 from eraser_hub.metrics.data_digest import shorten_digest
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.scoring.comparison import Inference, compare_scores
-from eraser_hub.scoring.gold.people import score_people
-from eraser_hub.scoring.modules import read_predictions
-from eraser_hub.scoring.runs import System, parse_systems
-from eraser_hub.scoring.score import score_system
-from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.scores import SPREAD, HumanPerformance, Scores, average_levels
-from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.scores import SPREAD, HumanPerformance, average_levels
 from eraser_hub.scoring.tables import BESIDE
-from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 
-from .boards.texts import choose_texts
 from .catalogue import metric
-from .marked_instances import MarkedInstance, mark_rows
 from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
@@ -48,26 +36,21 @@ class BoardLine:
 
     Attributes:
         system, dataset, split: what was scored; ``split`` is empty where a paper does not say it.
-        kind: ``"published"`` (printed in a paper) or ``"scored"`` (by the scorer of this project, with its signature).
+        kind: ``"published"`` (printed in a paper) or ``"scored"`` (a score file's, with its signature).
         source: the short name of where the numbers come from.
         detail: the whole of it: table and settings of the paper, or signature and file.
         scores: key -> number; None where the scorer gave none (NaN).
         intervals: key -> (low, high).
         spread: of several runs or draws, key -> standard deviation over them.
         people: human performance on the same data, if the score file has it.
-        notes: what was left out when it was scored here.
+        notes: how the line was made, if of several score files.
         data: the digest of the data, in full; "" if the score file has none.
         predictions: the digest of each file of predictions, in full.
-        better: the scores in which the system is better, by its verdict, than every other submission for the split.
         gold: the gold rationales of the split, see `Scores.gold`; empty where unknown.
         levels: ``chance`` and ``ceiling`` -> key -> number, where known.
         apart: why the line stands in another table than other lines of the dataset; "" where it does not.
-        verified: True if the board scored the predictions itself.
-        group: the name of the lines that it may be compared with, see `boards.groups`; "" for those of the dataset.
+        group: the name of the lines that it may be compared with, see `board_groups`; "" for those of the dataset.
         sample: how the data differ from the release's split; "" if they do not, or if that is not known.
-        cost: what the submission says that its predictions cost, as a number and its unit; None if it has no number.
-        date: when the predictions were merged, in UTC as ``2026-01-31T12:00:00Z``; "" if that is not known.
-        texts: a few texts with the system's rationales, the same texts for all verified lines of the data.
     """
 
     system: str
@@ -83,21 +66,16 @@ class BoardLine:
     notes: tuple[str, ...] = ()
     data: str = ""
     predictions: tuple[str, ...] = ()
-    better: tuple[str, ...] = ()
     gold: Mapping[str, Any] = field(default_factory=dict)
     levels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     apart: str = ""
-    verified: bool = False
     group: str = ""
     sample: str = ""
-    cost: tuple[float, str] | None = None
-    date: str = ""
-    texts: tuple[MarkedInstance, ...] = ()
 
     @property
     def status(self) -> str:
-        """``verified`` (scored by the board), ``self-reported`` (a score file's) or ``printed`` (in a paper)."""
-        return "printed" if self.kind == "published" else "verified" if self.verified else "self-reported"
+        """``self-reported`` (a score file's) or ``printed`` (in a paper)."""
+        return "printed" if self.kind == "published" else "self-reported"
 
     @property
     def instances(self) -> int | None:
@@ -285,7 +263,7 @@ def make_people_lines(lines: Sequence[BoardLine]) -> list[BoardLine]:
     made: dict[tuple[str, str, str], BoardLine] = {}
     for line in lines:
         if line.people is not None and line.people.scores:
-            more: dict[str, Any] = {"intervals": {}, "better": (), "notes": (), "predictions": ()}
+            more: dict[str, Any] = {"intervals": {}, "notes": (), "predictions": ()}
             more |= {"scores": line.people.scores, "spread": line.people.spread}
             people = replace(line, system=PEOPLE, detail=line.people.describe(), people=None, **more)
             made.setdefault((line.dataset, line.split, line.data), people)
@@ -409,71 +387,6 @@ def _list_texts(value: Any) -> list[str]:
     return [part for part in parts if isinstance(part, str) and part.strip()]
 
 
-def score_submissions(
-    submissions: Sequence[str | System], source: ScoredSplit, settings: ScoreSettings, texts: int = 0
-) -> list[BoardLine]:
-    """Score prediction files against a split, with the same scorer for all: a line of the board each.
-
-    Args:
-        submissions: systems, or ``SYSTEM=FILE`` (several runs: ``SYSTEM=FILE,FILE,..``) or ``FILE``; never numbers.
-        source: the split of a built dataset.
-        settings: confidence level, resamples, seed, and whether a part of the split may be scored.
-        texts: number of texts to show with the rationales.
-
-    Raises:
-        DataError: predictions that the scorer does not take, with file and instance.
-    """
-    lines, runs, people = list[BoardLine](), dict[str, list[Scores]](), score_people(source, settings)
-    chosen = choose_texts(source, texts)
-    named = parse_systems([one for one in submissions if isinstance(one, str)], draws=True)
-    for system in [*(one for one in submissions if isinstance(one, System)), *named]:
-        answers = read_predictions(source, system.path)  # reports errors before anything is scored
-        scores = score_system(source, system, settings.everything(source.kind == "perturbation", source.label_task))
-        scores.people = people
-        line = make_board_line(scores.as_flat_json(), file=system.path)
-        marked, _ = mark_rows(source, chosen, [system], [answers], settings.gold)
-        more: dict[str, Any] = {"notes": tuple(scores.all_notes), "texts": tuple(one for (one,) in marked)}
-        lines.append(replace(line, source="scored here", verified=True, **more))
-        runs.setdefault(system.name, []).append(scores)
-    better, notes = find_better(runs, settings)
-    lines = [replace(line, better=tuple(better.get(line.system, ()))) for line in lines]
-    return [replace(lines[0], notes=(*lines[0].notes, *notes)), *lines[1:]] if lines else []
-
-
-def find_better(
-    runs: Mapping[str, Sequence[Scores]], settings: ScoreSettings
-) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the scores in which each system is better than every other, by its verdicts, and notes on the comparison.
-
-    Args:
-        runs: {system: the scores of its submissions}.
-        settings: of the scores; their seed, level and minimum effect are those of the comparison.
-    """
-    if len(runs) < 2:
-        return {}, []
-    systems = {
-        name: replace(several[0], further_runs=[run for one in several for run in one.runs][1:])
-        for name, several in runs.items()
-    }
-    level, effect = settings.confidence_level or DEFAULT_LEVEL, settings.minimum_effect
-    inference = Inference(seed=settings.seed, confidence_level=level, minimum_effect=effect)
-    result = compare_scores(systems, inference, settings.only_predicted)
-    if result is None:
-        return {}, ["the submissions share no scores, so none is marked as better"]
-    return find_winners(result), list(result["notes"])
-
-
-def find_winners(comparison: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the scores in which each system of a comparison is better than every other, by its verdicts."""
-    wins: dict[str, Counter[str]] = {name: Counter() for name in comparison["scores"]}
-    for pair in comparison["comparisons"]:
-        for key, test in pair["keys"].items():
-            winner = {BETTER: pair["first"], WORSE: pair["second"]}.get(test["verdict"])
-            if winner is not None:
-                wins[winner][key] += 1
-    return {name: [key for key, count in own.items() if count == len(wins) - 1] for name, own in wins.items()}
-
-
 def average_draws(lines: Sequence[BoardLine]) -> list[BoardLine]:
     """Score files of one system on one split whose settings differ in the seed alone, as one line: mean and spread.
 
@@ -501,7 +414,6 @@ def _average(lines: Sequence[BoardLine]) -> BoardLine:
     return replace(
         first,
         source=f"{first.source}, mean of {count} draws",
-        verified=all(line.verified for line in lines),
         detail=f"mean of {count} score files. {_SEED.sub('seed:*', first.detail)}",
         predictions=tuple(digest for line in lines for digest in line.predictions),
         scores={**dict.fromkeys(keys), **{key: math.fsum(values) / count for key, values in whole.items()}},

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Force, Gold, Progress, Revision, Split
-from eraser_hub.records.options import AtLeastOne, NamedFiles, NotNegative, Option, Options, Seed, UsageError, as_list
+from eraser_hub.records.options import AtLeastOne, NamedFiles, Option, Options, Seed, UsageError, as_list
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.scoring.options import AllowMismatch, ClusterBy, MinimumEffect, OnlyPredicted
 
@@ -137,93 +136,19 @@ class BoardArguments(Options):
     """Content and place of a results board.
 
     Attributes:
-        out: Folder to write index.html, board.json and the feeds (feed.xml, feed.json) to.
+        out: Folder to write index.html and board.json to.
         scores: Score file with a signature, FILE or SYSTEM@DATASET=FILE; repeat it for several. Draws are averaged.
-        submission: Predictions to score against `dataset`, SYSTEM=FILE (a file, https:// or hf://); repeat it for
-            several. Draws are averaged.
-        verify: Score the predictions of a score file again, SYSTEM=FILE: its line is verified, and a note says what
-            differs. Repeat it for several.
-
-    Submissions:
-        from_hub: ORG/NAME of the Hub with submissions, or a folder of that form: each sound one is a verified line.
-        dataset: Built dataset of the submissions: a folder, or an id on the Hub.
-        config: Configuration of the submissions; by default that of the card.
-        split: Split of the submissions; test by default.
-
-    Page:
         published: Show the papers' printed results, too; the option leaves them out.
-        texts: Number of texts to show with gold and each verified system's rationales. By default none: with the page
-            they become public.
-        space: Also write the board as a gradio Space to this folder.
         title: Title of the board.
     """
 
     out: Path | None = None
     scores: Several = None
-    submission: NamedFiles = None
-    verify: NamedFiles = None
-    from_hub: str = ""
-    dataset: Path | None = None
-    config: str | None = None
-    split: str | None = None
-    revision: Revision = None
-    only_predicted: OnlyPredicted = False
-    allow_mismatch: AllowMismatch = False
-    minimum_effect: MinimumEffect = None
-    gold: Gold = "evidence"
     published: bool = True
-    texts: NotNegative = 0
-    space: Path | None = None
     title: str = "Results board"
     force: Force = False
 
     @property
     def writer(self) -> OutputWriter:
         """The writer of the board's files."""
-        return OutputWriter(
-            find_inputs(self.dataset, self.scores, as_list(self.submission), as_list(self.verify)), self.force
-        )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("submission", "verify", "from_hub"):
-            if getattr(self, name) and self.dataset is None:
-                message = "predictions are scored against a dataset: give `dataset`"
-                raise UsageError(message, rule="option-missing", argument=name)
-        if self.texts and not (self.submission or self.verify or self.from_hub):
-            message = "texts are shown with rationales of verified lines: give `from_hub`, `submission` or `verify`"
-            raise UsageError(message, rule="option-missing", argument="texts")
-        for name in ("dataset", "from_hub"):
-            place = getattr(self, name)
-            if self.out and place and os.path.isdir(place) and os.path.realpath(place) == os.path.realpath(self.out):
-                message = f"expected another folder than `{name}`, whose files are other ones"
-                raise UsageError(message, rule="option-conflict", argument="out")
-
-
-@dataclass(frozen=True)
-class SubmitArguments(Options):
-    """A system to submit to a board.
-
-    Attributes:
-        predictions: File of predictions, .jsonl or .parquet.
-        system: File that describes the system (system.yaml): name, authors, license, trained_on, ..
-        dataset: Built dataset that the predictions answer: a folder, or an id on the Hub.
-        config: Configuration; by default that of the card.
-        repository: ORG/NAME of the submissions on the Hub.
-        dry_run: Check and show the line alone; nothing is asked of the Hub.
-    """
-
-    predictions: Annotated[Path, Option(positional=True)]
-    system: Path
-    dataset: Path = Path("hub/eraser")
-    config: str | None = None
-    split: Split = "test"
-    repository: str = ""
-    dry_run: bool = False
-    say: Progress = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.repository and not self.dry_run:
-            message = "expected ORG/NAME of the submissions on the Hub, or `dry_run`"
-            raise UsageError(message, rule="option-missing", argument="repository")
+        return OutputWriter(find_inputs(self.scores), self.force)

@@ -26,8 +26,8 @@ VERBS = {
     "highlight": ([*SPLIT, *P], "--out", "{}"),
     "report": ([*SPLIT, *P, "--resamples", "20"], "--out", "{}/index.html"),
     "report scores": ([*SPLIT, *P, "--resamples", "20"], "--out", "{}/p.scores.json"),
-    "board": (["--no-published", *SPLIT, "--submission", "ours=p.jsonl"], "--out", "{}/index.html"),
-    "board data": (["--no-published", *SPLIT, "--submission", "ours=p.jsonl"], "--out", "{}/board.json"),
+    "board": (["--no-published", "--scores", "s.json"], "--out", "{}/index.html"),
+    "board data": (["--no-published", "--scores", "s.json"], "--out", "{}/board.json"),
 }
 
 
@@ -35,13 +35,16 @@ VERBS = {
 def built(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
     api.build("eraser", samples / "eraser", config="movies", out=folder / "hub", progress=False)
-    return folder / "hub"
+    of = {"dataset": folder / "hub/eraser", "config": "movies", "split": "val"}
+    scored = api.score(samples / "predictions/eraser/movies.val.jsonl", **of)
+    scored.save(folder / "s.json")
+    return folder
 
 
 @pytest.fixture
 def place(built: Path, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with hub/eraser and predictions, in which commands run."""
-    shutil.copytree(built, tmp_path / "hub")
+    """A folder with hub/eraser, predictions and a score file, in which commands run."""
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
     for name, file in (("p", "movies.val"), ("q", "movies.val.baseline")):
         shutil.copyfile(samples / "predictions" / "eraser" / f"{file}.jsonl", tmp_path / f"{name}.jsonl")
     monkeypatch.chdir(tmp_path)
@@ -76,12 +79,13 @@ def unworked(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("force", [[], ["--force"]])
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_input_is_refused_before_the_work(verb: str, force: list[str], place: Path, unworked: None) -> None:
-    before, out = (place / "p.jsonl").read_bytes(), place / name(verb)
+    source, out = place / ("s.json" if verb.startswith("board") else "p.jsonl"), place / name(verb)
+    before = source.read_bytes()
     out.parent.mkdir(exist_ok=True)
-    os.link("p.jsonl", out)
+    os.link(source, out)
     with refused("file-twice"):
         raise run(verb, name(verb), *force).exception
-    assert (place / "p.jsonl").read_bytes() == out.read_bytes() == before
+    assert source.read_bytes() == out.read_bytes() == before
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -11,7 +11,6 @@ from loopback_hub import TOKEN
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import list_metric_names
-from eraser_hub.version import __version__
 
 ROUND = """
 import json, datasets, evaluate
@@ -117,27 +116,12 @@ def test_the_projects_own_folders_are_checked_published_loaded_and_score_the_sam
     assert agreement["token_micro_f1"] == 1.0
 
 
-BOARD = """
-import importlib.util, json, pathlib, sys, huggingface_hub
-folder = huggingface_hub.snapshot_download("org/results_board", repo_type="space")
-sys.path.insert(0, folder)
-spec = importlib.util.spec_from_file_location("board_app", pathlib.Path(folder) / "app.py")
-app = importlib.util.module_from_spec(spec)
-sys.modules["board_app"] = app
-spec.loader.exec_module(app)
-line, table, signatures, note = app.submit(sys.argv[1], "movies", "val", "Ours")
-page = pathlib.Path(folder, "index.html").read_text("utf-8")
-print(json.dumps([line["data"][0], dict(table["data"]), signatures, note, "Submit a system" in page]))
-"""
-
-
 @pytest.mark.slow
-def test_board_and_results_are_published_and_come_back(loopback, child, samples, tmp_path):
+def test_results_are_published_and_come_back(loopback, child, samples, tmp_path):
     import huggingface_hub
     import yaml
     from loopback_hub import Repo
 
-    pytest.importorskip("gradio", reason="skipped: gradio is not installed")
     hub, command = tmp_path / "hub", [sys.executable, "-m", "eraser_hub"]
     movies = ["--config", "movies", "--source", str(samples / "eraser"), "--out", str(hub), "--no-progress"]
     predictions = str(samples / "predictions" / "eraser" / "movies.val.jsonl")
@@ -147,7 +131,6 @@ def test_board_and_results_are_published_and_come_back(loopback, child, samples,
     for arguments in (
         ["build", "eraser", *movies],
         ["build", "metrics", "--config", "eraser_agreement", "--config", "eraser_faithfulness", "--out", str(hub)],
-        ["board", "--space", str(hub / "results_board")],
         publish,
         [*publish, "--check"],
         ["score", *dataset, "--results", predictions, "--eval-results", "lab/lstm", "--score-file", "scores.json"],
@@ -167,13 +150,6 @@ def test_board_and_results_are_published_and_come_back(loopback, child, samples,
     values = {entry.task_id: entry.value for entry in entries}
     assert values["movies_validation_token_f1"] == scores["agreement"]["token_macro_f1"]
     assert {entry.notes for entry in entries} == set(scores["signature"].split("; "))
-    (child.folder / "board.py").write_text(BOARD)
-    shown = child.call([sys.executable, "board.py", predictions], loopback.url, GRADIO_ANALYTICS_ENABLED="False")
-    assert shown.returncode == 0, shown.stderr
-    line, table, signatures, note, linked = json.loads(shown.stdout.strip().splitlines()[-1])
-    assert "Ours" in line[0]
-    assert table["token_macro_f1"] == pytest.approx(scores["agreement"]["token_macro_f1"], abs=5e-7), "six digits"
-    assert signatures.count(f"version:{__version__}") == 2 and note == "" and linked
 
 
 @pytest.mark.slow
@@ -256,7 +232,7 @@ def test_each_verb_reads_a_published_dataset_by_its_id(published, loopback, chil
 
 
 def check_scoring(call, folder: Path, config: str, split: str, samples: Path, file: str, out: Path) -> None:
-    """score, compare, board, report and highlight print the same for a Hub id as for the folder."""
+    """score, compare, report and highlight print the same for a Hub id as for the folder."""
     one, two = samples / "predictions" / file, out / "again.jsonl"
     two.write_bytes(one.read_bytes())
 
@@ -265,7 +241,6 @@ def check_scoring(call, folder: Path, config: str, split: str, samples: Path, fi
         return [
             ["score", *where, "--results", str(one), "--format", "csv"],
             ["compare", *where, "--results", str(one), "--results", str(two), "--n-resamples", "5", "--format", "csv"],
-            ["board", *where, "--submission", str(one), "--no-published", "--format", "csv"],
             ["highlight", *where, "--predictions", str(one)],
             ["report", *where, "--predictions", str(one), "--resamples", "5", "--out", str(report)],
         ]

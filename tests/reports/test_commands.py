@@ -59,26 +59,6 @@ def test_report_and_board_from_its_score_files(hub, tmp_path):
     assert "eraser_agreement|" in mine["second"]["detail"]
 
 
-def test_a_submission_gives_what_score_gives(hub, tmp_path):
-    places = ("--out", tmp_path / "board", "--space", tmp_path / "space")
-    submission = f"ours={PREDICTIONS / 'movies.val.jsonl'}"
-    done = run("board", "--submission", submission, *movies_of(hub, "val"), "--no-published", *places)
-    assert done.returncode == 0, done.stderr
-    (row,) = json.loads((tmp_path / "board" / "board.json").read_text())["rows"]
-    files = ("--results", PREDICTIONS / "movies.val.jsonl", "--score-file", tmp_path / "s.json")
-    scored = run("score", *movies_of(hub, "val"), *files)
-    assert scored.returncode == 0, scored.stderr
-    theirs = read_score_file(tmp_path / "s.json", dataset="movies").scores
-    for key in ("auprc", "token_macro_f1", "iou_macro_f1", "comprehensiveness", "sufficiency_aopc", "macro_f1"):
-        assert row["scores"][key] == pytest.approx(theirs[key], abs=1e-12), key
-    for file in ("board.json", "feed.xml", "feed.json"):
-        assert (tmp_path / "space" / file).read_bytes() == (tmp_path / "board" / file).read_bytes()
-    others = {"app.py", "board_scoring.py", "index.html", "requirements.txt", "settings.json", "written.json"}
-    names = {path.name for path in (tmp_path / "space").iterdir()}
-    assert names == {"README.md", "board.json", "feed.xml", "feed.json", *others}
-    assert (tmp_path / "space" / "board.json").read_text() == (tmp_path / "board" / "board.json").read_text()
-
-
 def test_gold_alone(hub, tmp_path):
     done = run("report", "--dataset", hub / "eraser", "--config", "esnli", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -274,7 +254,6 @@ def test_board_refuses_a_bare_number(tmp_path):
     (tmp_path / "s.json").write_text('{"config": "movies", "auprc": 1.0}')
     done = run("board", "--scores", tmp_path / "s.json", "--out", tmp_path / "board")
     assert done.returncode == 1 and "s.json: signature: " in done.stderr and not (tmp_path / "board").exists()
-    assert run("board", "--submission", "x=y", "--out", tmp_path / "board").returncode == 2
     assert run("board", "--no-published", "--out", tmp_path / "board").returncode == 2
 
 
@@ -340,12 +319,3 @@ def test_board_of_published_rows_is_the_default(tmp_path):
     assert done.returncode == 0, done.stderr
     page, *_ = write_board(tmp_path / "api", collect_board_lines())
     assert page.read_bytes() == (tmp_path / "cli" / "index.html").read_bytes()
-
-
-def test_draws_of_one_system_are_one_line(hub, tmp_path):
-    draws = [f"ours={PREDICTIONS / 'movies.val.jsonl'}", f"ours={PREDICTIONS / 'movies.val.baseline.jsonl'}"]
-    arguments = [part for draw in draws for part in ("--submission", draw)]
-    done = run("board", *arguments, *movies_of(hub, "val"), "--no-published", "--out", tmp_path)
-    assert done.returncode == 0, done.stderr
-    (row,) = json.loads((tmp_path / "board.json").read_text())["rows"]
-    assert row["system"] == "ours" and "mean of 2 draws" in row["source"]

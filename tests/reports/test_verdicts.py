@@ -40,16 +40,6 @@ def find(pattern, text):
     return match[1]
 
 
-def winners(compared):
-    """{score: the systems that are better, in each pair}."""
-    found = {}
-    for pair in compared["comparisons"]:
-        for key, test in pair["keys"].items():
-            names = {"better": [pair["first"]], "worse": [pair["second"]]}.get(test["verdict"], [])
-            found.setdefault(key, []).extend(names)
-    return found
-
-
 def test_words_are_the_five_and_a_star_is_better(compared):
     tests = [(pair, key, test) for pair in compared["comparisons"] for key, test in pair["keys"].items()]
     words = {test["verdict"] for _, _, test in tests}
@@ -112,27 +102,3 @@ def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_pat
             assert cell.endswith(f"{pair['keys'][key]['verdict']}</small>")
     first = find(r'<ul class="findings">\s*<li>(.*?)</li>', text)
     assert html.unescape(first).endswith(describe_findings(compared)[0]), "perhaps after the name of a model"
-
-
-def test_the_board_stars_who_is_better_than_all_others(compared, hub, systems, tmp_path):
-    result = eraser_hub.board(
-        tmp_path / "board", submission=systems, dataset=hub / "eraser", published=False, **SETTINGS
-    )
-    found = winners(compared)
-    assert any(line.better for line in result.lines)
-    for line in result.lines:
-        assert set(line.better) == {key for key, names in found.items() if names.count(line.system) == 2}
-    rows = {row["system"]: row["better"] for row in json.loads((tmp_path / "board" / "board.json").read_text())["rows"]}
-    assert rows == {line.system: list(line.better) for line in result.lines}
-    page = (tmp_path / "board" / "index.html").read_text(encoding="utf-8")
-    assert page.count('<td class="n better"') == sum(len(set(own) & set(column_keys(result))) for own in rows.values())
-    latex = result.table(whole=True).written("latex")
-    assert latex.count(r"\textbf") == latex.count("^{*}") == page.count('<td class="n better"')
-    alone = eraser_hub.board(
-        tmp_path / "alone", submission=systems[0], dataset=hub / "eraser", config="movies", split="val"
-    )
-    assert not any(line.better for line in alone.lines), "one submission alone is better than nobody"
-
-
-def column_keys(result):
-    return [column["key"] for column in result.as_json()["columns"]]

@@ -162,18 +162,15 @@ def test_predictions_made_of_other_data_are_refused_or_signed(hub, predictions):
     assert any("made of the data 000000000000" in note for note in scores.notes)
 
 
-@pytest.mark.parametrize("verb", ["score", "compare", "report", "board"])
+@pytest.mark.parametrize("verb", ["score", "compare", "report"])
 def test_every_verb_refuses_and_allows(verb, hub, predictions, tmp_path):
     _register()
     write_run(predictions, {"signature": "s", "data": {"data_digest": "0" * 64}})
     other = tmp_path / "other.jsonl"
     other.write_text(PREDICTIONS.read_text().replace("0.9", "0.8", 1))
-    out = ["--out", str(tmp_path / "out")] if verb in ("report", "board") else []
-    given = {"board": ["--submission", f"a={predictions}", "--no-published"]}.get(
-        verb, ["--predictions", str(predictions)]
-    )
-    given += ["--predictions", str(other)] if verb == "compare" else []
-    words = [verb, "--dataset", str(hub), "--config", "movies", "--split", "val", *given, *out]
+    more = {"compare": ["--predictions", str(other)], "report": ["--out", str(tmp_path / "out")]}.get(verb, [])
+    words = [verb, "--dataset", str(hub), "--config", "movies", "--split", "val", "--predictions", str(predictions)]
+    words += more
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 1 and getattr(done.exception, "rule", "") == "data-mismatch"
     done = CliRunner().invoke(app, [*words, "--allow-mismatch"])

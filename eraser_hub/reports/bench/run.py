@@ -18,6 +18,7 @@ import json
 import os
 import platform
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -61,11 +62,11 @@ from eraser_hub.scoring.scores import Comparison
 from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.scoring.tables import make_rank_table
 from eraser_hub.scoring.uncertainty.tied_rankings import TIED, UNTIED
+from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.version import __version__
 
-from ..board_lines import find_winners
 from ..catalogue import metric
 from ..explorer.notes import merge_pair_notes
 from ..explorer.overview import Compared
@@ -493,6 +494,17 @@ def make_table(
         table.notes.append(f"{PEOPLE}: the texts are erased by what people marked, so it has no agreement with them.")
     table.notes.append(f"{RANDOM}: tokens ranked by chance. Bold and star: better than every other system by verdict.")
     return table
+
+
+def find_winners(comparison: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the scores in which each system of a comparison is better than every other, by its verdicts."""
+    wins: dict[str, Counter[str]] = {name: Counter() for name in comparison["scores"]}
+    for pair in comparison["comparisons"]:
+        for key, test in pair["keys"].items():
+            winner = {BETTER: pair["first"], WORSE: pair["second"]}.get(test["verdict"])
+            if winner is not None:
+                wins[winner][key] += 1
+    return {name: [key for key, count in own.items() if count == len(wins) - 1] for name, own in wins.items()}
 
 
 def _add_levels(

@@ -14,7 +14,7 @@ from eraser_hub.conversion.eraser.check import read_pins
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.papers import COMPREHENSIVE, find_comprehensive
 
-from ..board_lines import BoardLine
+from .board_lines import BoardLine
 
 SplitData = tuple[str, str]  # a split, and the digest of its data
 

@@ -1,1 +1,0 @@
-"""Groups, verification and submissions of the results board."""
