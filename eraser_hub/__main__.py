@@ -19,23 +19,20 @@ from eraser_hub.records.extras import missing_extra
 
 from .version import __version__
 
-# panel of the help -> its verbs; each is a function of its module in eraser_hub.cli, experiments are in one module
+# panel of the help -> its verbs; each is a function of its module in eraser_hub.cli
 PANELS = {
     "First steps": ("quickstart", "methods"),
     "Data": ("import", "build", "check", "stats", "export"),
     "Models": ("train", "explain", "ask"),
-    "Scores": ("bench", "score", "compare", "power", "experiment"),
+    "Scores": ("bench", "score", "compare", "power", "reproduce"),
     "Pages": ("report", "highlight", "board"),
     "Publishing": ("publish", "serve"),
 }
 VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
-EXPERIMENTS = ("reproduce", "roar", "benchmark-scores")  # below `experiment`; 2.0 had them beside the other verbs
-COMMANDS = (*(verb for verb in VERBS if verb != "experiment"), *(f"experiment {name}" for name in EXPERIMENTS))
 
 # records are objects by the thousand and no cycles: to look for cycles as often as Python does is 5 to 8 % of `score`
 COLLECTOR = (50_000, 20, 20)
 COMPLETION = "_ERASER_HUB_COMPLETE"  # the shell asks for completions
-EXPERIMENT_HELP = "Reproduce the papers' tables, retrain without tokens (ROAR), and test which scores know the truth."
 
 app = typer.Typer(
     name="eraser-hub",
@@ -64,21 +61,15 @@ def _root(
     """
 
 
-def _register(verbs: Sequence[str] = VERBS, app: typer.Typer = app) -> None:
-    """Give an app these verbs; those that it has already stay as they are."""
+def _register(verbs: Sequence[str] = VERBS) -> None:
+    """Give the app these verbs; those that it has already stay as they are."""
     from eraser_hub.cli.usage import add_command
 
-    present = [command.name for command in app.registered_commands] + [group.name for group in app.registered_groups]
+    present = [command.name for command in app.registered_commands]
     for verb in (each for each in verbs if each not in present):
-        panel = next((panel for panel, names in PANELS.items() if verb in names), None)
-        if verb == "experiment":
-            group = typer.Typer(name=verb, help=EXPERIMENT_HELP, no_args_is_help=True, rich_markup_mode="markdown")
-            _register(EXPERIMENTS, group)
-            app.add_typer(group, rich_help_panel=panel)
-        else:
-            module = "experiment" if verb in EXPERIMENTS else _function(verb)
-            commands = importlib.import_module(f"eraser_hub.cli.{module}")
-            add_command(app, verb, getattr(commands, _function(verb)), panel)
+        panel = next(panel for panel, names in PANELS.items() if verb in names)
+        commands = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
+        add_command(app, verb, getattr(commands, _function(verb)), panel)
 
 
 def _list_verbs() -> None:
@@ -89,8 +80,6 @@ def _list_verbs() -> None:
 
 
 def _help(verb: str) -> str | None:
-    if verb == "experiment":
-        return EXPERIMENT_HELP
     body = ast.parse(pkgutil.get_data("eraser_hub.cli", f"{_function(verb)}.py") or b"").body
     words = {each.name: ast.get_docstring(each) for each in body if isinstance(each, ast.FunctionDef)}
     return words[_function(verb)]
@@ -107,12 +96,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # a locale without this character shows its number
             stream.reconfigure(errors="backslashreplace")
     typed = os.environ.get("COMP_WORDS", "").split()[1:] if COMPLETION in os.environ else sys.argv[1:]
-    place = next((at for at, word in enumerate(typed, 1) if not word.startswith("-")), 0)
-    verb = typed[place - 1] if place else ""
-    if verb in EXPERIMENTS:
-        typer.echo(f"`eraser-hub {verb}` is `eraser-hub experiment {verb}` now", err=True)
-        sys.argv.insert(place, "experiment")
-        verb = "experiment"
+    verb = next((word for word in typed if not word.startswith("-")), "")
     try:
         if verb in VERBS:
             _register((verb,))  # it alone is imported

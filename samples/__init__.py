@@ -2,8 +2,7 @@
 
 ``samples/eraser/CONFIG/`` are ERASER corpora as the release lays them out, each with the quirks of its original;
 ``samples/bilingual_perturbation/``, ``samples/human_rationales/`` are the other two benchmarks' files;
-``samples/predictions/`` holds ERASER instances for them; ``samples/planted/`` corpora whose rationales are known by
-construction, which `plant` writes.
+``samples/predictions/`` holds ERASER instances for them.
 """
 
 from __future__ import annotations

@@ -23,22 +23,15 @@ def commands() -> dict[str, Any]:
 
     from eraser_hub import __main__ as main
 
-    app = typer.Typer()
-    main._register(app=app)
-    found: dict[str, Any] = {}
-    for name in main.COMMANDS:
-        found[name] = typer.main.get_command(app)
-        for word in name.split():
-            found[name] = found[name].commands[word]
-    return found
+    main._register()
+    found: Any = typer.main.get_command(main.app)
+    return {name: found.commands[name] for name in main.VERBS}
 
 
 def page() -> str:
     """Return the whole page."""
     found = commands()
-    table = "".join(
-        f"| [`{verb}`](#{verb.replace(' ', '-')}) | {_cell(_purpose(command))} |\n" for verb, command in found.items()
-    )
+    table = "".join(f"| [`{verb}`](#{verb}) | {_cell(_purpose(command))} |\n" for verb, command in found.items())
     parts = [INTRODUCTION, f"| command | what it does |\n|---|---|\n{table}"]
     parts += [_section(verb, command) for verb, command in found.items()]
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""The folder of an experiment and its trained models: one run at a time, always with the same settings."""
+"""The folder of a run and its trained models: one run at a time, always with the same settings."""
 
 from __future__ import annotations
 

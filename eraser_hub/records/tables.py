@@ -36,7 +36,6 @@ class Cell:
         printed: what a paper prints there, with its digits; None where it prints nothing.
         digits: digits after the point to show of a value that has no printed counterpart.
         low, high: the ends of its interval, if it has one.
-        mark: a sign behind it, but no star.
         better: the system is better by its verdict: a star behind the value, bold in markdown and LaTeX.
     """
 
@@ -45,7 +44,6 @@ class Cell:
     digits: int = 1
     low: float | None = None
     high: float | None = None
-    mark: str = ""
     better: bool = False
 
     @property
@@ -78,9 +76,9 @@ class Cell:
         return self.low, self.high
 
     def parts(self) -> tuple[str, str, str, str]:
-        """Return the value in its digits, its signs, ``[low, high]``, and ``(printed, difference)``; "" for none.
+        """Return the value in its digits, its sign, ``[low, high]``, and ``(printed, difference)``; "" for none.
 
-        The signs are the star of a better system, and the mark.
+        The sign is the star of a better system.
         """
         value, digits, shown, beside = self.value, self.digits, MISSING, ""
         if self.printed is not None:
@@ -98,13 +96,13 @@ class Cell:
         elif value is not None and not math.isnan(value):
             shown = f"{round(value, digits) + 0.0:,.{digits}f}"  # adding 0 turns -0 into 0
         ends = ", ".join(f"{round(end, digits) + 0.0:.{digits}f}" for end in self.interval or ())
-        return shown, "*" * self.better + self.mark, f"[{ends}]" if ends else "", beside
+        return shown, "*" if self.better else "", f"[{ends}]" if ends else "", beside
 
     def __str__(self) -> str:
-        shown, signs, interval, beside = self.parts()
+        shown, star, interval, beside = self.parts()
         if self.value is None and beside:
             return beside
-        return " ".join(part for part in (shown + signs, interval, beside) if part)
+        return " ".join(part for part in (shown + star, interval, beside) if part)
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, with the interval if there is one."""
@@ -266,8 +264,8 @@ def _latex(table: Table) -> str:
     def figure(cell: Cell) -> str:
         if cell.number is None:
             return escape_latex(str(cell))
-        value, signs, *beside = cell.parts()
-        value += f"$^{{{escape_latex(signs)}}}$" if signs else ""
+        value, star, *beside = cell.parts()
+        value += f"$^{{{star}}}$" if star else ""
         value = value.replace("-", "$-$", 1) if value.startswith("-") else value
         value = rf"\textbf{{{value}}}" if cell.better else value
         small = re.sub(r"(?<=[\[ ])-(?=\d)", "$-$", escape_latex(" ".join(filter(None, beside))))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,12 +128,6 @@ def predict_labels(model: Adapter, instances: Iterable[Instance]) -> Iterator[li
     probabilities = TextProbabilities(model)
     for _, chunk in split_into_chunks(map(model.seen, instances), CHUNK):
         yield [model.label_names[place] for place in probabilities.compute(chunk).argmax(axis=1)]
-
-
-def find_hits(model: Adapter, instances: Sequence[Instance]) -> list[bool]:
-    """Return for each instance True if the model predicts its label."""
-    guesses = chain.from_iterable(predict_labels(model, instances))
-    return [guess == one.label for guess, one in zip(guesses, instances, strict=True)]
 
 
 def compute_figures(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] | Sequence[int]) -> dict[str, float]:

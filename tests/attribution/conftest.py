@@ -11,6 +11,8 @@ import pytest
 
 from eraser_hub.attribution.instances import Instance
 
+from ..planted import planted as generate_planted
+
 CARD = """---
 configs:
 - config_name: movies
@@ -181,12 +183,10 @@ class CountingModel:
         return np.stack([1 - positive, positive], axis=1)
 
 
-def planted_instances(kind: str, split: str, size: int, query: bool = False) -> tuple[list[Instance], list[str]]:
-    """Instances of ``samples/plant.py`` and their labels."""
-    from eraser_hub.samples.plant import planted
-
+def planted_instances(split: str, size: int, query: bool = False) -> tuple[list[Instance], list[str]]:
+    """Return planted instances and their labels."""
     instances = []
-    for record, document in planted(kind, split, size):
+    for record, document in generate_planted(split, size):
         lines = [line.split(" ") for line in document.split("\n")]
         tokens = tuple(token for line in lines for token in line)
         spans = [(one["start_token"], one["end_token"]) for group in record["evidences"] for one in group]

@@ -18,6 +18,7 @@ from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser.schema import MASKS
 from eraser_hub.records.errors import DataError
 
+from ..planted import plant
 from .mutations import (
     Mutation,
     Row,
@@ -56,10 +57,7 @@ def folders(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable
         source = samples / dataset
         if config == "own":
             source = tmp_path_factory.mktemp("raw")
-            shutil.copytree(samples / "planted" / "planted_word", source / "own")
-            for path in (source / "own").glob("*.jsonl"):
-                if path.name != "docs.jsonl":
-                    path.write_text("".join(path.read_text("utf-8").splitlines(keepends=True)[:6]), "utf-8")
+            plant(source / "own", {"train": 6, "val": 6, "test": 6})
             card = source / "own" / "corpus.yaml"
             card.write_text(card.read_text("utf-8").replace("planted_word", "own"), "utf-8")
             (source / "own" / "LICENSE.txt").write_text("Use it well.", "utf-8")

@@ -70,6 +70,13 @@ def test_a_pipeline_is_explained(hub: Path) -> None:
     assert comprehensiveness > sufficiency  # what occlusion takes away changes more than what it keeps
 
 
+def test_a_model_is_retrained_without_tokens(hub: Path) -> None:
+    printed = run("roar.py", "--shares", "0", "0.5", folder=hub.parent)
+    whole, same, by_method, by_chance = map(float, re.findall(r"accuracy (\d\.\d{3})", printed))
+    assert whole == same == 1 >= by_method > 0 and by_chance < 1
+    assert "50% removed, occlusion" in printed and "50% removed, random" in printed
+
+
 def test_two_systems_are_compared(hub: Path, samples: Path) -> None:
     files = samples / "predictions" / "eraser"
     systems = [f"ours={files / 'movies.val.jsonl'}", f"theirs={files / 'movies.val.baseline.jsonl'}"]

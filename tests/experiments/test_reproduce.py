@@ -15,9 +15,9 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, TableRow
 from eraser_hub.reports.board_lines import read_score_file
-from eraser_hub.samples.plant import plant
 
 from ..needs import needs
+from ..planted import plant
 from ..refusals import refused
 
 pytestmark = needs("torch")
@@ -38,9 +38,9 @@ CONFIG = "planted_word"
 def hub(tmp_path_factory) -> Path:
     """A small planted corpus, and one that has a test split alone."""
     folder = tmp_path_factory.mktemp("planted")
-    plant(folder / "whole" / CONFIG, "word", {"train": 24, "val": 12, "test": 16})
+    plant(folder / "whole" / CONFIG, {"train": 24, "val": 12, "test": 16})
     HUB_DATASETS["eraser"].build([CONFIG], source=folder / "whole", out=folder / "hub")
-    plant(folder / "part" / CONFIG, "word", {"test": 4})
+    plant(folder / "part" / CONFIG, {"test": 4})
     HUB_DATASETS["eraser"].build([CONFIG], source=folder / "part", out=folder / "untrained")
     return folder
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.unit
 def tables() -> Tables:
     table = Table("scores", "Scores_of 100 %", ("system",), ("f1", "flips"), "a paper")
     table.add("a & b|c", f1=Cell(0.25, digits=3, low=0.2, high=0.3), flips=Cell(-0.5, digits=2, better=True))
-    table.add("d_e", f1=Cell(0.5, digits=3, mark="=", better=True), flips=Cell(math.nan))
+    table.add("d_e", f1=Cell(0.5, digits=3, better=True), flips=Cell(math.nan))
     table.add("f", f1=Cell(0.5, "0.49"), flips=Cell(2.0))
     table.notes.append("a note")
     return Tables("movies", [table])
@@ -28,7 +28,7 @@ TEXT = """\
 Scores_of 100 %
 system                     f1   flips
 a & b|c  0.250 [0.200, 0.300]  -0.50*
-d_e                   0.500*=       –
+d_e                    0.500*       –
 f          0.50 (0.49, +0.01)     2.0
 Recomputed (printed, difference); =: rounds to what is printed. Printed: a paper.
 a note"""
@@ -47,7 +47,7 @@ def test_latex_is_booktabs_with_what_is_better_bold_and_intervals_small(tables):
     latex = tables.written("latex")
     assert r"\toprule" in latex and r"\begin{tabular}{lrr}" in latex and r"\label{tab:scores}" in latex
     assert r"a \& b\textbar{}c & 0.250 {\scriptsize [0.200, 0.300]} & \textbf{$-$0.50$^{*}$} \\" in latex
-    assert r"d\_e & \textbf{0.500$^{*=}$} & -- \\" in latex
+    assert r"d\_e & \textbf{0.500$^{*}$} & -- \\" in latex
     assert r"f & 0.50 {\scriptsize (0.49, +0.01)} & 2.0 \\" in latex
     assert r"\caption{Scores\_of 100 \%. Recomputed" in latex
     assert latex.isascii()
@@ -101,7 +101,7 @@ def test_json_and_markdown(tables):
     assert row["f1"] == {"value": 0.25, "printed": None, "difference": None, "low": 0.2, "high": 0.3}
     assert other["flips"]["value"] is None  # JSON has no NaN
     markdown = tables.written("markdown")
-    assert "| d_e | **0.500\\*=** | – |" in markdown and "a & b\\|c" in markdown and markdown.endswith("\n\na note")
+    assert "| d_e | **0.500\\*** | – |" in markdown and "a & b\\|c" in markdown and markdown.endswith("\n\na note")
 
 
 @pytest.mark.parametrize("format", FORMATS)

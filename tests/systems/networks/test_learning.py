@@ -60,9 +60,9 @@ def token_f1(instances, predictions):
     return 2 * hits / (predicted + gold)
 
 
-def trained(planted, folder, model, kind="word", query=False, **options):
+def trained(planted, folder, model, query=False, **options):
     """The model after training, the predictions' instances, and what was said."""
-    train, test = planted(kind, "train", 240, query), planted(kind, "test", 80, query)
+    train, test = planted("train", 240, query), planted("test", 80, query)
     recipe = TrainConfig(
         dataset="planted",
         config=None,

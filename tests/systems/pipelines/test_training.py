@@ -12,7 +12,6 @@ from eraser_hub.attribution import explain_instances, open_model
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.open import find_opener, make_opening
 from eraser_hub.attribution.settings import build_settings
-from eraser_hub.samples.plant import CUES, FILLER
 from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.pipelines.pipeline import find_sentence_bounds
 from eraser_hub.systems.system import SYSTEMS
@@ -20,6 +19,7 @@ from eraser_hub.systems.train_config import TrainConfig
 from tests.attribution.conftest import told, word_tokenizer
 
 from ...needs import needs
+from ...planted import CUES, FILLER
 from ...refusals import refused
 
 pytestmark = needs("torch")
@@ -67,9 +67,7 @@ def encoder(tmp_path_factory):
 
 
 def data_of(planted, size=160):
-    train, validation, test = (
-        planted("word", split, number) for split, number in (("train", size), ("val", 40), ("test", 40))
-    )
+    train, validation, test = (planted(split, number) for split, number in (("train", size), ("val", 40), ("test", 40)))
     return Data(train, validation, LABELS, False), test[0]
 
 

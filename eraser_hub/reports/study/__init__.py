@@ -1,1 +1,0 @@
-"""The folder of a study: tables, figures and what they were made of."""
