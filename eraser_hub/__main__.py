@@ -21,7 +21,7 @@ from .version import __version__
 
 # panel of the help -> its verbs; each is a function of its module in eraser_hub.cli
 PANELS = {
-    "First steps": ("quickstart", "methods"),
+    "First steps": ("quickstart",),
     "Data": ("import", "build", "check", "stats", "export"),
     "Models": ("train", "explain", "ask"),
     "Scores": ("bench", "score", "compare", "power", "reproduce"),

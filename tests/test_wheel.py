@@ -110,7 +110,6 @@ VERBS = {
     "board": "--scores report/movies.val.scores.json --out board",
     "publish": "--namespace org --dry-run",
     "quickstart": "--out quick",
-    "methods": "",
     "serve": "--dir hub --port 0",
 }
 # these end in one line without the extra that they need

@@ -138,8 +138,7 @@ class ExplainArguments(Options):
         model: Folder of `eraser-hub train` (of several seeds: OUT.seed-1.jsonl ..), .skops file, or transformers id.
         out: Predictions: a file ending in .jsonl or .parquet.
         method: Attribution methods, comma-separated, by default occlusion; several write OUT.METHOD.jsonl each.
-        measure: Measures, comma-separated, or beginnings of their names: soft,infidelity; `eraser-hub methods` lists
-            methods and measures.
+        measure: Measures, comma-separated, or beginnings of their names: soft,infidelity.
         erase: remove (the default), mask, pad, infill; several, comma-separated, write OUT.OPERATOR.jsonl each.
         more: Setting of a method or measure, NAME=VALUE; repeat it for several.
 

@@ -113,10 +113,3 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
             message = f"expected one of {', '.join(self)}; found {show(name)}{hint}"
             raise DataError(message, rule="option-value", argument=argument or self.noun)
         return self[name]
-
-    def origin(self, name: str) -> str:
-        """Return where a part comes from: a plug-in's distribution and version, or ``eraser-hub``."""
-        point = self._plugins.get(name)
-        if point is None or point.dist is None:
-            return "eraser-hub"
-        return f"{point.dist.name} {point.dist.version}"

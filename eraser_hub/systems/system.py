@@ -35,7 +35,6 @@ class TrainedSystem(ABC):
     """A model that ``train`` makes; the first line of a subclass's docstring describes it.
 
     Attributes:
-        paper: Where the paper describes it.
         packages: Packages that its training needs.
         takes: Options of `TrainConfig` that it takes and others do not.
         needs: Required parts of the data: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
@@ -46,7 +45,6 @@ class TrainedSystem(ABC):
             split, or None if it has none.
     """
 
-    paper: ClassVar[str] = ""
     packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     takes: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
@@ -206,9 +204,8 @@ class NetworkSystem(TrainedSystem):
 
 
 class FineTuning(TrainedSystem):
-    """A fine-tuned transformers encoder: the system for model names that are not registered."""
+    """A fine-tuned transformers encoder (Carton et al., 2020, appendix A): for model names that are not registered."""
 
-    paper = "Carton et al. (2020), appendix A"
     tasks = (MULTIPLE_CHOICE,)
     label_tasks = (CLASSIFICATION, MULTI_LABEL, REGRESSION)
     trainer = "eraser_hub.systems.finetuning:train_encoder"

@@ -25,7 +25,7 @@ class TrainConfig(Options):
     Attributes:
         split: Split to train on.
         eval_split: Split to evaluate on; default: validation, if it has labels and is not trained on; '' for none.
-        model: A registered system (`methods`), or a transformers folder or Hub id to fine-tune.
+        model: A registered system, or a transformers folder or Hub id to fine-tune.
         hyper: Hyper-parameter of a system, NAME=VALUE; repeatable.
         paper: Train as a paper's code does: eraser, wang2022 or carton2020 (baselines over sub-words).
 

@@ -7,7 +7,6 @@ from eraser_hub.systems.system import NetworkSystem
 class BertLstmSystem(NetworkSystem):
     """An encoder, a bidirectional LSTM, additive attention."""
 
-    paper = "DeYoung et al. (2020), Table 4"
     hyper = NetworkHyper(learning_rate=2e-5)
     encoder = "required"
     network = "eraser_hub.systems.networks.classifiers:AdditiveClassifier"

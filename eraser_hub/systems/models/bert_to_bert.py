@@ -26,7 +26,6 @@ class BertToBertHyper(Hyper):
 class BertToBertSystem(NetworkSystem):
     """A sentence identifier and a classifier of its sentences, two encoders."""
 
-    paper = "DeYoung et al. (2020), Table 3"
     hyper = BertToBertHyper(
         learning_rate=1e-5,
         batch_size=32,

@@ -7,6 +7,5 @@ from eraser_hub.systems.system import NetworkSystem
 class BilstmSystem(NetworkSystem):
     """A bidirectional LSTM, classified by its last states."""
 
-    paper = "Carton et al. (2020)"
     hyper = NetworkHyper(hidden_size=200, dropout=0.0, epochs=10, patience=0)
     network = "eraser_hub.systems.networks.classifiers:LastStateClassifier"

@@ -27,7 +27,6 @@ class FreshHyper(Hyper):
 class FreshSystem(NetworkSystem):
     """An explainer whose attention selects tokens, and a classifier of these alone."""
 
-    paper = "Jain et al. (2020)"
     hyper = FreshHyper(learning_rate=2e-5, epochs=20, patience=5, warmup_steps=50, linear_decay=True, clip=1.0)
     encoder = "required"
     trainer = "eraser_hub.systems.pipelines.training:train_pipeline"

@@ -7,6 +7,5 @@ from eraser_hub.systems.system import NetworkSystem
 class GloveLstmSystem(NetworkSystem):
     """Word embeddings, a bidirectional LSTM, additive attention."""
 
-    paper = "DeYoung et al. (2020), Table 4"
     hyper = NetworkHyper(learning_rate=1e-2)
     network = "eraser_hub.systems.networks.classifiers:AdditiveClassifier"

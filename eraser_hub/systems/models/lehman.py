@@ -27,7 +27,6 @@ class LehmanHyper(NetworkHyper):
 class LehmanSystem(NetworkSystem):
     """A sentence identifier and a classifier of its sentences, GRUs with attention."""
 
-    paper = "DeYoung et al. (2020), Table 3, after Lehman et al. (2019)"
     hyper = LehmanHyper(embedding_size=200, dropout=0.05, batch_size=32, epochs=50, patience=10, monitor="loss")
     network = "eraser_hub.systems.networks.classifiers:SentenceReader"
     trainer = "eraser_hub.systems.pipelines.training:train_pipeline"

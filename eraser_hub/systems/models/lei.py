@@ -48,7 +48,6 @@ class LeiHyper(NetworkHyper):
 class LeiSystem(NetworkSystem):
     """A generator of masks, trained by human rationales too, and an encoder of the selected tokens."""
 
-    paper = "DeYoung et al. (2020), Table 3, after Lei et al. (2016)"
     hyper = LeiHyper()
     with_encoder = MappingProxyType({"learning_rate": 2e-5})
     encoder = "optional"

@@ -6,6 +6,5 @@ from eraser_hub.systems.models.lei import LeiHyper, LeiSystem
 class UnsupervisedLeiSystem(LeiSystem):
     """A generator of masks and an encoder of the selected tokens, trained by labels alone."""
 
-    paper = "DeYoung et al. (2020), Table 3 (u), after Lei et al. (2016)"
     hyper = LeiHyper(supervision=0.0)
     needs = ()

@@ -11,7 +11,6 @@ from eraser_hub.systems.system import CARTON, Baseline
 class LogisticRegressionSystem(Baseline):
     """Logistic regression over counts of words or characters; C as in Carton et al. (2020), appendix A."""
 
-    paper = "Carton et al. (2020)"
     size, words = "C", "C"
     sizes = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 

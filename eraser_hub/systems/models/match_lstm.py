@@ -14,7 +14,6 @@ from eraser_hub.systems.train_config import ANSWERS, Say, TrainConfig
 class MatchLstmSystem(NetworkSystem):
     """A text read word by word, matched with the question by attention; it may learn to answer."""
 
-    paper = "Wang et al. (2022), after Wang and Jiang (2016)"
     hyper = NetworkHyper(hidden_size=150, dropout=0.0, batch_size=32, epochs=10, patience=3, clip=5.0)
     network = "eraser_hub.systems.networks.matching:MatchLstm"
     pointer = "eraser_hub.systems.networks.matching:AnswerPointer"

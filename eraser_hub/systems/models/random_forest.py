@@ -10,7 +10,6 @@ from eraser_hub.systems.system import Baseline
 class RandomForestSystem(Baseline):
     """A random forest over counts of words or characters; its size as in Carton et al. (2020), appendix A."""
 
-    paper = "Carton et al. (2020)"
     size, words = "n_estimators", "trees"
     sizes = (16, 32, 64, 128, 256, 512)
 

@@ -11,7 +11,6 @@ from eraser_hub.systems.system import Baseline
 class RidgeSystem(Baseline):
     """Ridge regression of a number over counts of words or characters."""
 
-    paper = "Hoerl and Kennard (1970)"
     label_tasks = (REGRESSION,)
     size, words = "alpha", "alpha"
     sizes = (1000.0, 100.0, 10.0, 1.0, 0.1, 0.01)
