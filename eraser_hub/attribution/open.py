@@ -18,7 +18,7 @@ from .config import Prompting, Task
 
 # a folder in a model's while it is trained, and a file there while it is written
 CHECKPOINT_DIR, SAVING = ".training", "saving"
-STAGES = {"identifier", "explainer", "classifier"}  # folders in a pipeline's, which are models
+STAGES = {"identifier", "classifier"}  # folders in a pipeline's, which are models
 # what each fact in ``model.json`` has to be that decides how a model is opened
 _FACTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("window", "longest"), (lambda n: type(n) is int and 0 < n < 1 << 31, "a number of sub-words")),

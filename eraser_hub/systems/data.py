@@ -81,7 +81,6 @@ class Training:
         folder: The folder of the checkpoint (:func:`folder.checkpoint_dir`).
         say: Receives lines of progress.
         facts: Facts about the data, for ``model.json``.
-        share: Returns the average length of a rationale, for systems that extract as much.
     """
 
     config: TrainConfig
@@ -90,7 +89,6 @@ class Training:
     folder: Path
     say: Say
     facts: dict[str, Any] = field(default_factory=dict)
-    share: Callable[[], float] = float
 
     def describe(self, **more: Any) -> dict[str, Any]:
         """Return the training's part of ``config.json``; ``more`` precedes the origins."""

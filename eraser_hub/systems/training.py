@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.attribution.dataset import Split, draw_stratified, find_kd, has_different_queries, open_split
+from eraser_hub.attribution.dataset import Split, draw_stratified, has_different_queries, open_split
 from eraser_hub.attribution.instances import Instance, read_perturbation_row
 from eraser_hub.attribution.open import CHECKPOINT_DIR, open_model
 from eraser_hub.attribution.settings import find_preset
@@ -162,7 +162,7 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
         """Train one model; return the figures of the validation split if the training computes them."""
         inputs = learns(config, data, evaluated, say)
         facts = _make_facts(config, data, inputs)
-        return system.fit(Training(config, inputs, out, folder, say, facts, share=lambda: find_kd(data, data).kd))
+        return system.fit(Training(config, inputs, out, folder, say, facts))
 
     with checkpoint_dir(out, {**identity, "train_on": config.train_on}, config.resume, say) as folder:
         known = train_once(config, out, folder)

@@ -33,7 +33,7 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ('{"longest": 1e9}', "type", "longest"),
         ('{"joiner": 7}', "type", "joiner"),
         ('{"network": []}', "type", "network"),
-        ('{"network": "fresh", "stages": [".", ".."]}', "type", "stages"),
+        ('{"network": "lehman", "stages": [".", ".."]}', "type", "stages"),
     ],
 )
 def test_the_facts_of_a_model(tmp_path, content, rule, field):

@@ -1,13 +1,12 @@
-"""A selector and a classifier of its selection, as one model of ``explain``.
+"""A selector of sentences and a classifier of its selection, as one model of ``explain``.
 
-A selector returns sentences that an identifier picks, or tokens that an explainer attends to. A pipeline's folder holds
-``config.json`` with every hyper-parameter, and a folder for each stage, which is a model of its own.
+A pipeline's folder holds ``config.json`` with every hyper-parameter, and a folder for each stage, which is a model of
+its own.
 """
 
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, align_labels
-from eraser_hub.attribution.erasure import NO_POSITIONS, count_tokens_at, rank_tokens, select_top
+from eraser_hub.attribution.erasure import NO_POSITIONS, rank_tokens
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import read_json_object
@@ -90,17 +89,7 @@ def make_sampler(labels: Sequence[str], negatives: float, seed: int) -> Callable
     return draw
 
 
-class Selector(ABC):
-    """A selector of the tokens that the classifier reads; ``model`` is the stage that it runs."""
-
-    model: Adapter
-
-    @abstractmethod
-    def select(self, instances: Sequence[Instance]) -> list[Selection]:
-        """Return the selection from each text; an empty one from a text without tokens."""
-
-
-class SentenceSelector(Selector):
+class SentenceSelector:
     """A selector of the sentences that are most probably evidence (Lehman et al., 2019); the first of equal ones wins.
 
     Args:
@@ -126,46 +115,6 @@ class SentenceSelector(Selector):
         values = iter(scores.tolist())
         by_document = tuple(tuple(next(values) for _ in sizes) for sizes in one.sentence_sizes)
         return Selection(np.concatenate([NO_POSITIONS, *chosen]), by_document)
-
-
-class AttentionSelector(Selector):
-    """A selector of the tokens that a classifier of the full text attends to most (Jain et al., 2020).
-
-    Args:
-        explainer: The classifier.
-        share: Share of the text's tokens to select, counted by :func:`erasure.tokens_at`.
-        extractor: ``top-k`` for single tokens, ``contiguous`` for the neighbours of largest total attention (the first
-            of equal ones).
-    """
-
-    def __init__(self, explainer: Adapter, share: float, extractor: str) -> None:
-        self.model, self.share, self.extractor = explainer, share, extractor
-
-    def select(self, instances: Sequence[Instance]) -> list[Selection]:
-        """Return the selected tokens of each text."""
-        encoded = [self.model.encode(one) for one in instances if one.bounds[-1]]
-        rows = iter(self.model.scores("attention", encoded, [0] * len(encoded), 0)) if encoded else iter(())
-        return [Selection(self._select_best(next(rows)) if one.bounds[-1] else NO_POSITIONS) for one in instances]
-
-    def _select_best(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-        return (
-            find_best_window(scores, self.share) if self.extractor == "contiguous" else select_top(scores, self.share)
-        )
-
-
-def find_best_window(scores: NDArray[np.float64], share: float) -> NDArray[np.int64]:
-    """Return the positions of ``share`` of the tokens, in a row, of largest total score; the first of equals.
-
-    >>> find_best_window(np.array([0.0, 3.0, 1.0, 2.0, 1.0]), 0.6)
-    array([1, 2, 3])
-    """
-    size = count_tokens_at(share, len(scores))
-    if not size:
-        return NO_POSITIONS
-    sums = np.convolve(scores, np.ones(size), "valid")
-    most = sums.max()
-    start = int(np.argmax(sums >= most - 1e-12 * max(1.0, abs(most))))  # rounding parts no equal sums
-    return np.arange(start, start + size)
 
 
 @dataclass(slots=True)
@@ -196,7 +145,7 @@ class RationalePipeline(Adapter):
 
     selects = True
 
-    def __init__(self, selector: Selector, classifier: Adapter, *, uses_query: bool, description: str) -> None:
+    def __init__(self, selector: SentenceSelector, classifier: Adapter, *, uses_query: bool, description: str) -> None:
         super().__init__()
         align_labels(classifier, ())
         self.selector, self._classifier = selector, TextProbabilities(classifier)
@@ -241,11 +190,7 @@ def open_pipeline(folder: Path, stages: Mapping[str, Adapter], uses_query: bool 
     try:
         config = read_json_object(path)
         hyper = config["hyper"]
-        selector: Selector
-        if "identifier" in stages:
-            selector = SentenceSelector(stages["identifier"], hyper["sentences"])
-        else:
-            selector = AttentionSelector(stages["explainer"], hyper["share"], hyper["extractor"])
+        selector = SentenceSelector(stages["identifier"], hyper["sentences"])
         sees_query = config["uses_query"] if uses_query is None else uses_query
         description = f"{config['system']} {folder.name}"
         return RationalePipeline(selector, stages["classifier"], uses_query=sees_query, description=description)

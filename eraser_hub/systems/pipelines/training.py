@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import parse_strict_value
 from eraser_hub.schema.label_tasks import CLASSIFICATION
-from eraser_hub.systems.data import Data, Labelled, Training
+from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, compute_figures
 from eraser_hub.systems.finetuning import finetune
 from eraser_hub.systems.folder import CHECKPOINT, checkpoint_dir, mark_saving, write_facts
@@ -27,14 +26,7 @@ from eraser_hub.systems.grid import TrialScore, train_grid
 from eraser_hub.systems.networks.training import train_network
 from eraser_hub.systems.system import NetworkSystem
 
-from .pipeline import (
-    SENTENCE_LABELS,
-    AttentionSelector,
-    cut_extract,
-    make_extract_examples,
-    make_sampler,
-    make_sentence_examples,
-)
+from .pipeline import SENTENCE_LABELS, make_extract_examples, make_sampler, make_sentence_examples
 
 CONFIG = "config.json"
 LEAST = 1e-12  # of a probability whose logarithm is taken
@@ -43,8 +35,7 @@ LEAST = 1e-12  # of a probability whose logarithm is taken
 def train_pipeline(system: NetworkSystem, training: Training) -> None:
     """Train and save a pipeline that ``explain`` opens.
 
-    It is an identifier of evidence sentences, and a classifier of these sentences; or a classifier of full texts that
-    selects by attention, and a classifier of its extracts.
+    It is an identifier of evidence sentences, and a classifier of these sentences.
 
     Raises:
         DataError: No human rationales for an identifier, or the training of a stage fails.
@@ -79,12 +70,7 @@ def _train_stages(system: NetworkSystem, training: Training) -> Path:
     """Train a pipeline's stages in the training's folder, complete it to a model, and return it."""
     folder = training.folder
     hyper: Any = system.make_hyper(training.config)
-    if getattr(hyper, "share", None) == 0:
-        hyper = replace(hyper, share=training.share())
-        words = "the average rationale's share; `hyper` share=SHARE takes another"
-        training.say(f"extracts {hyper.share:g} of the tokens, {words}")
-    train_all = _train_sentence_stages if "identifier" in system.stages else _train_token_stages
-    train_all(system, training, hyper)
+    _train_sentence_stages(system, training, hyper)
     config = {**training.describe(stages=system.stages), "hyper": asdict(hyper)}
     atomic_write(folder / CONFIG, (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode())
     write_facts(_make_facts(system, training), folder)
@@ -151,23 +137,3 @@ def _train_sentence_stages(system: NetworkSystem, training: Training, hyper: Any
 
     for name, stage in zip(system.stages, (make_identifier_data, make_classifier_data), strict=True):
         _train_stage(system, training, hyper, name, stage)
-
-
-def _train_token_stages(system: NetworkSystem, training: Training, hyper: Any) -> None:
-    """Train a classifier of full texts that selects by attention, and a classifier of its extracts."""
-    data, (explainer, classifier) = training.data, system.stages
-    place = _train_stage(system, training, hyper, explainer, lambda: data)
-
-    def cut_extracts(part: Labelled) -> Labelled:
-        selector = AttentionSelector(open_model(place, precision="float32"), hyper.share, hyper.extractor)
-        cut = list[Instance]()
-        for start in range(0, len(part[0]), CHUNK):
-            texts: Sequence[Instance] = part[0][start : start + CHUNK]
-            extracts = map(cut_extract, texts, selector.select(texts))
-            cut += [replace(one, rationale=None, evidence_documents=()) for one in extracts]
-        return cut, part[1]
-
-    def make_classifier_data() -> Data:
-        return replace(data, train=cut_extracts(data.train), validation=cut_extracts(data.validation))
-
-    _train_stage(system, training, hyper, classifier, make_classifier_data)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from eraser_hub.attribution import explain_instances
 from eraser_hub.attribution.adapter import Selection, align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.erasure import count_tokens_at
 from eraser_hub.attribution.instances import Instance, read_eraser_row
 from eraser_hub.attribution.settings import build_settings
 from eraser_hub.metrics.tokens import split_sentences
@@ -18,11 +17,9 @@ from eraser_hub.records.predictions import instances as read_predictions
 from eraser_hub.systems.pipelines.pipeline import (
     EVIDENCE,
     SENTENCE_LABELS,
-    AttentionSelector,
     RationalePipeline,
     SentenceSelector,
     cut_extract,
-    find_best_window,
     find_evidence_sentences,
     find_sentence_bounds,
     make_extract_examples,
@@ -53,10 +50,6 @@ class Reader(PlainModel):
                 return np.stack([1 - positive, positive], axis=1)
 
         super().__init__(Counting())
-
-    def scores(self, method, encoded, targets, steps):
-        """Attention: 1 on known words."""
-        return [np.array([float(token == "splendid") for token in one.instance.tokens]) for one in encoded]
 
 
 def text(content=TEXT, marked=(7,), name="one"):
@@ -181,24 +174,3 @@ def test_a_text_of_nothing_gives_no_selection():
     nothing = Instance("x", (), ("d",), ((),))
     (selection,) = model.selections([model.encode(nothing)])
     assert not len(selection.positions) and selection.sentences == ((),)
-    explainer = AttentionSelector(Reader({"splendid"}, ("NEG", "POS")), 0.5, "top-k")
-    both = explainer.select([nothing, text()])
-    assert not len(both[0].positions) and 7 in both[1].positions
-
-
-def test_attention_selects_top_tokens_or_neighbours():
-    reader = Reader({"splendid"}, ("NEG", "POS"))
-    (top,) = AttentionSelector(reader, 0.1, "top-k").select([text()])
-    assert top.positions.tolist() == [0, 7]  # of equal ones the first of the text
-    (window,) = AttentionSelector(reader, 0.1, "contiguous").select([text()])
-    assert window.positions.tolist() == [6, 7]
-
-
-@given(st.lists(st.floats(-5, 5), max_size=12), st.floats(0, 1))
-def test_the_best_window_has_the_largest_sum(scores, share):
-    row = np.array(scores)
-    positions, size = find_best_window(row, share), count_tokens_at(share, len(scores))
-    assert len(positions) == size and (np.diff(positions) == 1).all()
-    sums = [row[start : start + size].sum() for start in range(len(scores) - size + 1)]
-    # sums of at most twelve numbers up to 5 differ by rounding: 12 * 60 * 2**-53 is far below
-    assert not size or row[positions].sum() >= max(sums) - 1e-10
