@@ -53,7 +53,7 @@ def train_baseline(system: Baseline, training: Training) -> None:
         joiner = config.joiner if config.joiner is not None else "" if config.features == "characters" else " "
         options: dict[str, Any] = {"features": config.features, "joiner": joiner, "seed": config.seed, "say": say}
         if data.label_task == CLASSIFICATION:
-            model, facts = fit_baseline(system, *data.train, copies=data.copies, clusters=data.clusters, **options)
+            model, facts = fit_baseline(system, *data.train, clusters=data.clusters, **options)
         else:
             model, facts = fit_other_task(system, data, **options)
     out = training.out
@@ -87,7 +87,6 @@ def fit_baseline(
     joiner: str = " ",
     seed: int = 1,
     say: Say = say_nothing,
-    copies: int = 1,
     clusters: NDArray[np.int64] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Choose the size by the mean accuracy of five folds, then fit on all instances.
@@ -103,7 +102,6 @@ def fit_baseline(
         joiner: The string between two tokens.
         seed: Seed of the folds and the estimator.
         say: Receives lines of progress.
-        copies: Number of subsets of each text among the instances; the subsets of a text stay in one fold.
         clusters: int64 (texts,), clusters of texts, each in one fold; None if each text is one of its own.
 
     Returns:
@@ -120,11 +118,7 @@ def fit_baseline(
     counts = pipeline[0].fit_transform([join_text(one, joiner) for one in instances])
     vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
     with threadpool_limits(1):
-        texts = len(gold) // copies
-        folds = [
-            (_find_copies(train, texts, copies), _find_copies(test, texts, copies))
-            for train, test in make_folds(gold[:texts], seed, clusters)
-        ]
+        folds = make_folds(gold, seed, clusters)
         size = choose_size(system, [(counts, gold, folds)], seed, say, f"{len(folds)} folds", "instances")
         pipeline[-1].set_params(**{system.size: size}).fit(counts, gold)
     return pipeline, {"size": size, "features": features, "joiner": joiner, "seed": seed}
@@ -201,8 +195,3 @@ def fit_carton(
                 best, size, best_estimator = accuracy, value, estimator
     facts = {"size": size, "seed": seed, "features": "sub-words", "longest": subwords.longest}
     return make_pipeline(vectoriser, best_estimator), facts
-
-
-def _find_copies(places: NDArray[np.int64], texts: int, copies: int) -> NDArray[np.int64]:
-    """Return the positions of all copies of the given texts."""
-    return (places + texts * np.arange(copies)[:, None]).ravel()

@@ -12,18 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.dataset import Split, draw_stratified
-from eraser_hub.attribution.erasure import make_generator
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, VALUE, LabelTask
 
-from .train_config import SUBSETS, Say, TrainConfig
+from .train_config import Say, TrainConfig
 
-# Random subsets of texts, on which EVAL-X's evaluator is trained (Jethani et al. 2021, "Have We Learned to Explain?").
-# A model of random subsets of tokens estimates p(label | these tokens) for any subset, and no selector was trained
-# beside it: it measures the information in a rationale. The paper keeps each feature with probability 1/2. Rationales
-# are a tenth of a text, so the share itself is drawn here, between 0 and 1.
-SUBSETS_EACH = 10  # subsets of each text; a network sees one of them in an epoch
 Labelled = tuple[Sequence[Instance], Sequence[str]]  # instances and their labels
 
 
@@ -42,7 +36,6 @@ class Data:
         uses_query: True if the network sees the query.
         draw: Maps an epoch to the numbers of the instances that it trains on; None to use all instances in every epoch.
         answers: True if the labels are answers, words of the texts.
-        copies: Number of random subsets of each text among the instances (:func:`draw_subsets`).
         label_task: The task of the data, see `schema.label_tasks`.
         clusters: int64 (texts,), the number of each text's cluster of texts that share documents; None if none do.
     """
@@ -53,7 +46,6 @@ class Data:
     uses_query: bool
     draw: Callable[[int], NDArray[np.int64]] | None = None
     answers: bool = False
-    copies: int = 1
     label_task: LabelTask = CLASSIFICATION
     clusters: NDArray[np.int64] | None = None
 
@@ -155,35 +147,3 @@ def find_answer_span(tokens: Sequence[str], answer: str) -> tuple[int, int] | No
         spans.append((cut, int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, end, "left"))))
         start = text.find(words, start + 1)
     return min(spans, key=lambda span: span[0])[1:] if spans else None
-
-
-def draw_subsets(instances: Sequence[Instance], seed: int) -> list[Instance]:
-    """Draw :data:`SUBSETS_EACH` random subsets of each text: first one of every text, then the next one of every text.
-
-    Each subset keeps a uniformly drawn share of the tokens, at least one if there are any. The draw depends only on the
-    seed and the id of the instance.
-    """
-    rows = []
-    for one in instances:
-        random, tokens = make_generator(seed, one.id, SUBSETS), one.bounds[-1]
-        subsets = list[Instance]()
-        for _ in range(SUBSETS_EACH):
-            ranks = random.random(tokens)
-            kept_tokens = ranks < random.random()
-            if tokens and not kept_tokens.any():
-                kept_tokens[ranks.argmin()] = True
-            subsets.append(one.only(kept_tokens))
-        rows.append(subsets)
-    return [subset for subsets in zip(*rows, strict=True) for subset in subsets]
-
-
-def rotate_copies(texts: int, copies: int) -> Callable[[int], NDArray[np.int64]] | None:
-    """Return a function from an epoch to the copies that it trains on; None if there is one copy of each text.
-
-    Args:
-        texts: Number of texts; copy c of text i has the number ``c * texts + i``.
-        copies: Number of copies of each text.
-    """
-    if copies == 1:
-        return None
-    return lambda epoch: (epoch % copies) * texts + np.arange(texts)

@@ -31,7 +31,7 @@ from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSIO
 
 from .data import Data, Labelled, Training
 from .evaluation import compute_errors, compute_figures
-from .fitting import IsLearned, Objective, fit, never
+from .fitting import Objective, fit
 from .folder import mark_saving, write_facts
 from .hyper import Hyper
 from .label_heads import group_texts
@@ -67,14 +67,13 @@ def train_encoder(system: FineTuning, training: Training) -> None:
     finetune(replace(training, config=replace(config, task=task), facts=facts), system.hyper)
 
 
-def finetune(training: Training, hyper: Hyper, is_learned: IsLearned = never) -> None:
+def finetune(training: Training, hyper: Hyper) -> None:
     """Train and save a classifier of a known task.
 
     Args:
         training: Its config names an encoder as ``model``, a local folder or Hub id (the classification head may be
             missing), and as ``task`` classification or multiple-choice.
         hyper: The hyper-parameters; those of the config take precedence.
-        is_learned: As of :func:`fitting.fit`.
     """
     import transformers
 
@@ -92,7 +91,7 @@ def finetune(training: Training, hyper: Hyper, is_learned: IsLearned = never) ->
     if hyper.max_steps:
         hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
     objective = OBJECTIVES[data.label_task](model, train, validation, collate, data.draw, hyper.batch_size)
-    progress = fit(objective, hyper, config.seed, training.folder, say, is_learned)
+    progress = fit(objective, hyper, config.seed, training.folder, say)
     facts = {"base": Path(config.model).name, "steps": progress.step, "window": config.window, "seed": config.seed}
     with mark_saving(out):
         model.network.eval()

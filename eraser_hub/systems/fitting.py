@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -30,7 +30,6 @@ from .hyper import Hyper
 from .train_config import Say
 
 Example = TypeVar("Example")
-IsLearned = Callable[[Mapping[str, float]], bool]
 SAY_SECONDS, CHECKPOINT_SECONDS = 10.0, 120.0
 POOL = 50  # batches whose examples are sorted by length together
 BEST = "best.pt"
@@ -95,14 +94,7 @@ class Progress:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-def never(figures: Mapping[str, float]) -> bool:
-    """Return False: no figures end a training early."""
-    return False
-
-
-def fit(
-    objective: Objective[Example], hyper: Hyper, seed: int, folder: Path, say: Say, is_learned: IsLearned = never
-) -> Progress:
+def fit(objective: Objective[Example], hyper: Hyper, seed: int, folder: Path, say: Say) -> Progress:
     """Train a network; it ends with its best weights by the validation split, or the last weights without one.
 
     Args:
@@ -111,12 +103,11 @@ def fit(
         seed: Seed of the batches and of torch.
         folder: The folder of :func:`folder.checkpoint_dir`; training resumes from a checkpoint in it.
         say: Receives lines of progress.
-        is_learned: Ends the training after an epoch, by its validation figures.
 
     Raises:
         DataError: Out of memory, or a loss that is not finite.
     """
-    return _Fit(objective, hyper, seed, folder, say, is_learned).run()
+    return _Fit(objective, hyper, seed, folder, say).run()
 
 
 class _Fit(Generic[Example]):
@@ -129,9 +120,7 @@ class _Fit(Generic[Example]):
         seed: int,
         folder: Path,
         say: Say,
-        is_learned: IsLearned,
     ) -> None:
-        self.is_learned = is_learned
         self.objective, self.hyper, self.seed, self.folder, self.say = objective, hyper, seed, folder, say
         self.network, self.progress = objective.network, Progress()
         weights = [one for one in self.network.parameters() if one.requires_grad]
@@ -149,8 +138,6 @@ class _Fit(Generic[Example]):
         self._load_checkpoint()
         self.first = progress.step
         while progress.step < self.total and not self._is_patience_over():
-            if progress.history and self.is_learned(progress.history[-1]):
-                break
             self._train_epoch()
         if progress.best_epoch >= 0:
             self.network.load_state_dict(torch.load(self.folder / BEST, weights_only=True), strict=False)

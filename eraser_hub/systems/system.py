@@ -21,7 +21,7 @@ from eraser_hub.records.registry import Registry
 from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
 from .hyper import Hyper, NetworkHyper, Value, parse_grid
-from .train_config import ANSWERS, MULTIPLE_CHOICE, SUBSETS, Say, TrainConfig
+from .train_config import ANSWERS, MULTIPLE_CHOICE, Say, TrainConfig
 
 if TYPE_CHECKING:
     from .data import Data, Training
@@ -70,9 +70,6 @@ class TrainedSystem(ABC):
         if config.tokenizer and not (config.paper == CARTON and "tokenizer" in self.takes):
             words = f"only the baselines of `paper` {CARTON} count sub-words"
             raise DataError(words, rule="option-conflict", argument="tokenizer")
-        if config.train_on == SUBSETS and self.selects:
-            words = f"expected a model that reads all it is given, {config.model} selects for itself"
-            raise DataError(f"`train_on` {SUBSETS}: {words}", rule="unsupported")
 
     def check_label_task(self, config: TrainConfig, task: LabelTask) -> None:
         """Refuse labels that the system does not learn, and options that go with classes alone.
@@ -84,10 +81,9 @@ class TrainedSystem(ABC):
             able = [name for name in SYSTEMS if task in SYSTEMS[name].label_tasks]
             words = f"{', '.join([*able, 'transformers models'])} learn the dataset's task {task}, not {config.model}"
             raise DataError(words, rule="unsupported", argument="model")
-        for argument, is_set in (("train_on", config.train_on == SUBSETS), ("paper", bool(config.paper))):
-            if is_set and task != CLASSIFICATION:
-                words = f"the dataset's task is {task}: expected none of classification alone"
-                raise DataError(words, rule="option-conflict", argument=argument)
+        if config.paper and task != CLASSIFICATION:
+            words = f"the dataset's task is {task}: expected none of classification alone"
+            raise DataError(words, rule="option-conflict", argument="paper")
 
     def validation_limit(self, config: TrainConfig) -> int | None:
         """Return how many instances of the validation split the training reads; None for all."""
@@ -123,13 +119,6 @@ class Baseline(TrainedSystem):
     @abstractmethod
     def paper_estimator(self, size: float, seed: int) -> Any:
         """Return an unfitted estimator with the settings of the code of Carton et al. (2020)."""
-
-    def check(self, config: TrainConfig) -> None:
-        """Refuse options that a baseline does not use."""
-        super().check(config)
-        if config.train_on == SUBSETS and config.paper == CARTON:
-            words = f"`train_on` {SUBSETS}: not with `paper` {CARTON}, which trains on whole texts"
-            raise DataError(words, rule="option-conflict")
 
     def validation_limit(self, config: TrainConfig) -> int | None:
         """Return how many instances of the validation split the training reads."""

@@ -13,7 +13,6 @@ from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options,
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
 MULTIPLE_CHOICE: Final = "multiple-choice"
 ANSWERS: Final = "question-answering"
-SUBSETS = "subsets"
 LARGEST_SEED = 2**32 - 1  # scikit-learn's and numpy's
 Say = Callable[[str], None]  # called with lines of progress
 
@@ -34,7 +33,7 @@ class TrainConfig(Options):
         features: Features of baselines: words, or characters (1- and 2-grams).
         folds: Folds by which baselines choose: documents (rows that share one are in one fold), or instances.
         joiner: String between two tokens; default: a blank, or nothing for characters.
-        train_on: Text to train on: full, rationale (human rationales alone) or subsets (random tokens, EVAL-X).
+        train_on: Text to train on: full, or rationale (human rationales alone).
         regimes: Train on full texts and on rationales, and print the three regimes of Carton et al. (2020).
         task: classification, multiple-choice (fine-tuning), question-answering (match-lstm), or auto: by the data.
         tokenizer: Tokenizer for `paper` carton2020: a folder or Hub id; default: roberta-base.
@@ -86,7 +85,7 @@ class TrainConfig(Options):
     trust_remote_code: bool = False
     paper: str = ""
     tokenizer: str = ""
-    train_on: Literal["full", "rationale", "subsets"] = "full"
+    train_on: Literal["full", "rationale"] = "full"
     regimes: bool = False
 
     def options(self) -> dict[str, int | float]:

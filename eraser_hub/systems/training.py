@@ -24,30 +24,25 @@ from eraser_hub.records.splits import dataset_split
 from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
 
 from .data import (
-    SUBSETS_EACH,
     Data,
     Labelled,
     Training,
-    draw_subsets,
     find_answer_span,
     has_labels,
     read_examples,
-    rotate_copies,
     say_nothing,
 )
 from .evaluation import Evaluation, RegressionEvaluation, evaluate_on
 from .folder import checkpoint_dir
 from .folds import cluster_texts
 from .system import Baseline, TrainedSystem, find_system, list_answering_systems
-from .train_config import ANSWERS, LARGEST_SEED, SUBSETS, Say, TrainConfig
+from .train_config import ANSWERS, LARGEST_SEED, Say, TrainConfig
 
 # Carton et al. (2020), Table 3
 REGIMES = {
     ("full", "full"): "no-rationale",
     ("full", "rationale"): "eval-rationale",
     ("rationale", "rationale"): "train-eval-rationale",
-    ("subsets", "full"): "subsets-eval-full",
-    ("subsets", "rationale"): "subsets-eval-rationale",
 }
 
 
@@ -194,7 +189,7 @@ def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]
         "split": config.split,
         "train_on": config.train_on,
         "uses_query": data.uses_query,
-        "instances": len(data.train[0]) // data.copies,
+        "instances": len(data.train[0]),
         "label_names": list(data.label_names),
         **({"task": ANSWERS} if data.answers else {}),
         **({"label_task": data.label_task} if data.label_task != CLASSIFICATION else {}),
@@ -231,9 +226,6 @@ def check_config(config: TrainConfig, system: TrainedSystem) -> None:
             words = "combinations of a `grid` are trained side by side, found no `grid`"
             raise DataError(words, rule="option-missing", argument="workers")
         need("ray")
-    if config.train_on == SUBSETS and config.regimes:
-        words = f"expected `train_on` full or rationale beside it, found {SUBSETS}"
-        raise DataError(words, rule="option-conflict", argument="regimes")
 
 
 def open_evaluation_split(config: TrainConfig) -> Split | None:
@@ -323,12 +315,6 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
     if config.limit is not None and split.label_task != REGRESSION:
         counts = ", ".join(f"{number} {label}" for label, number in sorted(label_counts.items()))
         say(f"`limit`: {len(labels)} labelled instances, drawn by seed {config.seed} with each label's share: {counts}")
-    texts, copies = len(instances), 1
-    if config.train_on == SUBSETS:
-        copies = SUBSETS_EACH
-        instances, labels = draw_subsets(instances, config.seed), labels * copies
-        words = "of a share between none and all of its tokens"
-        say(f"{SUBSETS}: {copies} random subsets of each of {texts} texts, {words}")
     limit = system.validation_limit(config)
     validation: Labelled = ([], [])
     if evaluated is not None and limit != 0:
@@ -338,8 +324,6 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
         validation,
         names,
         query,
-        rotate_copies(texts, copies),
-        copies=copies,
         label_task=split.label_task,
         clusters=clusters,
     )

@@ -282,8 +282,6 @@ def test_a_system_that_does_not_learn_a_task_is_refused_with_those_that_do(hub: 
         eraser_hub.train(dataset=hub, config="stars", model="lei", out=tmp_path / "m")
     with refused("unsupported", "logistic-regression", "multi-label", "ridge", argument="model"):
         eraser_hub.train(dataset=hub, config="moods", model="ridge", out=tmp_path / "m")
-    with refused("option-conflict", "regression", argument="train_on"):
-        eraser_hub.train(dataset=hub, config="stars", model="ridge", out=tmp_path / "m", train_on="subsets")
 
 
 def test_texts_are_grouped_and_what_nobody_says_is_unknown() -> None:
