@@ -1,7 +1,7 @@
 """Run the benchmarks, each in a process of its own (peak memory is a process's), and gather benchmarks/RESULTS.md.
 
 python -m benchmarks                     all of them
-python -m benchmarks scoring conversion  these two; the others' results stay as they were
+python -m benchmarks conversion explain  these two; the others' results stay as they were
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-NAMES = ("conversion", "scoring", "perturbation", "explain", "peers", "asking", "reports", "inference", "uncertainty")
+NAMES = ("conversion", "explain", "peers", "inference", "uncertainty")
 
 
 def gather() -> Path:

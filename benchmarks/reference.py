@@ -3,13 +3,13 @@
 python -m benchmarks.reference CHECKOUT PYTHON [SHAPE ..]     CHECKOUT: a folder that holds rationale_benchmark/;
                                PYTHON: the interpreter of an environment that it runs in (scikit-learn 1.2.2)
 
-Start-up is the same command on one instance of movies' shape. The shapes are those of `benchmarks.scoring`; ours scores
-them in one process.
+Start-up is the same command on one instance of movies' shape. Ours scores in one process.
 """
 
 from __future__ import annotations
 
 import math
+import resource
 import statistics
 import subprocess
 import sys
@@ -18,11 +18,16 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from benchmarks.scoring import FOLDER, SHAPES, cpu_seconds, first_part, generate
+from benchmarks.shapes import SHAPES, generate
 
-# the papers' seven; e-SNLI's training split has 56 times the instances of its test split
-NAMES = [name for name in SHAPES if not name.startswith("esnli_train")]
+ROOT = Path(__file__).resolve().parents[1]
 RUNS = 15
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of the processes that this one waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def seconds(command: list[str], cwd: Path) -> float:
@@ -36,9 +41,9 @@ def seconds(command: list[str], cwd: Path) -> float:
 
 def ours(corpus: Path) -> float:
     """CPU seconds of `eraser-hub score`."""
-    files = ["--data-dir", f"{corpus}", "--split", "test", "--results", f"{corpus / 'predictions.jsonl'}"]
+    files = ["--source", f"{corpus}", "--split", "test", "--predictions", f"{corpus / 'predictions.jsonl'}"]
     scores = ["--score-file", f"{corpus.with_name('scores.json')}", "--num-proc", "1"]
-    return seconds([sys.executable, "-m", "eraser_hub", "score", *files, *scores], FOLDER.parent)
+    return seconds([sys.executable, "-m", "eraser_hub", "score", *files, *scores], ROOT)
 
 
 def theirs(corpus: Path, checkout: Path, python: str) -> float:
@@ -54,16 +59,16 @@ def net(scorer: Callable[[Path], float], corpus: Path, one: Path, runs: int) -> 
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) < 2 or not set(arguments[2:]) <= set(NAMES):
-        print(f"expected CHECKOUT PYTHON [SHAPE ..], shapes of {', '.join(NAMES)}", file=sys.stderr)
+    if len(arguments) < 2 or not set(arguments[2:]) <= SHAPES.keys():
+        print(f"expected CHECKOUT PYTHON [SHAPE ..], shapes of {', '.join(SHAPES)}", file=sys.stderr)
         return 2
     reference = partial(theirs, checkout=Path(arguments[0]).resolve(), python=arguments[1])
     ratios = list[float]()
     print("| shape | instances | eraser-hub, s | reference, s | ratio |\n|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as place:
-        generate(Path(place) / "corpus", "movies")
-        one = first_part(Path(place) / "corpus", "movies", 1)
-        for name in arguments[2:] or NAMES:
+        one = Path(place) / "one"
+        generate(one, "movies", 1)
+        for name in arguments[2:] or SHAPES:
             corpus = Path(place) / name
             generate(corpus, name)
             own, other = net(ours, corpus, one, RUNS), net(reference, corpus, one, 1)  # the reference takes minutes

@@ -17,11 +17,11 @@ import pytest
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
-from benchmarks.mangling import NORMALISATIONS
 from eraser_hub.asking.cache import NAME
 from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.built import open_built
 
+from ..mangling import NORMALISATIONS
 from .scripted_server import Reply, Script, ScriptedServer, answer, completion
 
 # a quote in marks or with dots may mean the text's own; a person knows no better

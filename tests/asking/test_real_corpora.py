@@ -13,8 +13,6 @@ from typer.testing import CliRunner
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
 
-from benchmarks.asking import Gold, verdict
-from benchmarks.mangling import NORMALISATIONS
 from eraser_hub.__main__ import _register, app
 from eraser_hub.asking.questions import Question
 from eraser_hub.asking.run import AskConfig, AskPlan, ask, make_plan
@@ -22,11 +20,25 @@ from eraser_hub.asking.settings import AskArguments, AskSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.metrics.quote_alignment import Quote, make_key
 
+from ..mangling import NORMALISATIONS
 from .scripted_server import Reply, ScriptedServer, answer
 
 ERASER = ("movies", "multirc", "fever", "evidence_inference")
 PAIRS = ("senti_en", "senti_ch", "similarity_en", "similarity_ch", "mrc_en", "mrc_ch")
 SETTINGS = AskSettings("scripted")
+Gold = tuple[str, int, int]  # docid, start, end
+
+
+def verdict(quote: Quote, gold: Gold) -> str:
+    """How the alignment of a gold span's quote came out."""
+    docid, start, end = gold
+    if quote.docid is None or quote.start_token is None or quote.end_token is None:
+        return "missed"
+    if (quote.docid, quote.start_token, quote.end_token) == (docid, start, end):
+        return "offsets"
+    if quote.status == "ambiguous":
+        return "other place"
+    return "overlap" if quote.docid == docid and quote.start_token < end and start < quote.end_token else "false"
 
 
 def spans_of(question: Question, chance: random.Random) -> Iterator[Gold]:

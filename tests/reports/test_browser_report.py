@@ -259,7 +259,7 @@ def test_hostile_text_is_shown_and_never_run(browser, row, instance, tmp_path):
 
 
 def test_ten_thousand_instances_open_at_once(browser, tmp_path):
-    """All of them are listed and the last can be reached; how long it takes is measured in benchmarks."""
+    """All of them are listed and the last can be reached."""
     from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
 
     words = tuple(tuple(f"w{i}" for i in range(10)) for _ in range(3))
