@@ -11,8 +11,8 @@ JOBS   ?= 2
 SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
-.PHONY: help quickstart test unit quick slow test-fast test-changed lint types bench bench-inference matrix explain-table \
-        reference docs browser latex language-model screenshots pictures figures attack mutation clean
+.PHONY: help quickstart test unit quick slow test-fast lint types bench bench-inference matrix explain-table \
+        reference docs browser latex language-model screenshots pictures figures attack clean
 .DEFAULT_GOAL := help
 
 help:
@@ -21,7 +21,6 @@ help:
 	@echo "make unit           the tests that need neither torch, transformers, datasets nor evaluate (under a minute)"
 	@echo "make quick          all tests but those marked slow (minutes)"
 	@echo "make slow           those marked slow: installations of the wheel, pages as typed, browsers, Ray"
-	@echo "make test-changed   the quick tests that a change can reach (BASE=main: since main; else what is not committed)"
 	@echo "make lint types     ruff, the schemas of workflows; mypy --strict, pyright: what CI asks for before the tests"
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
 	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (a quarter of an hour)"
@@ -32,7 +31,6 @@ help:
 	@echo "make pictures       the pictures of README.md and docs/, anew"
 	@echo "make figures        the figures of docs/results.md out of docs/results/*.csv"
 	@echo "make matrix         the wheel on every Python at hand (PYTHONS), with the newest and the oldest dependencies"
-	@echo "make mutation       small faults in the metrics' kernels, and whether their tests find them"
 	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
 
 $(BIN)/python:
@@ -104,11 +102,6 @@ slow: $(VENV)/.installed-test browser latex language-model
 # the name of 2.0
 test-fast: quick
 
-BASE ?= HEAD
-test-changed: $(VENV)/.installed-test
-	@files=$$($(BIN)/python -m tools.changed_tests --base $(BASE)) && \
-	if [ -n "$$files" ]; then $(PYTEST) -m "not slow" $$files || [ $$? -eq 5 ]; else echo "no test can reach what changed since $(BASE)"; fi
-
 # PYTHONS: the oldest first, which is tried with the oldest dependencies too
 PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
 matrix: $(VENV)/.installed-test
@@ -157,12 +150,3 @@ REQUESTS ?= 300
 SEED     ?= 20
 attack: $(VENV)/.installed-test
 	$(BIN)/python -m tests.attack --cases $(N) --kills $(KILLS) --requests $(REQUESTS) --seed $(SEED) --findings attack.md
-
-# Small faults in the metrics' kernels, and whether their tests find them; AGAINST: an earlier result to compare with.
-MUTANTS ?= 40
-AGAINST ?=
-mutation: $(VENV)/.installed-test
-	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.4"
-	@mkdir -p build
-	$(BIN)/python -m tools.mutation --checkout . --count $(MUTANTS) --seed 0 --out build/mutation.json \
-	  $(if $(AGAINST),--against $(AGAINST))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import shutil
@@ -107,8 +106,8 @@ def samples() -> Path:
 def browser():
     """Headless Chromium, shared by a module's tests; its console is emptied by whoever reads it."""
     pytest.importorskip("selenium", reason="skipped: selenium is not installed")
-    # by its name, so that `make test-changed` does not count it among what every test imports
-    tools = importlib.import_module("tools.browser")
+    from tools import browser as tools
+
     if missing := tools.missing_programs():
         pytest.skip(f"skipped: no {' and no '.join(missing)}")
     with tools.headless_browser() as driver:
@@ -159,6 +158,7 @@ def serious_findings() -> Callable[[Any], list[str]]:
 def spaces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the Space of every metric, as `evaluate` loads it."""
     out = tmp_path_factory.mktemp("spaces")
-    # by a relative name, which `make test-changed` does not count among what every test imports
-    importlib.import_module(".publishing.spaces", "eraser_hub").build_metrics(out)
+    from eraser_hub.publishing.spaces import build_metrics
+
+    build_metrics(out)
     return out
