@@ -352,8 +352,6 @@ def _describe_run(options: ReproduceConfig) -> dict[str, Any]:
     """Return the settings that two runs in one folder must share."""
     names = [one.name for one in fields(ReproduceConfig) if one.name not in ("out", "revision", "say")]
     settings = {name: getattr(options, name) for name in names}
-    if options.seeds == 1:
-        del settings["seeds"]  # folders of 2.0 go on
     return {**settings, "split": dataset_split(options.split), "dataset": str(Path(options.dataset).resolve())}
 
 

@@ -1,8 +1,7 @@
 """The training loop of PyTorch networks: Adam, early stopping, checkpoints, progress with the time left.
 
-The same data, seed and hyper-parameters give the same weights on one machine, also if the training was stopped and
-resumed: the order of an epoch's examples depends on seed and epoch alone, and a checkpoint holds the state of torch's
-random numbers.
+The same data, seed and hyper-parameters give the same weights on one machine. A stopped training resumes after its last
+finished epoch.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from .hyper import Hyper
 from .train_config import Say
 
 Example = TypeVar("Example")
-SAY_SECONDS, CHECKPOINT_SECONDS = 10.0, 120.0
+SAY_SECONDS = 10.0
 POOL = 50  # batches whose examples are sorted by length together
 BEST = "best.pt"
 
@@ -78,7 +77,6 @@ class Progress:
     Attributes:
         step: Number of steps done in all epochs.
         epoch: The current epoch.
-        done: Number of steps done in the current epoch.
         best: The best validation score.
         best_loss: The loss of the best epoch.
         best_epoch: The epoch of the best score; -1 for none.
@@ -87,7 +85,6 @@ class Progress:
 
     step: int = 0
     epoch: int = 0
-    done: int = 0
     best: float = -math.inf
     best_loss: float = math.inf
     best_epoch: int = -1
@@ -129,7 +126,7 @@ class _Fit(Generic[Example]):
         per_epoch = max(1, math.ceil(len(objective.examples(0)) / hyper.batch_size))
         self.first, self.total = 0, hyper.max_steps or math.ceil(hyper.epochs * per_epoch)
         self.losses: list[float] = []
-        self.reported_at = self.saved_at = self.started_at = time.monotonic()
+        self.reported_at = self.started_at = time.monotonic()
 
     def run(self) -> Progress:
         """Train to the end and return the progress."""
@@ -159,15 +156,15 @@ class _Fit(Generic[Example]):
         random = np.random.default_rng([self.seed, progress.epoch])
         batches = batch_by_length([self.objective.size(one) for one in examples], self.hyper.batch_size, random)
         self.network.train()
-        for numbers in batches[progress.done :]:
+        for numbers in batches:
             if progress.step == self.total:
                 break
             self.losses.append(self._train_step([examples[number] for number in numbers]))
-            progress.step, progress.done = progress.step + 1, progress.done + 1
+            progress.step += 1
             self._report_progress()
         self.network.eval()
         self._validate()
-        progress.epoch, progress.done = progress.epoch + 1, 0
+        progress.epoch += 1
         self._save_checkpoint()
 
     def _train_step(self, batch: Sequence[Example]) -> float:
@@ -198,8 +195,6 @@ class _Fit(Generic[Example]):
             self.reported_at = now
             step = f"step {self.progress.step} of {self.total}"
             self.say(f"{step}: loss {self._compute_mean_loss():.4f}, {self._describe_time_left()}")
-        if now - self.saved_at >= CHECKPOINT_SECONDS:
-            self._save_checkpoint()
 
     def _describe_time_left(self) -> str:
         per_step = (time.monotonic() - self.started_at) / max(1, self.progress.step - self.first)
@@ -238,12 +233,8 @@ class _Fit(Generic[Example]):
             torch.save(content, temporary_file)
 
     def _save_checkpoint(self) -> None:
-        self.saved_at = time.monotonic()
-        random = {"random": torch.get_rng_state()}
-        if self.objective.device.type == "cuda":
-            random["random_there"] = torch.cuda.get_rng_state(self.objective.device)
-        content = {"weights": self._get_trained_weights(), "optimizer": self.optimizer.state_dict(), **random}
-        self._save(CHECKPOINT, {**content, "progress": asdict(self.progress), "losses": self.losses})
+        content = {"weights": self._get_trained_weights(), "optimizer": self.optimizer.state_dict()}
+        self._save(CHECKPOINT, {**content, "progress": asdict(self.progress)})
 
     def _load_checkpoint(self) -> None:
         path = self.folder / CHECKPOINT
@@ -255,13 +246,9 @@ class _Fit(Generic[Example]):
             self.optimizer.load_state_dict(content["optimizer"])
             for name, value in content["progress"].items():
                 setattr(self.progress, name, value)
-            self.losses = content["losses"]
         except Exception as error:  # torch raises errors of many types
             words = f"the checkpoint cannot be read; delete it to start anew: {error}"
             raise DataError(words, rule="resume", file=path, argument="resume") from error
-        torch.set_rng_state(content["random"])
-        if "random_there" in content and self.objective.device.type == "cuda":
-            torch.cuda.set_rng_state(content["random_there"], self.objective.device)
 
 
 def batch_by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator) -> list[list[int]]:
