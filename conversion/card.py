@@ -164,6 +164,20 @@ class ConfigWords(NamedTuple):
         }
 
 
+def get_dataset_version(card: Mapping[str, Any]) -> str:
+    """Return the version of a dataset: the one that its configs share, else one derived from theirs."""
+    versions: dict[str, str] = {}
+    infos = card.get("dataset_info") or []
+    for entry in [*(infos if isinstance(infos, list) else [infos]), *(card.get("configs") or [])]:
+        version = entry.get("version")
+        version = version.get("version_str") if isinstance(version, dict) else version
+        if re.fullmatch(r"\d+\.\d+\.\d+", str(version)):
+            versions[str(entry.get("config_name"))] = str(version)
+    if len(set(versions.values())) <= 1:
+        return next(iter(versions.values()), __version__)
+    return compute_content_version(f"{config} {version}" for config, version in sorted(versions.items()))
+
+
 def make_card_text(metadata: Mapping[str, Any], prose: str) -> str:
     """Return the text of a dataset card: metadata as YAML, then prose."""
     head = yaml.dump(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from .checks import Report
 
-RELEASE, CROISSANT, EVAL_YAML = "release.json", "croissant.json", "eval.yaml"
+RELEASE, EVAL_YAML = "release.json", "eval.yaml"
 LICENSES = "licenses"  # the folder of the licence files of a release
 FORMAT = 2
 T = TypeVar("T")
@@ -320,7 +320,7 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     Raises:
         DataError: the file is missing, damaged or incomplete, or another version of this project wrote it.
     """
-    path, release = folder / RELEASE, _parse_release(folder)
+    path, release = folder / RELEASE, parse_release(folder)
     configs = release.get("configs")
     if not isinstance(configs, dict):
         raise DataError("expected an object with configs, found none", rule="type", file=path)
@@ -334,20 +334,25 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
 
 def read_build_version(folder: Path) -> str | None:
     """Return the version of this project that built a folder; None if it is 2.0 or earlier."""
-    version = _parse_release(folder).get("version")
+    version = parse_release(folder).get("version")
     return version if isinstance(version, str) else None
 
 
 def read_own_name(folder: Path) -> str | None:
     """Return the name of a dataset that ``build own`` wrote; None for one of this project's, or no built folder."""
     try:
-        name = _parse_release(folder).get("dataset")
+        name = parse_release(folder).get("dataset")
     except DataError:
         return None
     return name if isinstance(name, str) else None
 
 
-def _parse_release(folder: Path) -> dict[str, Any]:
+def parse_release(folder: Path) -> dict[str, Any]:
+    """Return the content of a built folder's ``release.json``, unchecked.
+
+    Raises:
+        DataError: the file is missing, or holds no JSON object.
+    """
     path = folder / RELEASE
     if not os.path.lexists(path):
         message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"

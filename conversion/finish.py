@@ -15,10 +15,10 @@ from eraser_hub.records.atomic import carry_over
 from eraser_hub.version import __version__
 
 from .card import insert_picture, verify_folder
-from .croissant import is_recorded, write_croissant
-from .dataset import CROISSANT, EVAL_YAML, FORMAT, LICENSES, RELEASE
+from .dataset import EVAL_YAML, FORMAT, LICENSES, RELEASE
 from .leaderboard import write_eval_yaml
 from .licenses import is_license_name
+from .written_files import is_recorded
 
 
 def finish_build(
@@ -29,9 +29,8 @@ def finish_build(
     card: Callable[[], str],
     parquet_folders: Collection[str],
     label_names: Mapping[str, Sequence[str]] | None = None,
-    digests: Mapping[str, str] | None = None,
 ) -> None:
-    """Write ``release.json``, the card, Croissant metadata and ``eval.yaml``, and carry over files that no build wrote.
+    """Write ``release.json``, the card and ``eval.yaml``, and carry over files that no build wrote.
 
     Args:
         target: the existing folder; its name is the dataset's name.
@@ -41,7 +40,6 @@ def finish_build(
         card: makes the card after release.json has been written.
         parquet_folders: the folders into which a build writes Parquet.
         label_names: config -> the expected names of the gold label in the card.
-        digests: path in the folder -> SHA-256, of files that have just been written.
 
     Raises:
         DataError: card and files disagree.
@@ -50,7 +48,7 @@ def finish_build(
     facts = {"format": FORMAT, "version": __version__, **own, "configs": dict(release)}
     text = json.dumps(facts, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
-    write_side_files(folder, target.name, release, card, digests)
+    write_side_files(folder, target.name, release, card)
     verify_folder(folder, schema, label_names)
 
     def is_built(path: PurePath) -> bool:
@@ -65,7 +63,7 @@ def finish_build(
 def is_build_text(path: PurePath, name: str) -> bool:
     """Return True if a build of the dataset ``name`` writes a file of such a path beside its data: card, licence, .."""
     if len(path.parts) == 1:
-        return path.name in ("README.md", RELEASE, CROISSANT, EVAL_YAML, f"{name}.png")
+        return path.name in ("README.md", RELEASE, EVAL_YAML, f"{name}.png")
     return len(path.parts) == 2 and path.parts[0] == LICENSES and is_license_name(path.name.partition(".")[2])
 
 
@@ -74,9 +72,8 @@ def write_side_files(
     name: str,
     release: Mapping[str, Any],
     card: Callable[[], str],
-    digests: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the card, its picture, Croissant metadata and ``eval.yaml``; arguments are those of `finish_build`."""
+    """Write the card, its picture and ``eval.yaml``; arguments are those of `finish_build`."""
     words = "The digest of a split's data; signatures of scores carry it. It is the same for the release's files."
     lines = [insert_picture(card(), name, folder).rstrip(), "", "## Data digests", "", words, ""]
     lines += ["| config | split | data |", "|---|---|---|"]
@@ -87,5 +84,4 @@ def write_side_files(
         if facts.get("digest")  # configs that 2.0 built have none
     ]
     (folder / "README.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    write_croissant(folder, name, digests)
     write_eval_yaml(folder, name)

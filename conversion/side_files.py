@@ -16,9 +16,9 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, DataErrors, get_first_line
 from eraser_hub.version import __version__
 
-from .croissant import verify_digests
-from .dataset import CROISSANT, EVAL_YAML, read_build_version
+from .dataset import EVAL_YAML, read_build_version
 from .finish import write_side_files
+from .written_files import verify_digests
 
 Difference = tuple[str, str]  # the name of a check, and what differs
 
@@ -35,16 +35,16 @@ def find_side_file_issues(
         make_card: folder with the files of the rows -> text of its card.
     """
     version = read_build_version(built.folder)
-    if version or (built.folder / CROISSANT).exists():
+    if version:
         yield from _find_changed_files(built.folder, release)
     if version != __version__:
         words = f"version {version}" if version else "an earlier version"
-        yield "built by another version", f"{words} built it: card, {EVAL_YAML} and {CROISSANT} are not compared"
+        yield "built by another version", f"{words} built it: card and {EVAL_YAML} are not compared"
         return
     with TemporaryDirectory(prefix="eraser-hub-") as aside:
         expected = Path(aside) / name
         for path in built.folder.rglob("*"):
-            if path.is_file() and path.suffix in (".parquet", ".json") and path.name != CROISSANT:
+            if path.is_file() and path.suffix in (".parquet", ".json"):
                 link = expected / path.relative_to(built.folder)
                 link.parent.mkdir(parents=True, exist_ok=True)
                 try:
@@ -64,7 +64,7 @@ def find_side_file_issues(
             yield "edited card", f"keys that build does not write: {', '.join(map(str, added))}"
         if prose.split() != built.prose.split():
             yield "edited card", "its prose is not what build writes"
-        for file in (EVAL_YAML, CROISSANT, f"{name}.png"):
+        for file in (EVAL_YAML, f"{name}.png"):
             if not (expected / file).is_file():
                 continue
             if not (built.folder / file).is_file():

@@ -27,7 +27,6 @@ from .card import CARDS, ConfigWords, add_configs, compute_content_version, make
 from .check_rules import CheckRules, SplitCheck
 from .checks import Tally, UniqueStrings
 from .column_digests import compute_column_digests
-from .croissant import is_recorded
 from .dataset import (
     RELEASE,
     BuildOptions,
@@ -41,6 +40,7 @@ from .dataset import (
 )
 from .finish import finish_build
 from .parquet import write_parquet
+from .written_files import is_recorded
 
 Row = Mapping[str, Any]
 RECORDS = pa.schema([("file", pa.string()), ("line", pa.int32()), ("text", pa.string())])

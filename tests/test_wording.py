@@ -100,11 +100,13 @@ def import_other_class_labels() -> None:
 
 def verify(name: str, **written: str) -> None:
     """Compare a built folder that holds a file with the digests that ``build`` wrote down."""
-    from eraser_hub.conversion.croissant import verify_digests
+    from eraser_hub.conversion.written_files import verify_digests
 
     write(f"hub/eraser/{name}")
-    files = [{"@type": "cr:FileObject", "@id": name, "contentUrl": name} | written] if written else []
-    write("hub/eraser/croissant.json", {"distribution": files})
+    write(
+        "hub/eraser/release.json",
+        {"configs": {"movies": {"splits": {}, "digests": {name: written["sha256"]} if written else {}}}},
+    )
     verify_digests(Path("hub/eraser"))
 
 

@@ -36,7 +36,6 @@ from tqdm import tqdm
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.card import compute_content_version
 from eraser_hub.conversion.column_digests import compute_column_digests
-from eraser_hub.conversion.croissant import is_recorded
 from eraser_hub.conversion.dataset import (
     FORMAT,
     RELEASE,
@@ -52,6 +51,7 @@ from eraser_hub.conversion.finish import finish_build
 from eraser_hub.conversion.licenses import describe_license_mismatch, get_license_path
 from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
+from eraser_hub.conversion.written_files import is_recorded
 from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table
 from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuild_folder
 from eraser_hub.records.digests import compute_file_digest, to_json_lines
@@ -125,12 +125,9 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
         shutil.rmtree(folder / PARTS_FOLDER, ignore_errors=True)
         entries = _sort_configs(entries)
         facts = find_configs(entries, entries, target / RELEASE)
-        digests = {path: digest for part in parts.values() for path, digest in part.digests.items()}
         labels = {name: config.label_names for name, config in facts.items()}
         folders = (*CONFIGS, *facts, *RESERVED_FOLDERS)
-        finish_build(
-            target, folder, SCHEMA, entries, lambda: make_readme(entries, facts, target.name), folders, labels, digests
-        )
+        finish_build(target, folder, SCHEMA, entries, lambda: make_readme(entries, facts, target.name), folders, labels)
     rows = {name: {split: facts["num_examples"] for split, facts in entries[name]["splits"].items()} for name in parts}
     notes += [note for part in parts.values() for note in part.notes]
     return BuildResult(target, rows, notes, _sort_configs(failed))

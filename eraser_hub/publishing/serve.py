@@ -129,7 +129,7 @@ class Folder:
 
 def _read_tags(folder: Path) -> list[str]:
     """Return the tags that `publish` gives a built dataset: of its content, and of the package that built it."""
-    from eraser_hub.conversion.croissant import get_dataset_version
+    from eraser_hub.conversion.card import get_dataset_version
     from eraser_hub.conversion.dataset import read_build_version
     from eraser_hub.records.built import open_built
 

@@ -6,7 +6,6 @@ that only what the rows say can give them away.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from eraser_hub.conversion.croissant import write_croissant
 from eraser_hub.records.digests import compute_file_digest
 
 Row = dict[str, Any]
@@ -106,13 +104,12 @@ def change_rows(folder: Path, file: Path, change: Callable[[list[Row]], list[Row
 
 
 def record_files(folder: Path, file: Path) -> None:
-    """Record the digest of a split's file in release.json and croissant.json."""
+    """Record the digest of a split's file in release.json."""
     path = folder / "release.json"
     release = json.loads(path.read_text(encoding="utf-8"))
     splits = release["configs"][file.parts[0]]["splits"]
     splits[file.name.partition("-")[0]]["files"][file.name] = compute_file_digest(folder / file)
     path.write_text(json.dumps(release, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    write_croissant(folder, folder.name)
 
 
 def mutate_values(file: Path, rows: list[Row], schema: pa.Schema) -> Iterator[Mutation]:
@@ -201,15 +198,13 @@ def mutate_columns(file: Path, schema: pa.Schema) -> Iterator[Mutation]:
 
 
 def change_card(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    """Change a card's metadata, and write Croissant metadata for it."""
+    """Change a card's metadata."""
     path = folder / "README.md"
     _, head, prose = path.read_text(encoding="utf-8").split("---\n", 2)
     card = yaml.safe_load(head)
     change(card)
     head = yaml.safe_dump(card, sort_keys=False, allow_unicode=True)
     path.write_text(f"---\n{head}---\n{prose}", encoding="utf-8")
-    with contextlib.suppress(Exception):  # there is no Croissant metadata for some cards
-        write_croissant(folder, folder.name)
 
 
 def mutate_card(label: str) -> Iterator[Mutation]:
@@ -274,38 +269,6 @@ def mutate_card(label: str) -> Iterator[Mutation]:
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
-def list_facts(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Yield (path, value) of each plain value in JSON."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if not isinstance(value, dict | list):
-        yield path, value
-    for key, below in items:
-        yield from list_facts(below, (*path, key))
-
-
-def change_fact(path: Path, at: tuple[str | int, ...]) -> None:
-    """Change one plain value of a JSON file."""
-    content = json.loads(path.read_text(encoding="utf-8"))
-    holder = content
-    for key in at[:-1]:
-        holder = holder[key]
-    old = holder[at[-1]]
-    holder[at[-1]] = (
-        (not old) if isinstance(old, bool) else f"{old or ''}x" if not isinstance(old, int | float) else old + 1
-    )
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-
-
-def mutate_json(folder: Path, file: str) -> Iterator[Mutation]:
-    """Yield a mutation of each plain value in a JSON file."""
-    for at, _ in list_facts(json.loads((folder / file).read_text(encoding="utf-8"))):
-
-        def apply(copy: Path, at: tuple[str | int, ...] = at) -> None:
-            change_fact(copy / file, at)
-
-        yield Mutation(f"{file} {'.'.join(map(str, at))}", apply)
-
-
 def mutate_files(folder: Path) -> Iterator[Mutation]:
     """Yield mutations of each file of a built folder: lost, empty, garbage, renamed, with other bytes."""
 
@@ -332,7 +295,7 @@ def mutate_files(folder: Path) -> Iterator[Mutation]:
 
 
 def mutate_beside(folder: Path) -> Iterator[Mutation]:
-    """Yield mutations of the Parquet files beside the rows, whose digests in croissant.json are written again."""
+    """Yield mutations of the Parquet files beside the rows."""
     for path in sorted(folder.glob("[adr]*/*.parquet")):  # annotators, documents, records
         file = path.relative_to(folder)
         table = pq.read_table(path)
@@ -352,6 +315,5 @@ def mutate_beside(folder: Path) -> Iterator[Mutation]:
 
             def apply(copy: Path, file: Path = file, change: Callable[[pa.Table], pa.Table] = change) -> None:
                 pq.write_table(change(pq.read_table(copy / file)), copy / file)
-                write_croissant(copy, copy.name)
 
             yield Mutation(f"file {file.as_posix()}: {words}", apply)

@@ -28,7 +28,6 @@ from .mutations import (
     mutate_card,
     mutate_columns,
     mutate_files,
-    mutate_json,
     mutate_rows,
     mutate_values,
     record_files,
@@ -107,7 +106,6 @@ def list_mutations(folder: Path, config: str, split: str, label: str) -> Iterato
     yield from mutate_columns(file, table.schema)
     yield from mutate_card(label)
     yield from (each for each in mutate_files(folder) if each.name not in UNDETECTED)
-    yield from mutate_json(folder, "release.json")
     yield from mutate_beside(folder)
 
 
@@ -221,7 +219,6 @@ def test_a_folder_of_an_earlier_version_is_read_with_a_note(folders, samples, tm
     release = json.loads(path.read_text("utf-8"))
     release = {"format": release["format"], "configs": {"sst": {"files": release["configs"]["sst"]["files"]}}}
     path.write_text(json.dumps(release), "utf-8")
-    (folder / "croissant.json").unlink()
     report = check(folder)
     found = {finding.check: finding.level for each in report.splits for finding in each.findings}
     assert found == {"no digests": "note", "built by another version": "note"}

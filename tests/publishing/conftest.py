@@ -83,12 +83,23 @@ def metric_source(tmp_path: Path) -> Path:
     return source
 
 
+def record_digests(folder: Path) -> None:
+    """Record the digests of a dataset's files in release.json, as `build` does."""
+    from eraser_hub.records.digests import compute_file_digest
+
+    configs: dict[str, dict[str, dict[str, dict[str, dict[str, str]]]]] = {}
+    for path in sorted(folder.glob("*/*.parquet")):
+        splits = configs.setdefault(path.parent.name, {"splits": {}})["splits"]
+        files = splits.setdefault(path.name.partition("-")[0], {"files": {}})["files"]
+        files[path.name] = compute_file_digest(path)
+    (folder / "release.json").write_text(json.dumps({"configs": configs}))
+
+
 def write_toy_dataset(folder: Path, rows: int = 40) -> None:
-    """A small Parquet dataset of two configs in the shape that `build` writes, card and Croissant included."""
+    """A small Parquet dataset of two configs in the shape that `build` writes, with card and digests."""
     import datasets
     import yaml
 
-    from eraser_hub.conversion.croissant import write_croissant
     from eraser_hub.conversion.leaderboard import write_eval_yaml
 
     features = datasets.Features(
@@ -135,7 +146,7 @@ def write_toy_dataset(folder: Path, rows: int = 40) -> None:
         header["dataset_info"].append(facts)  # type: ignore[attr-defined]
     text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
     (folder / "README.md").write_text(f"---\n{text}---\n# Small\n\nA small dataset of the tests.\n")
-    write_croissant(folder, folder.name)
+    record_digests(folder)
     write_eval_yaml(folder, "eraser")
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from loopback_hub import TOKEN
 
-from eraser_hub.conversion.croissant import write_croissant
 from eraser_hub.publishing.publisher import client
 from eraser_hub.publishing.spaces import ALL_TOGETHER
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
 from ..refusals import refused
+from .conftest import record_digests
 
 
 def commits(loopback, kind, name="org/eraser"):
@@ -32,7 +32,7 @@ def test_everything_built_is_published_and_tagged(publish_toy, loopback, said):
     assert set(space.tags) == {f"v{__version__}", "v0.4.6"}
     tree = data.commits[data.branches["main"]]
     assert tree["movies/train-00000-of-00001.parquet"][1], "Parquet belongs into LFS"
-    assert "croissant.json" in tree
+    assert "release.json" in tree
     files = set(space.commits[space.branches["main"]])
     assert files == {
         *(".eraser-hub.json", ".gitattributes", "README.md", *ALL_TOGETHER),
@@ -47,15 +47,13 @@ def test_what_the_viewer_shows_otherwise_is_said_once(publish_toy, toy_hub, said
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from eraser_hub.conversion.croissant import write_croissant
-
     for split in ("train", "test"):
         path = toy_hub / "eraser" / "boolq" / f"{split}-00000-of-00001.parquet"
         table = pq.read_table(path)
         nulls = pa.nulls(table.num_rows, pa.int32())
         at = table.column_names.index("num_tokens")
         pq.write_table(table.set_column(at, "num_tokens", nulls), path, write_page_index=True)
-    write_croissant(toy_hub / "eraser", "eraser")
+    record_digests(toy_hub / "eraser")
     publish_toy(dry_run=True)
     notes = [line for line in said if line.startswith("note: ")]
     assert notes == [
@@ -103,7 +101,7 @@ def rebuild_without_boolq(toy_hub):
     for path in (toy_hub / "eraser" / "boolq").iterdir():
         path.rename(path.with_name(path.name.replace("of-00001", "of-00009")))
     card = toy_hub / "eraser" / "README.md"
-    write_croissant(toy_hub / "eraser", "eraser")
+    record_digests(toy_hub / "eraser")
     assert card.is_file()
 
 
@@ -262,9 +260,9 @@ def test_a_changed_parquet_file_is_refused(publish_toy, loopback, toy_hub):
         publish_toy()
 
 
-def test_a_missing_croissant_or_card_file_is_refused(publish_toy, loopback, toy_hub):
-    (toy_hub / "eraser" / "croissant.json").unlink()
-    with unsent(loopback), refused("file-missing", file="eraser/croissant.json"):
+def test_a_folder_without_its_digests_is_refused(publish_toy, loopback, toy_hub):
+    (toy_hub / "eraser" / "release.json").unlink()
+    with unsent(loopback), refused("file-missing", "release.json", file="eraser"):
         publish_toy()
 
 
@@ -426,7 +424,7 @@ def test_a_commit_whose_answer_is_lost_is_not_made_twice(publish_toy, loopback):
     loopback.fail("POST", "/commit/", 0, after=True)
     publish_toy(datasets=["eraser"])
     repo = loopback.repos["datasets", "org/eraser"]
-    assert set(repo.commits[repo.branches["main"]]) > {"README.md", "croissant.json"}
+    assert set(repo.commits[repo.branches["main"]]) > {"README.md", "release.json"}
     assert len({json.dumps(sorted(tree)) for tree in repo.commits.values()}) == 2
 
 
@@ -465,10 +463,10 @@ def test_a_commit_that_did_not_arrive_whole_is_not_called_published(publish_toy,
     whole = Repo.record
 
     def lossy(self, branch, tree, message):
-        return whole(self, branch, {path: file for path, file in tree.items() if path != "croissant.json"}, message)
+        return whole(self, branch, {path: file for path, file in tree.items() if path != "release.json"}, message)
 
     monkeypatch.setattr(Repo, "record", lossy)
-    failing(publish_toy, said, "hub", " croissant.json;")
+    failing(publish_toy, said, "hub", " release.json;")
 
 
 def test_tokens_never_come_out():

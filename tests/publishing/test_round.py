@@ -11,6 +11,7 @@ from loopback_hub import TOKEN
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import list_metric_names
+from eraser_hub.records.digests import compute_file_digest
 
 ROUND = """
 import json, datasets, evaluate
@@ -158,8 +159,6 @@ def test_a_corrupted_dataset_is_not_published(loopback, child, samples, tmp_path
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from eraser_hub.conversion.croissant import write_croissant
-
     hub = tmp_path / "hub"
     command = [sys.executable, "-m", "eraser_hub"]
     build = ["build", "eraser", "--source", str(samples / "eraser"), "--config", "movies", "--out", str(hub)]
@@ -169,7 +168,9 @@ def test_a_corrupted_dataset_is_not_published(loopback, child, samples, tmp_path
     ids = table["annotation_id"].to_pylist()
     at = table.schema.get_field_index("annotation_id")
     pq.write_table(table.set_column(at, "annotation_id", pa.array([ids[0], *ids[:1], *ids[2:]])), path)
-    write_croissant(hub / "eraser", "eraser")
+    release = json.loads((hub / "eraser" / "release.json").read_text())
+    release["configs"]["movies"]["splits"]["train"]["files"][path.name] = compute_file_digest(path)
+    (hub / "eraser" / "release.json").write_text(json.dumps(release))
     done = child.call([*command, "publish", "--namespace", "org", "--dir", str(hub)], loopback.url, HF_TOKEN=TOKEN)
     assert done.returncode == 1 and "`eraser-hub check` does not pass eraser" in done.stderr, done.stderr
     assert not loopback.repos

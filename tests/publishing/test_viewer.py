@@ -21,7 +21,6 @@ from eraser_hub.publishing.viewer import (
     count_fitting_rows,
     make_viewer_report,
 )
-from eraser_hub.version import __version__
 
 from ..refusals import refused
 
@@ -218,55 +217,6 @@ def test_a_histogram_loses_nothing(values):
         assert sum(counts) == len(values) and 1 <= len(counts) <= 10
 
 
-# -- Croissant --------------------------------------------------------------------------------------------------------
-
-
-def test_croissant_is_valid_and_loads_the_rows(toy):
-    mlc = pytest.importorskip("mlcroissant", reason="skipped: mlcroissant is not installed")
-    dataset = mlc.Dataset(str(toy / "croissant.json"), mapping={"repo": str(toy)})
-    assert not dataset.metadata.ctx.issues.errors
-    rows = list(dataset.records("movies"))
-    assert len(rows) == 47 and rows[0]["movies/annotation_id"] in (b"movies_train_0", b"movies_test_0")
-    labels = list(dataset.records("movies_classification_labels"))
-    assert [row["movies_classification_labels/name"] for row in labels] == ["NEG", "POS"]
-    assert dataset.metadata.version == "1.2.0"
-
-
-def test_mlcroissant_validate_passes(toy):
-    import subprocess
-    import sys
-
-    pytest.importorskip("mlcroissant", reason="skipped: mlcroissant is not installed")
-    command = [str(Path(sys.executable).with_name("mlcroissant")), "validate", "--jsonld", str(toy / "croissant.json")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and "error" not in done.stderr.lower(), done.stderr
-
-
-def test_digests_tell_which_file_changed(toy):
-    from eraser_hub.conversion.croissant import verify_digests
-
-    verify_digests(toy)
-    path = toy / "movies" / "test-00000-of-00001.parquet"
-    path.write_bytes(path.read_bytes() + b"x")
-    with refused("file-changed", file=path):
-        verify_digests(toy)
-    (toy / "croissant.json").write_text("[]")
-    with refused("syntax", "Croissant", file="croissant.json"):
-        verify_digests(toy)
-
-
-def test_configs_of_different_versions_make_one_version():
-    from eraser_hub.conversion.croissant import get_dataset_version
-
-    def card(*versions: str) -> dict:
-        return {"configs": [{"config_name": str(n), "version": version} for n, version in enumerate(versions)]}
-
-    assert get_dataset_version(card("1.0.5", "1.0.5")) == "1.0.5"
-    mixed = get_dataset_version(card("1.0.5", "1.0.6"))
-    assert mixed.startswith(f"{__version__.rpartition('.')[0]}.") and mixed not in ("1.0.5", "1.0.6")
-    assert mixed == get_dataset_version(card("1.0.5", "1.0.6")) != get_dataset_version(card("1.0.6", "1.0.5"))
-
-
 def test_what_the_viewer_does_wrong_is_a_quirk_with_its_cause_and_the_splits_it_costs(toy):
     table = train(toy)
     at = table.schema.get_field_index("annotation_id")
@@ -312,21 +262,3 @@ def test_ids_that_look_like_dates_are_in_the_summary(toy):
     pq.write_table(table.set_column(at, "annotation_id", ids), path, write_page_index=True)
     line = "annotation_id: numbers that the viewer takes for dates of boolq/train"
     assert make_viewer_report(toy).summary == [line, "without histograms in a browser: movies/train"]
-
-
-def test_croissant_cites_as_the_card_and_dates_by_the_citation(toy):
-    from eraser_hub.conversion.croissant import get_citation, write_croissant
-
-    entry = "@inproceedings{deyoung,\n  title = {1999 {ERASER}},\n  year      = {2020}\n}\n"
-    older = "@article{other,\n  year = 2004\n}"
-    assert get_citation({}, f"# Small\n\n```bibtex\n{entry}{older}\n```\n") == (f"{entry}{older}", "2020")
-    assert get_citation({"citation": older}, f"```bibtex\n{entry}```") == (older, "2004")
-    assert get_citation({}, "no citation, year = {2020}") == ("", "")
-    write_croissant(toy, "eraser")
-    assert "datePublished" not in (toy / "croissant.json").read_text()
-    card = toy / "README.md"
-    card.write_text(f"{card.read_text()}\n## Citation\n\n```bibtex\n{entry}```\n")
-    written = write_croissant(toy, "eraser").read_text()
-    assert '"citeAs": "@inproceedings{deyoung' in written and '"datePublished": "2020"' in written
-    mlc = pytest.importorskip("mlcroissant", reason="skipped: mlcroissant is not installed")
-    assert mlc.Dataset(str(toy / "croissant.json")).metadata.date_published.year == 2020
