@@ -1,7 +1,6 @@
 """Rules of a dataset's `check` verb: which splits to read, what to check, and which findings are no violations.
 
-`check` compares the rows with the digests that `build` recorded and, for released files, with pinned ones. The columns
-of a split are in memory, without the texts of documents.
+`check` compares the rows with the data digest that `build` recorded and, for released files, with a pinned one.
 """
 
 from __future__ import annotations
@@ -18,13 +17,12 @@ import pyarrow as pa
 from eraser_hub.metrics.data_digest import ROW_READERS, DataDigest, add_eraser_table, shorten_digest
 from eraser_hub.records.built import LABEL_COLUMNS, BuiltDataset, open_built, read_rows
 from eraser_hub.records.digests import to_json_lines
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, DataErrors
 
 from .card import find_card_issues
 from .checks import Finding, Level, Report, SplitReport, Tally
-from .column_digests import ColumnDigests
-from .dataset import RELEASE, HubDataset, read_own_name, read_release
-from .side_files import find_side_file_issues
+from .dataset import RELEASE, HubDataset, read_release
+from .written_files import verify_digests
 
 
 class Quirk(NamedTuple):
@@ -35,11 +33,10 @@ class Quirk(NamedTuple):
 
 
 class Pin(NamedTuple):
-    """Facts of a released split file: number of rows, data digest, and digests of some columns."""
+    """Facts of a released split file: number of rows and data digest."""
 
     num_examples: int
     digest: str
-    columns: Mapping[str, str]
 
 
 class SplitCheck(Protocol):
@@ -55,11 +52,8 @@ class SplitCheck(Protocol):
         """Run the checks that need the whole split."""
 
 
-# check -> explanation, for the comparison with digests
-DIGEST_NOTES = {
-    "no digests": "built by an earlier version; build again to record digests of the columns",
-    "built by another version": "build again to have these files compared",
-    "edited card": "people may edit the card; load_dataset does not read this",
+# check -> explanation, for the comparison with pins
+PIN_NOTES = {
     "partial file": "this is not the release's file",
     "no pin": "the release's file was not at hand when its digests were recorded",
 }
@@ -96,10 +90,6 @@ class CheckRules(ABC):
     def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
         """Return column -> label names of a configuration, in order."""
 
-    @abstractmethod
-    def make_card(self, built: BuiltDataset, release: Mapping[str, Any], folder: Path) -> str:
-        """Return the text of the card that `build` writes for a release.json and the files in ``folder``."""
-
     def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
         """Check all splits of a configuration together; ``checks`` maps each split to its finished checks."""
 
@@ -129,10 +119,8 @@ class CheckRules(ABC):
             self.check_all(built, config, checks, tally)
             _check_card(built, config, self.get_label_names(built, config), tally)
             if release:
-                missing = recorded.keys() ^ checks.keys() if recorded else ()
+                missing = recorded.keys() ^ checks.keys()
                 tally.add("splits", len(missing), (f"{name}: in {RELEASE} or on the card alone" for name in missing))
-                old = [split for split in checks if not recorded.get(split, {}).get("columns")]
-                tally.add("no digests", len(old), old)
             if findings := self._make_findings(config, "all", tally):
                 report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
             report.leakage += self.find_leaks(built, config, checks) if leakage else ()
@@ -150,11 +138,12 @@ class CheckRules(ABC):
             return {}, tally
         unknown = release.keys() ^ set(built.configs)
         tally.add("configs", len(unknown), (f"{name}: in {RELEASE} or on the card alone" for name in unknown))
-        name = read_own_name(built.folder) or self.facts.name
-        for check, words in find_side_file_issues(
-            built, name, release, lambda aside: self.make_card(built, release, aside)
-        ):
-            tally.add(check, 1, [words])
+        try:
+            verify_digests(built.folder)
+        except DataError as error:
+            for each in error.errors if isinstance(error, DataErrors) else [error]:
+                path = Path(each.file or built.folder).relative_to(built.folder).as_posix()
+                tally.add("files", 1, [f"{path}: {each.message}"])
         return release, tally
 
     def _check_split(
@@ -163,25 +152,18 @@ class CheckRules(ABC):
         """Check the rows of a split, and compare their digests with those in release.json and with the pin."""
         labels = self.get_label_names(built, config)
         names = next(labels[column] for column in LABEL_COLUMNS if column in labels)
-        columns, data = ColumnDigests(self.schema.names), DataDigest(self.kind, to_json_lines)
+        data = DataDigest(self.kind, to_json_lines)
         for batch in read_rows(built.splits(config)[split], self.schema.names, kinds=self.schema, whole=self.whole):
             check.batch(batch, tally)
-            columns.add(batch)
             if self.kind == "eraser" and not tally.counts["missing values"]:
                 add_eraser_table(data, batch, names)
             elif self.kind != "eraser" and self.kind:
                 ROW_READERS[self.kind](data, batch.to_pylist(), names)
         check.finish(tally)
-        try:
-            found = columns.compute()
-        except pa.ArrowInvalid:  # the split's files differ in their types, which the card's check reports
-            found = {}
         known = self.kind and not tally.counts["missing values"]
-        actual = Pin(check.rows, data.hexdigest(names) if known else "", found)
-        if recorded.get("columns"):
-            digests = {name: recorded["columns"].get(name, "") for name in self.schema.names}
-            expected = Pin(recorded["num_examples"], recorded.get("digest", ""), digests)
-            _compare_digests(expected, actual, "what build recorded", tally)
+        actual = Pin(check.rows, data.hexdigest(names) if known else "")
+        if recorded:
+            _compare_digests(Pin(recorded["num_examples"], recorded["digest"]), actual, "what build recorded", tally)
         if config not in self.pins:
             return
         pin = self.pins[config].get(split)
@@ -195,7 +177,7 @@ class CheckRules(ABC):
     def _make_findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
         """Return the findings of a tally, violations first."""
         findings = []
-        notes = {**DIGEST_NOTES, **self.notes}
+        notes = {**PIN_NOTES, **self.notes}
         for check, count in tally.counts.items():
             keys = ((config, split, check), (config, "*", check), ("*", split, check), ("*", "*", check))
             quirk = next((self.quirks[key] for key in keys if key in self.quirks), None)
@@ -213,8 +195,6 @@ def _compare_digests(expected: Pin, actual: Pin, source: str, tally: Tally) -> N
     if expected.num_examples != actual.num_examples:
         words = f"{source} has {expected.num_examples:,}, found {actual.num_examples:,}"
         tally.add("number of rows", 1, [words])
-    differing = [name for name, digest in expected.columns.items() if actual.columns.get(name) != digest]
-    tally.add("columns", len(differing), (f"column {name}: differs from {source}" for name in differing))
     if expected.digest != actual.digest:
         found = shorten_digest(actual.digest)
         tally.add("data digest", 1, [f"{source} has {shorten_digest(expected.digest)}, found {found}"])

@@ -48,7 +48,8 @@ def finish_build(
     facts = {"format": FORMAT, "version": __version__, **own, "configs": dict(release)}
     text = json.dumps(facts, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
-    write_side_files(folder, target.name, release, card)
+    _write_card(folder, target.name, release, card())
+    write_eval_yaml(folder, target.name)
     verify_folder(folder, schema, label_names)
 
     def is_built(path: PurePath) -> bool:
@@ -67,21 +68,14 @@ def is_build_text(path: PurePath, name: str) -> bool:
     return len(path.parts) == 2 and path.parts[0] == LICENSES and is_license_name(path.name.partition(".")[2])
 
 
-def write_side_files(
-    folder: Path,
-    name: str,
-    release: Mapping[str, Any],
-    card: Callable[[], str],
-) -> None:
-    """Write the card, its picture and ``eval.yaml``; arguments are those of `finish_build`."""
+def _write_card(folder: Path, name: str, release: Mapping[str, Any], text: str) -> None:
+    """Write the card, with its picture and the table of data digests."""
     words = "The digest of a split's data; signatures of scores carry it. It is the same for the release's files."
-    lines = [insert_picture(card(), name, folder).rstrip(), "", "## Data digests", "", words, ""]
+    lines = [insert_picture(text, name, folder).rstrip(), "", "## Data digests", "", words, ""]
     lines += ["| config | split | data |", "|---|---|---|"]
     lines += [
         f"| {config} | {split} | `{shorten_digest(facts['digest'])}` |"
         for config, entry in release.items()
-        for split, facts in entry.get("splits", {}).items()
-        if facts.get("digest")  # configs that 2.0 built have none
+        for split, facts in entry["splits"].items()
     ]
     (folder / "README.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
-    write_eval_yaml(folder, name)

@@ -26,7 +26,6 @@ from eraser_hub.records.errors import DataError
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
 from .check_rules import CheckRules, SplitCheck
 from .checks import Tally, UniqueStrings
-from .column_digests import compute_column_digests
 from .dataset import (
     RELEASE,
     BuildOptions,
@@ -59,12 +58,11 @@ class ReleasedFile(msgspec.Struct):
 
 
 class SplitDigest(msgspec.Struct):
-    """Entry of a split: its size, label names, digest of its data and columns, and name -> SHA-256 of its files."""
+    """Entry of a split: its size, label names, digest of its data, and name -> SHA-256 of its files."""
 
     digest: str
     labels: list[str]
     files: dict[str, str]
-    columns: dict[str, str]
     num_examples: int
     num_bytes: int
 
@@ -73,10 +71,10 @@ class Entry(msgspec.Struct):
     """Entry of a configuration in ``release.json``."""
 
     files: list[ReleasedFile]
-    splits: dict[str, SplitDigest] = {}  # 2.0 wrote the files alone
-    digests: dict[str, str] = {}  # path -> SHA-256 of files beside the rows
-    version: str = ""
-    download_size: int = 0
+    splits: dict[str, SplitDigest]
+    digests: dict[str, str]  # path -> SHA-256 of files beside the rows
+    version: str
+    download_size: int
 
 
 class Sources(NamedTuple):
@@ -195,8 +193,7 @@ class SmallDataset(CheckRules, Verbs):
         tables, failed = build_each(list(sources.files), lambda name: self.read(name, sources, notes))
         with rebuild_folder(target) as folder:
             release = read_existing_release(target, Entry)
-            old = open_built(target) if release.keys() - tables.keys() else None
-            kept = [name for name in release if name not in tables and old is not None and old.info(name)]
+            kept = [name for name in release if name not in tables]
             release |= {name: self._write(name, tables[name], folder) for name in tables}
             for name in kept:
                 for file in (*(target / name).glob("*.parquet"), *(target / "records").glob(f"{name}.parquet")):
@@ -204,7 +201,7 @@ class SmallDataset(CheckRules, Verbs):
                         link_or_copy(file, folder / file.relative_to(target))
             release = {name: release[name] for name in self.facts.configs if name in tables or name in kept}
             folders = (*self.facts.configs, "records")
-            finish_build(target, folder, self.schema, release, lambda: self.make_card(old, release, folder), folders)
+            finish_build(target, folder, self.schema, release, lambda: self.make_card(release, folder), folders)
         rows = {name: {split: part.num_rows for split, part in built.splits.items()} for name, built in tables.items()}
         return BuildResult(target, rows, notes, failed)
 
@@ -226,7 +223,6 @@ class SmallDataset(CheckRules, Verbs):
                 "digest": digest_rows(self.kind, table.to_pylist(), names) if self.kind else "",
                 "labels": list(names),
                 "files": {f"{split}-00000-of-00001.parquet": facts.sha256},
-                "columns": compute_column_digests(table),
                 "num_examples": facts.num_rows,
                 "num_bytes": facts.num_bytes,
             }
@@ -238,16 +234,13 @@ class SmallDataset(CheckRules, Verbs):
             "download_size": sum(facts.file_bytes for facts in written.values()),
         }
 
-    def make_card(self, built: BuiltDataset | None, release: Mapping[str, Any], folder: Path) -> str:
-        """Return the card; entries of configurations that 2.0 built are those of the ``built`` folder's card."""
+    def make_card(self, release: Mapping[str, Any], folder: Path) -> str:
+        """Return the card of the configurations in release.json, whose files are in ``folder``."""
         infos: list[Mapping[str, Any]] = []
         for name, entry in release.items():
-            if entry.get("version"):
-                sizes = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
-                words = self.words[name]
-                infos.append(words.make_entry(name, self.schema, entry["version"], sizes, entry["download_size"]))
-            elif built is not None:
-                infos.append(built.info(name))
+            sizes = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
+            words = self.words[name]
+            infos.append(words.make_entry(name, self.schema, entry["version"], sizes, entry["download_size"]))
         metadata, prose = read_card(CARDS / f"{self.facts.name}.md")
         metadata = add_configs(metadata, infos, self.facts.default_config, "{config}/{split}-*.parquet")
         # the tables are computed from the files, and opening these needs a card

@@ -35,7 +35,6 @@ from tqdm import tqdm
 
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.card import compute_content_version
-from eraser_hub.conversion.column_digests import compute_column_digests
 from eraser_hub.conversion.dataset import (
     FORMAT,
     RELEASE,
@@ -334,7 +333,6 @@ class _ConfigBuild:
             "digest": digest.hexdigest(labels),
             "labels": list(labels),
             "files": {Path(name).name: self.digests[name] for name in names},
-            "columns": compute_column_digests(make_full_rows(rows.table, self.documents, shared=True, hashed=True)),
             **({"backup": {"file": backup.name, "records": total - lines}} if backup else {}),
         }
         self.file_bytes += sum(each.file_bytes for each in written)

@@ -20,16 +20,14 @@ import pyarrow.compute
 
 from eraser_hub.conversion.check_rules import CheckRules, Pin, Quirk
 from eraser_hub.conversion.checks import Finding, Tally, UniqueStrings
-from eraser_hub.conversion.dataset import RELEASE, read_own_name
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.built import BuiltDataset, read_rows
 from eraser_hub.records.errors import show
 
 from . import DATASET
-from .card import make_readme
 from .configs import CONFIGS
 from .flat_rows import FlatRows, get_list_lengths
-from .release import ConfigFacts, find_configs, read_configs
+from .release import ConfigFacts, read_configs
 from .rows import derive
 from .schema import SCHEMA
 
@@ -334,11 +332,6 @@ class EraserRules(CheckRules):
     def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
         """Return the label names of the configuration."""
         return {"classification": read_configs(built)[config].label_names}
-
-    def make_card(self, built: BuiltDataset, release: Mapping[str, Any], folder: Path) -> str:
-        """Return the text of the card."""
-        configs = find_configs(release, release, built.folder / RELEASE)
-        return make_readme(dict(release), configs, read_own_name(built.folder) or "eraser")
 
     def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, EraserSplitCheck], tally: Tally) -> None:
         """Check the documents that splits share, and those beside the rows."""

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import get_bytes, make_numbers, make_strings
-from eraser_hub.conversion.column_digests import digest_texts, make_digests
 from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.metrics.tokens import find_token_starts
 from eraser_hub.records.errors import DataError, show
@@ -41,7 +40,6 @@ class Documents(ABC):
         self._numbers = numbered
         self.names = make_strings(numbered)
         self._counts = np.full((len(sizes), 2), -1, np.int32)
-        self._digests = np.zeros((len(sizes), 32), np.uint8)
 
     def number(self, docids: list[str]) -> np.ndarray:
         """Return the number of each id, int32; -1 for an unknown id."""
@@ -55,15 +53,9 @@ class Documents(ABC):
         """Return the numbers of tokens and sentences, int32 (chosen, 2); each document is counted on first use."""
         new = sort_distinct(chosen[self._counts[chosen, 0] < 0])
         if len(new):
-            texts = self.texts(new)
-            self._counts[new] = count_tokens(texts)
-            self._digests[new] = digest_texts(texts)
+            self._counts[new] = count_tokens(self.texts(new))
         counts: np.ndarray = self._counts[chosen]
         return counts
-
-    def digests(self, chosen: np.ndarray) -> pa.FixedSizeBinaryArray:
-        """Return the SHA-256 of the texts of documents that `counts` has counted."""
-        return make_digests(self._digests[chosen])
 
 
 def count_tokens(texts: pa.StringArray) -> np.ndarray:

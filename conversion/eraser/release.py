@@ -38,10 +38,9 @@ class SplitFacts(msgspec.Struct):
     query_type: Literal["absent", "present"]
     sentence_ends: Literal["inclusive", "exclusive"]
     statistics: dict[str, int | float | None]
-    digest: str = ""  # of the data, see `metrics.data_digest`; 2.0 wrote none of these three
-    labels: list[str] = []  # the label names in it
-    files: dict[str, str] = {}  # name -> SHA-256 of the split's Parquet files
-    columns: dict[str, str] = {}  # column -> digest, see `column_digests`
+    digest: str  # of the data, see `metrics.data_digest`
+    labels: list[str]  # the label names in it
+    files: dict[str, str]  # name -> SHA-256 of the split's Parquet files
     backup: Backup | None = None
 
 
@@ -70,10 +69,10 @@ class ConfigFacts(msgspec.Struct):
     documents: DocumentFacts
     splits: dict[str, SplitFacts]
     skipped: list[SkippedFacts]
+    digests: dict[str, str]  # path -> SHA-256 of files beside the rows
     corpus: str | None = None  # the text of a custom corpus' corpus.yaml
     licenses: list[str] = []  # names of its licence files
     annotators: int = 0  # people in its file of annotators; 0: unknown
-    digests: dict[str, str] = {}  # path -> SHA-256 of files beside the rows
 
 
 def read_configs(built: BuiltDataset) -> dict[str, EraserConfig]:

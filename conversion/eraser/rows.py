@@ -167,14 +167,13 @@ def find_covered_tokens(
     return places - np.repeat(token_offsets[:-1], np.diff(bounds)), bounds
 
 
-def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False, hashed: bool = False) -> pa.Table:
+def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False) -> pa.Table:
     """Return numbered rows with the ids and texts of their documents.
 
     Args:
         numbered: the rows, in one chunk.
         documents: the documents with these numbers.
         shared: encode ids and texts as dictionaries, which store a document of many rows once.
-        hashed: give the SHA-256 of each text in its place, for `compute_column_digests`.
     """
     lists = numbered["documents"].combine_chunks()
     groups = numbered["evidences"].combine_chunks()
@@ -184,7 +183,7 @@ def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = F
     chosen = sort_distinct(row_documents)
     places = make_numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
     ids = documents.names.take(make_numbers(chosen))
-    parts = [ids, documents.digests(chosen) if hashed else documents.texts(chosen)]
+    parts = [ids, documents.texts(chosen)]
     leaves = [pa.DictionaryArray.from_arrays(places, part) if shared else part.take(places) for part in parts]
     kinds = [pa.field(field.name, leaf.type) for field, leaf in zip(DOCUMENT, leaves, strict=True)]
     evidence_ids = ids.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))

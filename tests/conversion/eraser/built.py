@@ -14,7 +14,9 @@ import yaml
 from eraser_hub.conversion.card import to_yaml_features
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
+from eraser_hub.metrics.data_digest import find_digest
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
+from eraser_hub.records.digests import compute_file_digest
 
 Row = dict[str, Any]
 
@@ -77,7 +79,7 @@ def rows() -> dict[str, list[Row]]:
 
 
 def write_built(folder: Path, splits: dict[str, list[Row]], config: str = "movies", /, **changes: Any) -> Path:
-    """Write rows, a card that tells the truth about them and the release.json of 2.0, which has no digests.
+    """Write rows, a card that tells the truth about them, and release.json.
 
     ``changes`` are made to the card's dataset_info.
     """
@@ -92,11 +94,23 @@ def write_built(folder: Path, splits: dict[str, list[Row]], config: str = "movie
     documents = {"layout": "docs/", "total": 1, "unreferenced": 0, "final_newline": True, "in_order": True}
     form = {"encoding": "json", "annotation_id": "string", "docids": "absent", "query_type": "absent"}
     form |= {"final_newline": True, "sentence_ends": "exclusive", "statistics": {}}
+    names = CONFIGS[config].label_names
     facts = {
-        s: {"num_examples": len(r), "num_bytes": 1, "file": f"{s}.jsonl", "lines": len(r), **form}
+        s: {
+            "num_examples": len(r),
+            "num_bytes": 1,
+            "file": f"{s}.jsonl",
+            "lines": len(r),
+            **form,
+            "digest": find_digest([r], names),
+            "labels": list(names),
+            "files": {path.name: compute_file_digest(path) for path in (folder / config).glob(f"{s}-*.parquet")},
+        }
         for s, r in splits.items()
     }
     entry = {"version": "2.0.1", "download_size": 1, "documents": documents, "splits": facts, "skipped": []}
+    beside = f"documents/{config}.parquet"
+    entry["digests"] = {beside: compute_file_digest(folder / beside)}
     (folder / "release.json").write_text(json.dumps({"format": 2, "configs": {config: entry}}), encoding="utf-8")
     info = {
         "config_name": config,

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.check_rules import DIGEST_NOTES, Pin
+from eraser_hub.conversion.check_rules import PIN_NOTES, Pin
 from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser.verbs import VERBS
 from eraser_hub.metrics.tokens import split_tokens
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 
 from ...refusals import refused
@@ -37,12 +38,12 @@ Splits = dict[str, list[dict[str, Any]]]
 
 
 def levels(report: Report) -> dict[str, tuple[str, int]]:
-    """Check -> level and count, without notes on missing digests: 2.0 recorded none."""
+    """Check -> level and count, without notes on the release's files."""
     return {
         found.check: (found.level, found.count)
         for split in report.splits
         for found in split.findings
-        if found.check not in DIGEST_NOTES
+        if found.check not in PIN_NOTES
     }
 
 
@@ -414,13 +415,61 @@ def test_the_real_corpora(corpora):
     assert misplaced.count == 112 and misplaced.why.startswith("of 15395 spans")
 
 
+# -- files and digests ------------------------------------------------------------------------------------------------
+
+
+def shift(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Move each span by one token, with the columns that follow from it; the texts stay as they are."""
+    for row in rows:
+        covered = set()
+        for evidence in (each for group in row["evidences"] for each in group):
+            evidence["start_token"] += 1
+            evidence["end_token"] += 1
+            covered |= set(range(evidence["start_token"], evidence["end_token"]))
+        row["rationale_positions"] = [sorted(covered)]
+    return rows
+
+
+def exchange(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**row, "classification": 1 - row["classification"]} for row in rows]
+
+
+@pytest.mark.parametrize("change", [shift, exchange, lambda rows: rows[1:]])
+def test_rows_that_fit_each_other_are_still_not_those_that_build_wrote(samples, tmp_path, change):
+    """The digest of the data tells them, even where that of their file is recorded again."""
+    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
+    path = next((folder / "movies").glob("validation-*"))
+    table = pq.read_table(path)
+    pq.write_table(pa.Table.from_pylist(change(table.to_pylist()), schema=table.schema), path)
+    found = levels(VERBS.check(folder))
+    assert found["files"] == found["data digest"] == ("violation", 1)
+    release = json.loads((folder / "release.json").read_text("utf-8"))
+    release["configs"]["movies"]["splits"]["validation"]["files"][path.name] = compute_file_digest(path)
+    (folder / "release.json").write_text(json.dumps(release), "utf-8")
+    found = levels(VERBS.check(folder))
+    assert "files" not in found and found["data digest"] == ("violation", 1)
+
+
+@pytest.mark.parametrize("dataset", HUB_DATASETS)
+def test_each_data_file_that_is_lost_changed_or_added_is_named(samples, tmp_path, dataset):
+    folder = HUB_DATASETS[dataset].build(None, out=tmp_path, source=samples / dataset).folder
+    assert not HUB_DATASETS[dataset].check(folder).violations
+    path = sorted(folder.glob("*/*.parquet"))[0]
+    shutil.copyfile(path, path.with_name("mine.parquet"))
+    beside = next(folder.glob("[dr]*[sd]s/*.parquet"), None)  # documents or records
+    if beside is not None:
+        beside.write_bytes(beside.read_bytes() + b"x")
+    said = words(HUB_DATASETS[dataset].check(folder), "files")
+    assert "mine.parquet: not written by build" in said
+    assert beside is None or f"{beside.name}: its content is not what build wrote" in said
+
+
 # -- pins -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_split_of_the_releases_size_has_the_releases_content(samples, tmp_path, monkeypatch):
     folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
     facts = json.loads((folder / "release.json").read_text("utf-8"))["configs"]["movies"]["splits"]["train"]
-    columns = {"query": facts["columns"]["query"], "evidences": "0" * 64}
 
     def check(**pins: Pin) -> dict[str, tuple[str, ...]]:
         monkeypatch.setattr(type(VERBS), "pins", {"movies": pins})
@@ -428,12 +477,11 @@ def test_a_split_of_the_releases_size_has_the_releases_content(samples, tmp_path
         train = next(split for split in report.splits if split.split == "train")
         return {found.check: (found.level, *found.examples) for found in train.findings if found.level != "quirk"}
 
-    assert check(train=Pin(27, facts["digest"], {"query": columns["query"]})) == {}
-    assert check(train=Pin(27, "0" * 64, columns)) == {
-        "columns": ("violation", "column evidences: differs from the release's file"),
+    assert check(train=Pin(27, facts["digest"])) == {}
+    assert check(train=Pin(27, "0" * 64)) == {
         "data digest": ("violation", f"the release's file has 000000000000, found {facts['digest'][:12]}"),
     }
-    assert check(train=Pin(1600, "0" * 64, columns)) == {"partial file": ("note", "expected 1,600 rows, found 27")}
+    assert check(train=Pin(1600, "0" * 64)) == {"partial file": ("note", "expected 1,600 rows, found 27")}
     assert check() == {"no pin": ("note",)}
 
 
@@ -451,5 +499,4 @@ def test_a_released_file_with_one_other_value_is_told_by_its_pin(corpora, tmp_pa
     text = path.read_text("utf-8")
     assert old in text
     path.write_text(text.replace(old, new, 1), "utf-8")
-    found = levels(HUB_DATASETS["eraser"].check(tmp_path))
-    assert found["columns"][0] == "violation"
+    assert HUB_DATASETS["eraser"].check(tmp_path).violations
