@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
@@ -83,8 +83,8 @@ class CheckRules(ABC):
     pins: Mapping[str, Mapping[str, Pin]] = MappingProxyType({})
 
     @abstractmethod
-    def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
-        """Return the checks of one split; ``leakage``: prepare also for `find_leaks`."""
+    def make_split_check(self, built: BuiltDataset, config: str) -> SplitCheck:
+        """Return the checks of one split."""
 
     @abstractmethod
     def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
@@ -93,11 +93,7 @@ class CheckRules(ABC):
     def check_all(self, built: BuiltDataset, config: str, checks: Mapping[str, Any], tally: Tally) -> None:  # noqa: B027
         """Check all splits of a configuration together; ``checks`` maps each split to its finished checks."""
 
-    def find_leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, Any]) -> Iterable[Finding]:
-        """Return the findings of ``--leakage``, e.g. repeated texts; see `find_repeated`."""
-        return ()
-
-    def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
+    def check(self, folder: Path, configs: Sequence[str] | None = None) -> Report:
         """Return the integrity report of a built folder, including the comparison of card and Parquet files.
 
         Raises:
@@ -110,7 +106,7 @@ class CheckRules(ABC):
             checks: dict[str, SplitCheck] = {}
             recorded = release.get(config, {}).get("splits", {})
             for split in built.splits(config):
-                check, tally = self.make_split_check(built, config, leakage), Tally()
+                check, tally = self.make_split_check(built, config), Tally()
                 self._check_split(built, config, split, check, recorded.get(split, {}), tally)
                 checks[split] = check
                 findings = self._make_findings(config, split, tally)
@@ -123,7 +119,6 @@ class CheckRules(ABC):
                 tally.add("splits", len(missing), (f"{name}: in {RELEASE} or on the card alone" for name in missing))
             if findings := self._make_findings(config, "all", tally):
                 report.splits.append(SplitReport(config, "all", sum(c.rows for c in checks.values()), None, findings))
-            report.leakage += self.find_leaks(built, config, checks) if leakage else ()
         if findings := self._make_findings("all", "files", files):
             report.splits.append(SplitReport("all", "files", 0, None, findings))
         return report

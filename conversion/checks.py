@@ -1,4 +1,4 @@
-"""Integrity reports of datasets: tallies, findings, and the search for repeated values."""
+"""Integrity reports of datasets: tallies and findings."""
 
 from __future__ import annotations
 
@@ -58,13 +58,11 @@ class Report:
         dataset: name of the dataset.
         folder: the folder that was checked.
         splits: one entry per configuration and split, and one per configuration for checks across splits.
-        leakage: the findings of ``--leakage``.
     """
 
     dataset: str
     folder: Path
     splits: list[SplitReport] = field(default_factory=list)
-    leakage: list[Finding] = field(default_factory=list)
 
     @property
     def violations(self) -> int:
@@ -87,13 +85,12 @@ class Report:
         ]
 
     def table(self) -> Table:
-        """Return the report as a table, one row per split; notes list the findings of ``--leakage``."""
+        """Return the report as a table, one row per split."""
         table = Table("check", f"{self.dataset}: {self.folder}", ("config", "split"), ("rows", "documents", "found"))
         for split in self.splits:
             words = "; ".join(f"{finding.level} {finding.check}: {finding.count:,}" for finding in split.findings)
             cells = {"rows": Cell(split.rows), "documents": Cell(split.documents), "found": Cell(words or "good")}
             table.add(split.config, split.split, **cells)
-        table.notes += [f"{finding.check}: {finding.count:,} {finding.why}".rstrip() for finding in self.leakage]
         table.notes.append(f"{self.violations:,} violations" if self.violations else "no violation")
         return table
 
@@ -104,7 +101,6 @@ class Report:
             "folder": str(self.folder),
             "violations": self.violations,
             "splits": [asdict(split) for split in self.splits],
-            "leakage": [asdict(finding) for finding in self.leakage],
         }
 
 
@@ -157,18 +153,3 @@ class UniqueStrings:
         counts = pc.value_counts(pa.chunked_array(self._chunks, pa.string()))
         often = counts.filter(pc.greater(counts.field("counts"), 1))
         return [(entry["values"], entry["counts"]) for entry in often.to_pylist()]
-
-
-def find_repeated(check: str, keys_and_places: Iterable[tuple[object, str]]) -> list[Finding]:
-    """Return one note that lists the keys with several places; an empty list if each key has one place.
-
-    Args:
-        check: name of the note.
-        keys_and_places: (hashable key that should be unique, description of its place).
-    """
-    places: dict[object, list[str]] = {}
-    for key, place in keys_and_places:
-        places.setdefault(key, []).append(place)
-    groups = [group for group in places.values() if len(group) > 1]
-    examples = tuple(", ".join(group) for group in groups[:MAX_EXAMPLES])
-    return [Finding(check, "note", len(groups), examples)] if groups else []

@@ -133,7 +133,7 @@ class Verbs(ABC):
         """Write the raw files of a built folder back."""
 
     @abstractmethod
-    def check(self, folder: Path, configs: Sequence[str] | None = None, leakage: bool = False) -> Report:
+    def check(self, folder: Path, configs: Sequence[str] | None = None) -> Report:
         """Return the integrity report of a built folder."""
 
     @abstractmethod
@@ -245,19 +245,18 @@ class HubDataset:
         """Write the raw files of a built dataset folder below ``out/CONFIG``; existing files are not overwritten."""
         return self.verbs().export(Path(dataset), configs, Path(out))
 
-    def check(self, folder: Path, configs: Sequence[str] | None = None, *, leakage: bool = False) -> Report:
+    def check(self, folder: Path, configs: Sequence[str] | None = None) -> Report:
         """Return the integrity report of a folder.
 
         Args:
             folder: a built folder, or one with raw files, which are built in a temporary folder first.
             configs: names of configurations; None takes all in the folder.
-            leakage: also list repeated texts, and evidence that a search by text would misplace.
 
         Raises:
             DataError: there is nothing to check, or a file cannot be read.
         """
         with self._built(Path(folder), configs) as built:
-            report = self.verbs().check(built, configs, leakage)
+            report = self.verbs().check(built, configs)
         report.dataset, report.folder = self.name, Path(folder)
         return report
 

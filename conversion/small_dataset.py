@@ -251,7 +251,7 @@ class SmallDataset(CheckRules, Verbs):
 
     # -- check --------------------------------------------------------------------------------------------------------
 
-    def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> SplitCheck:
+    def make_split_check(self, built: BuiltDataset, config: str) -> SplitCheck:
         """Return the checks of one split: row by row, and unique ids."""
         return _RowCheck(self, config)
 

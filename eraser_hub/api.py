@@ -158,11 +158,9 @@ class CheckArguments(StatsArguments):
     """Dataset to check, and extra checks.
 
     Attributes:
-        leakage: List repeated documents, and evidence that a text search misplaces.
         viewer: Also check what the Hub's dataset viewer needs.
     """
 
-    leakage: bool = False
     viewer: bool = False
 
 
@@ -211,7 +209,7 @@ def check(arguments: CheckArguments) -> CheckResult:
         ([], 27)
     """
     dataset, folder, configs = _open(arguments)
-    report = dataset.check(folder, configs, leakage=arguments.leakage)
+    report = dataset.check(folder, configs)
     if not arguments.viewer:
         return CheckResult(report)
     from eraser_hub.publishing.viewer import make_viewer_report

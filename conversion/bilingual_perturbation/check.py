@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eraser_hub.conversion.checks import Finding, Tally, find_repeated
-from eraser_hub.records.built import BuiltDataset
+from eraser_hub.conversion.checks import Tally
 from eraser_hub.records.errors import show
 
 from .configs import CONFIGS
@@ -90,14 +89,3 @@ def look_at_relations(rows: Sequence[Mapping[str, Any]], tally: Tally) -> None:
             tally.add("perturbed without an original", 1, [f"id {row['id']}"])
         if row["sample_type"] == "ori" and not row["rel_ids"]:
             tally.add("original without a perturbed record", 1, [f"id {row['id']}"])
-
-
-def find_repeated_texts(built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
-    """Return a note on the originals of a configuration with equal inputs, ignoring whitespace."""
-    inputs = (
-        ((*(squeeze("".join(tokens)) for tokens in row["tokens"]), squeeze(row["question"] or "")), f"id {row['id']}")
-        for split in splits
-        for row in built.rows(config, split, ("id", "sample_type", "tokens", "question"))
-        if row["sample_type"] == "ori"
-    )
-    return find_repeated(f"{config}: the same original under several ids", inputs)

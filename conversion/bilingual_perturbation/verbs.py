@@ -16,7 +16,7 @@ from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError
 
 from . import DATASET
-from .check import NOTES, find_repeated_texts, look_at_relations, look_at_row
+from .check import NOTES, look_at_relations, look_at_row
 from .configs import CONFIGS
 from .format import read_gold, read_public
 from .rows import NOT_NULL, SCHEMA, join, make_row
@@ -53,7 +53,6 @@ class BilingualPerturbationVerbs(SmallDataset):
     find = staticmethod(find_sources)  # pyright: ignore[reportAssignmentType]
     look_at_row = staticmethod(look_at_row)  # pyright: ignore[reportAssignmentType]
     look_at_rows = staticmethod(look_at_relations)  # pyright: ignore[reportAssignmentType]
-    find_leaks = staticmethod(find_repeated_texts)  # pyright: ignore[reportAssignmentType]
     stats = staticmethod(make_tables)  # pyright: ignore[reportAssignmentType]
     card_tables = staticmethod(make_card_tables)  # pyright: ignore[reportAssignmentType]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from eraser_hub.conversion.check_rules import CheckRules, Pin, Quirk
-from eraser_hub.conversion.checks import Finding, Tally, UniqueStrings
+from eraser_hub.conversion.checks import Tally, UniqueStrings
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.built import BuiltDataset, read_rows
 from eraser_hub.records.errors import show
@@ -33,7 +33,6 @@ from .schema import SCHEMA
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 
-MAX_LISTED = 1000  # documents or spans that a leakage list names; all are counted
 MAIN_SPLITS = ("train", "validation", "test")
 REQUIRED = tuple(name for name in SCHEMA.names if name != "query_type")  # the columns without nulls
 
@@ -59,11 +58,10 @@ NOTES = {
 class EraserSplitCheck:
     """Checks of one split; keeps ids, positions, and the name and a hash of every document."""
 
-    def __init__(self, labels: int, leakage: bool) -> None:
-        self.labels, self.leakage = labels, leakage
+    def __init__(self, labels: int) -> None:
+        self.labels = labels
         self.documents: int | None = 0
-        self.rows = self.spans = self.misplaced = self.ambiguous = self.numbered = self.renumbered = 0
-        self.misplaced_examples: list[str] = []
+        self.rows = self.numbered = self.renumbered = 0
         self.doc_names = pa.array([], pa.string())
         self.doc_hashes = np.zeros(0, np.uint64)
         self._ids = UniqueStrings()
@@ -88,8 +86,6 @@ class EraserSplitCheck:
         spans = self._check_spans(flat, tally)
         self._check_texts(flat, spans, tally)
         self._check_derived(rows, flat, spans, tally)
-        if self.leakage:
-            self._count_occurrences(flat, spans)
 
     def finish(self, tally: Tally) -> None:
         """Run the checks that need the whole split."""
@@ -203,21 +199,6 @@ class EraserSplitCheck:
         places = np.flatnonzero(wrong)
         tally.add(check, len(places), (show(flat.ids[i], 40) for i in places))
 
-    def _count_occurrences(self, flat: FlatRows, spans: np.ndarray) -> None:
-        """Count evidence whose text occurs several times in its document, and evidence that a search would misplace."""
-        self.spans += len(flat.span_row)
-        joined = {text: " ".join(flat.tokens[text]) for text in set(flat.doc_text[flat.span_doc[spans]].tolist())}
-        for i in spans[flat.start[spans] < flat.end[spans]].tolist():
-            text, start = int(flat.doc_text[flat.span_doc[i]]), int(flat.start[i])
-            place = len(" ".join(flat.tokens[text][:start])) + (start > 0)
-            words = " ".join(flat.get_evidence_tokens(i))
-            first = joined[text].find(words)
-            self.ambiguous += joined[text].find(words, first + 1) >= 0
-            if first != place:
-                self.misplaced += 1
-                if len(self.misplaced_examples) < MAX_LISTED:
-                    self.misplaced_examples.append(f"{flat.ids[flat.span_row[i]]}: {show(words, 50)}")
-
 
 def _find_nulls(values: pa.Array, path: str) -> Iterator[tuple[str, int]]:
     """Yield (path, count) of the nulls in a column at any depth."""
@@ -277,36 +258,6 @@ def _check_unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSp
     tally.add("documents beside", len(repeated), (f"{show(name)} stands {n} times" for name, n in repeated))
 
 
-def _find_renamed_documents(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
-    """Yield notes on documents with several names, within and across splits."""
-    names = pa.chunked_array([check.doc_names for check in checks.values()], pa.string())
-    hashes = np.concatenate([check.doc_hashes for check in checks.values()])
-    split_of = np.repeat(np.arange(len(checks)), [len(check.doc_names) for check in checks.values()])
-    splits = list(checks)
-    order = np.argsort(hashes, kind="stable")
-    groups: dict[str, list[list[tuple[str, int]]]] = {"within": [], "across": []}
-    for group in np.split(order, np.flatnonzero(np.diff(hashes[order])) + 1):
-        if len(group) < 2:
-            continue
-        members = sorted({(names[i].as_py(), int(split_of[i])) for i in group.tolist()}, key=lambda m: m[::-1])
-        if len({name for name, _ in members}) > 1:  # one name in two splits is a matter of the shared documents
-            groups["within" if len({split for _, split in members}) == 1 else "across"].append(members)
-    for kind, several in groups.items():
-        if several:
-            lines = (" = ".join(f"{name} ({splits[k]})" for name, k in each[:6]) for each in several[:MAX_LISTED])
-            yield Finding(f"{config}: same text, other name, {kind} splits", "note", len(several), tuple(lines))
-
-
-def _find_misplaced_evidence(config: str, checks: Mapping[str, EraserSplitCheck]) -> Iterator[Finding]:
-    """Yield a note on evidence that a search by text would misplace."""
-    misplaced = sum(check.misplaced for check in checks.values())
-    if misplaced:
-        spans, ambiguous = (sum(getattr(check, name) for check in checks.values()) for name in ("spans", "ambiguous"))
-        lines = tuple([line for check in checks.values() for line in check.misplaced_examples][:MAX_LISTED])
-        why = f"of {spans} spans; the text of {ambiguous} stands in the document more than once"
-        yield Finding(f"{config}: evidence that a search by text misplaces", "note", misplaced, lines, why=why)
-
-
 def read_pins() -> dict[str, dict[str, Pin]]:
     """Return config -> split -> pin, of the release's files; ``pins.json`` has numbers and digests alone."""
     pins = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))
@@ -314,10 +265,7 @@ def read_pins() -> dict[str, dict[str, Pin]]:
 
 
 class EraserRules(CheckRules):
-    """The `check` of a built ``eraser``.
-
-    Its leaks are documents with several names, and evidence that a search by text would misplace.
-    """
+    """The `check` of a built ``eraser``."""
 
     facts, kind = DATASET, "eraser"
     schema, entry = SCHEMA, ConfigFacts
@@ -325,9 +273,9 @@ class EraserRules(CheckRules):
     notes = NOTES
     pins = read_pins()
 
-    def make_split_check(self, built: BuiltDataset, config: str, leakage: bool) -> EraserSplitCheck:
+    def make_split_check(self, built: BuiltDataset, config: str) -> EraserSplitCheck:
         """Return the checks of one split."""
-        return EraserSplitCheck(len(read_configs(built)[config].label_names), leakage)
+        return EraserSplitCheck(len(read_configs(built)[config].label_names))
 
     def get_label_names(self, built: BuiltDataset, config: str) -> Mapping[str, Sequence[str]]:
         """Return the label names of the configuration."""
@@ -337,7 +285,3 @@ class EraserRules(CheckRules):
         """Check the documents that splits share, and those beside the rows."""
         _check_shared_documents(checks, tally)
         _check_unreferenced(built.folder, config, checks, tally)
-
-    def find_leaks(self, built: BuiltDataset, config: str, splits: Mapping[str, EraserSplitCheck]) -> Iterable[Finding]:
-        """Return the notes on documents and on evidence."""
-        return (*_find_renamed_documents(config, splits), *_find_misplaced_evidence(config, splits))

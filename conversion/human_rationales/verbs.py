@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from eraser_hub.conversion.card import ConfigWords
-from eraser_hub.conversion.checks import Finding, Tally, find_repeated
+from eraser_hub.conversion.checks import Tally
 from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources
 from eraser_hub.papers import load_paper
@@ -146,16 +146,6 @@ class HumanRationalesVerbs(SmallDataset):
             tally.add("neutral root", 1, [where])
         elif (tree.sentiment, int(tree.sentiment > NEUTRAL)) != (row["sentiment"], row["label"]):
             tally.add("label", 1, [f"{where}: {row['label']}, the root says {tree.sentiment}"])
-
-    def find_leaks(self, built: BuiltDataset, config: str, splits: Iterable[str]) -> list[Finding]:
-        """Return a note on texts that occur more than once, in one split or several."""
-        texts = (
-            (row["text"], f"{split} {row['id']}")
-            for split in splits
-            for row in built.rows(config, split, ("id", "text"))
-            if row["text"]
-        )
-        return find_repeated(f"{config}: the same text several times", texts)
 
 
 VERBS = HumanRationalesVerbs()

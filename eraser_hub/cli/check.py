@@ -16,7 +16,6 @@ from .usage import TableFormat, call_with_options, with_options
 if TYPE_CHECKING:
     from eraser_hub.conversion.checks import Finding, Report
 
-MOST_LINES = 10
 _STYLE = {"violation": "bold red", "quirk": "yellow", "note": "dim"}
 
 
@@ -37,7 +36,7 @@ def check(options: CheckOptions) -> None:
 
         eraser-hub check
 
-        eraser-hub check --dataset hub/eraser --config movies --leakage
+        eraser-hub check --dataset hub/eraser --config movies
 
         eraser-hub check bilingual_perturbation --viewer --format json
     """
@@ -72,13 +71,6 @@ def _print(report: Report) -> None:
         findings = "\n".join(_line(finding) for finding in split.findings) or "[green]good[/]"
         table.add_row(escape(split.config), escape(split.split), f"{split.rows:,}", documents, findings)
     console.print(table)
-    for finding in report.leakage:
-        console.print(f"[bold]{escape(finding.check)}[/]: {finding.count:,} {escape(finding.why)}", highlight=False)
-        for example in finding.examples[:MOST_LINES]:
-            console.print(f"    {escape(example)}", highlight=False)
-        if finding.count > MOST_LINES:
-            more = f"    … and {finding.count - MOST_LINES:,} more (--format json lists up to a thousand)"
-            console.print(more, highlight=False)
     total = report.violations
     console.print(f"[bold red]{total:,} violations[/]" if total else "[green]no violation[/]", highlight=False)
 

