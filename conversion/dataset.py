@@ -42,7 +42,6 @@ class BuildOptions:
 
     num_proc: int = 1
     progress: bool = False
-    include_backup_records: bool = False
     name: str = ""  # of the folder; by default the dataset's own
 
 
@@ -215,7 +214,6 @@ class HubDataset:
         source: Path | None = None,
         num_proc: int = 1,
         progress: bool = False,
-        include_backup_records: bool = False,
     ) -> BuildResult:
         """Build ``out/NAME`` (card and Parquet) from raw files.
 
@@ -225,7 +223,6 @@ class HubDataset:
             source: a folder with one folder (or .tar.gz) per corpus; None downloads the releases.
             num_proc: maximum number of processes; small builds use one.
             progress: show progress on stderr.
-            include_backup_records: add records that only a backup file holds (movies' test.jsonl.bak).
 
         Returns:
             the folder, its numbers of rows, and notes.
@@ -234,7 +231,7 @@ class HubDataset:
             DataError: bad input; BusyError if another build is running in ``out/NAME``; PartlyBuilt if some
                 configurations were built and others failed.
         """
-        options = BuildOptions(num_proc, progress, include_backup_records, self.name)
+        options = BuildOptions(num_proc, progress, self.name)
         result = self.verbs().build(None if source is None else Path(source), configs, Path(out), options)
         if result.failed:
             result.notes.extend(f"{name}: not built, for the error below" for name in result.failed)

@@ -186,8 +186,7 @@ class SmallDataset(CheckRules, Verbs):
         if source is None:
             raise DataError(f"expected `source` {self.wanted}", rule="option-missing")
         sources = self.find(source, configs)
-        no_backups = "`include_backup_records`: this dataset has no backup files"
-        notes = [*sources.notes, *([no_backups] * options.include_backup_records)]
+        notes = list(sources.notes)
         target = Path(out) / self.facts.name
         read_existing_release(target, Entry)  # refuses a folder that no build wrote
         tables, failed = build_each(list(sources.files), lambda name: self.read(name, sources, notes))

@@ -73,7 +73,6 @@ class BuildArguments(Options):
         source: Folder with one folder (or .tar.gz) per corpus; without it the release is downloaded.
         out: Folder of the dataset and metric folders.
         num_proc: Number of processes.
-        include_backup_records: Include records that only a release's backup file has (movies' test.jsonl.bak).
         progress: Progress is shown on stderr; the option hides it.
     """
 
@@ -82,7 +81,6 @@ class BuildArguments(Options):
     config: Configs = None
     out: Place = "hub"
     num_proc: Annotated[int, Option(min=1)] = 1
-    include_backup_records: bool = False
     progress: bool = True
 
     def __post_init__(self) -> None:
@@ -90,9 +88,8 @@ class BuildArguments(Options):
         _one_of(self.name, (*HUB_DATASETS, "own", "metrics"), "name")
         if self.name == "own" and self.source is None:
             raise UsageError("`build own` needs `source`, a corpus folder", rule="option-missing", argument="source")
-        if self.name == "metrics" and (self.source is not None or self.include_backup_records):
-            message = "`build metrics` reads no corpora: leave out `source` and `include_backup_records`"
-            raise UsageError(message, rule="option-conflict")
+        if self.name == "metrics" and self.source is not None:
+            raise UsageError("`build metrics` reads no corpora: leave out `source`", rule="option-conflict")
         if self.source is not None and not Path(self.source).exists():
             raise UsageError(f"there is no folder {self.source}", rule="file-missing", argument="source")
 
@@ -133,14 +130,7 @@ def build(arguments: BuildArguments) -> BuildResult:
     else:
         dataset = HUB_DATASETS[arguments.name]
         _check_configs(configs, dataset, source)
-    return dataset.build(
-        configs,
-        out=out,
-        source=source,
-        num_proc=arguments.num_proc,
-        progress=arguments.progress,
-        include_backup_records=arguments.include_backup_records,
-    )
+    return dataset.build(configs, out=out, source=source, num_proc=arguments.num_proc, progress=arguments.progress)
 
 
 @dataclass(frozen=True)

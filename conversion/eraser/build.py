@@ -20,7 +20,7 @@ import json
 import os
 import shutil
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import asdict
@@ -63,6 +63,7 @@ from .annotators import read_annotators
 from .card import make_readme
 from .configs import CONFIGS, get_annotators_path
 from .corpus import (
+    BACKUP,
     HOST_CONFIGS,
     CorpusFolder,
     Skipped,
@@ -75,12 +76,12 @@ from .corpus import (
 )
 from .corpus_yaml import RESERVED_FOLDERS
 from .documents import read_documents
+from .format import read_annotations
 from .release import ConfigFacts, find_configs
 from .rows import NumberedRows, make_full_rows
 from .schema import SCHEMA
 from .splits import (
     BATCH_BYTES,
-    add_backup,
     arrange,
     compute_split_statistics,
     find_deviations,
@@ -107,7 +108,6 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
     names = [corpus.config.name for corpus in corpora]
     key = {
         "format": [FORMAT, __version__, pa.__version__],
-        "backup": options.include_backup_records,
         "configs": {
             corpus.config.name: [str(corpus.folder.resolve()), hash_files(corpus.folder)] for corpus in corpora
         },
@@ -212,7 +212,7 @@ def _build_all(
     Raises:
         DataError: every corpus failed.
     """
-    build = partial(_build_config, folder=folder, with_backup=options.include_backup_records)
+    build = partial(_build_config, folder=folder)
     by_name = {corpus.config.name: corpus for corpus in corpora}
     processes = min(options.num_proc, len(corpora))
     if processes > 1:
@@ -235,6 +235,7 @@ class _ConfigBuild:
     Attributes:
         digests: path -> SHA-256 of the written files.
         entries: split -> its entry in release.json.
+        ids: split -> its annotation ids.
         file_bytes: bytes of the splits' files.
         order: per split, the documents in the order in which rows first name them.
         records: (split, position, record) of records that deviate from their split's facts.
@@ -250,6 +251,7 @@ class _ConfigBuild:
         with self.make_progress_bar(f"{self.config.name}: documents", size, "B") as bar:
             self.documents = read_documents(corpus.folder, bar.update)
         self.entries: dict[str, dict[str, Any]] = {}
+        self.ids: dict[str, list[str]] = {}
         self.file_bytes = 0
         self.order: list[np.ndarray] = []
         self.records: list[tuple[str, int, str]] = []
@@ -289,7 +291,7 @@ class _ConfigBuild:
             self.digests[name] = compute_file_digest(self.folder / name)
         return len(people)
 
-    def write_split(self, file: SplitFile, backup: Path | None) -> None:
+    def write_split(self, file: SplitFile) -> None:
         """Write a split's files."""
         runs = []
         with self.make_progress_bar(f"{self.config.name}/{file.split}: reading", file.path.stat().st_size, "B") as bar:
@@ -297,10 +299,8 @@ class _ConfigBuild:
                 runs.append(run)
                 bar.update(int(run.sizes.sum()))
         rows = join_runs(runs)
-        lines = rows.table.num_rows  # later rows come from the backup alone
-        if backup is not None:
-            rows = add_backup(rows, backup, self.config, self.documents)
         total = rows.table.num_rows
+        self.ids[file.split] = rows.table["annotation_id"].to_pylist()
         self.notes += _describe_unknown_keys(file.path, rows)
         facts = find_facts(rows, inclusive=self.config.sentence_end_inclusive)
         shards = arrange(rows, self.documents)
@@ -325,7 +325,7 @@ class _ConfigBuild:
             "num_examples": sum(each.num_rows for each in written),
             "num_bytes": sum(each.num_bytes for each in written),
             "file": file.path.name,
-            "lines": lines,
+            "lines": total,
             "encoding": "json in a json string" if file.double else "json",
             "final_newline": file.final_newline,
             **facts,
@@ -333,7 +333,6 @@ class _ConfigBuild:
             "digest": digest.hexdigest(labels),
             "labels": list(labels),
             "files": {Path(name).name: self.digests[name] for name in names},
-            **({"backup": {"file": backup.name, "records": total - lines}} if backup else {}),
         }
         self.file_bytes += sum(each.file_bytes for each in written)
         order = np.concatenate([shard.rows for shard in shards])
@@ -376,17 +375,16 @@ class _ConfigBuild:
         }
 
 
-def _build_config(corpus: CorpusFolder, *, folder: Path, with_backup: bool, progress: bool = False) -> BuiltConfig:
+def _build_config(corpus: CorpusFolder, *, folder: Path, progress: bool = False) -> BuiltConfig:
     """Write a config's files, in this process or another one."""
     build, config = _ConfigBuild(corpus, folder, progress), corpus.config
     skipped = [*corpus.skipped, *(Skipped(path, "is no document file") for path in build.documents.folders)]
-    backups = {dataset_split(path.name.removesuffix(".jsonl.bak")): path for path in corpus.backups if with_backup}
     for file in corpus.splits:
-        build.write_split(file, backup := backups.get(file.split))
-        if backup:
-            count = build.entries[file.split]["backup"]["records"]
-            reason = f"its {count} records that stand in it alone were taken up; the others repeat the split file"
-            skipped = [Skipped(backup, reason) if each.path == backup else each for each in skipped]
+        build.write_split(file)
+    skipped = [
+        Skipped(each.path, _describe_backup(each.path, build.ids)) if each.path in corpus.backups else each
+        for each in skipped
+    ]
     others = build.write_documents()
     if build.records:
         splits, positions, records = zip(*build.records, strict=True)
@@ -412,6 +410,19 @@ def _build_config(corpus: CorpusFolder, *, folder: Path, with_backup: bool, prog
         **({"licenses": [path.name for path in corpus.licenses]} if corpus.licenses else {}),
     }
     return BuiltConfig(entry, digests, [*map(str, skipped), *build.notes])
+
+
+def _describe_backup(path: Path, ids: Mapping[str, Sequence[str]]) -> str:
+    """Return why a backup of a split file is skipped, with the ids of the records that stand in it alone."""
+    known = set(ids.get(dataset_split(path.name.removesuffix(".jsonl.bak")), ()))
+    try:
+        saved = [str(record.annotation_id) for run in read_annotations(path) for record in run.records]
+    except DataError:
+        return BACKUP
+    alone = [name for name in saved if name not in known]
+    names = ", ".join(show(name, 40) for name in alone[:MOST_SHOWN])
+    more = f" and {len(alone) - MOST_SHOWN} more" if len(alone) > MOST_SHOWN else ""
+    return f"{BACKUP}, whose own records are not built: {names}{more}" if alone else BACKUP
 
 
 def _describe_unknown_keys(path: Path, rows: NumberedRows) -> list[str]:

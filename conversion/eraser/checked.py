@@ -139,7 +139,6 @@ def read_checked(
     documents: DocumentLookup,
     numbers: dict[str, int],
     batch_bytes: int = CHECKED_BYTES,
-    known: Collection[str] = (),
 ) -> Iterator[CheckedAnnotations]:
     """Yield the annotations of a split file in its order, one run of lines at a time.
 
@@ -149,14 +148,11 @@ def read_checked(
         documents: the documents that annotations may name.
         numbers: receives id -> index in the file from 0, of each record.
         batch_bytes: bytes of lines to read at a time.
-        known: ids of records to skip.
 
     Raises:
         DataError: at the first record that is invalid or repeats an id.
     """
     for run in read_annotations(path, batch_bytes):
-        if known:
-            run = run.select([place for place, one in enumerate(run.records) if str(one.annotation_id) not in known])
         ids = [str(record.annotation_id) for record in run.records]
         if repeat := number_ids(ids, numbers):
             raise _make_repeated_error(run, repeat[0])

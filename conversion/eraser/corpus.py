@@ -24,7 +24,7 @@ from .corpus_yaml import find_custom_corpora, read_corpus_yaml
 from .format import is_double_encoded, read_annotations, read_first_annotation
 
 PREDICTIONS = "holds predictions (rationales), not annotations; `eraser-hub score --results` reads it"
-BACKUP = "is a backup; `--include-backup-records` takes up the records that stand in it alone"
+BACKUP = "is a backup"
 
 
 @dataclass(frozen=True, slots=True)

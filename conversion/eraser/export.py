@@ -102,16 +102,16 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
     records = _read_deviations(others / f"{name}.records.parquet")
     with closing(DocumentWriter(folder, entry["documents"]["layout"])) as documents:
         for split, facts in entry["splits"].items():
-            for file in (facts["file"], (facts.get("backup") or facts)["file"]):
-                if not file_name(file):
-                    message = f"expected a file name, found {show(file)}"
-                    raise DataError(message, rule="file-name", file=built.folder / RELEASE)
+            if not file_name(facts["file"]):
+                message = f"expected a file name, found {show(facts['file'])}"
+                raise DataError(message, rule="file-name", file=built.folder / RELEASE)
             parquet = built.files(name, split)
             tables = read_rows(parquet, COLUMNS, kinds=SCHEMA, whole=NOT_NULL)
             try:
-                names += write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
+                write_split(tables, folder, facts, config.label_names, records.get(split, {}), documents)
             except DataError as error:
                 raise error if error.file else error.at(file=parquet[0].parent) from None
+            names.append(facts["file"])
         for table in read_rows([others / f"{name}.parquet"], ["docid", "text"], whole=["docid", "text"]):
             for docid, text in zip(table["docid"].to_pylist(), table["text"].to_pylist(), strict=True):
                 documents.add(docid, text)
@@ -162,19 +162,16 @@ def write_split(
     label_names: Sequence[str],
     exceptions: dict[int, dict[str, Any]],
     documents: DocumentWriter | None = None,
-) -> list[str]:
-    """Write a split's file, and the backup file of its records if there is one, from rows in any order.
+) -> None:
+    """Write a split's file from rows in any order.
 
     Args:
         tables: the rows, with the columns `COLUMNS`.
-        folder: receives the files.
+        folder: receives the file.
         facts: the split's entry in release.json.
         label_names: names of the values of ``classification``.
         exceptions: position -> deviation, from documents/CONFIG.records.parquet.
         documents: receives the rows' documents.
-
-    Returns:
-        the names of the files.
     """
     double = facts["encoding"] != "json"
     with closing(LineSpool(folder / f".{facts['file']}.rows")) as spool:
@@ -185,13 +182,7 @@ def write_split(
                 if documents is not None:
                     for document in row["documents"]:
                         documents.add(document["docid"], document["text"])
-        lines = facts["lines"]
-        if not facts.get("backup"):
-            spool.write(folder / facts["file"], facts["final_newline"])
-            return [facts["file"]]
-        spool.write(folder / facts["file"], facts["final_newline"], most=lines)
-        spool.write(folder / facts["backup"]["file"], True, least=lines + 1)
-        return [facts["file"], facts["backup"]["file"]]
+        spool.write(folder / facts["file"], facts["final_newline"])
 
 
 def make_record(
@@ -250,11 +241,10 @@ class LineSpool:
         self._starts.append(self._starts[-1] + len(line))
         self.positions.append(position)
 
-    def write(self, path: Path, final_newline: bool, least: int = 1, most: int | None = None) -> None:
-        """Write the lines with ``least <= position <= most`` in order."""
+    def write(self, path: Path, final_newline: bool) -> None:
+        """Write the lines in the order of their positions."""
         positions = np.frombuffer(self.positions, np.int64) if self.positions else np.zeros(0, np.int64)
-        order = np.argsort(positions, kind="stable")
-        chosen = [int(n) for n in order if positions[n] >= least and (most is None or positions[n] <= most)]
+        chosen = np.argsort(positions, kind="stable").tolist()
         self._file.flush()
         with path.open("wb") as out:
             place = -1

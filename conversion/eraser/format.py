@@ -107,16 +107,6 @@ class Annotations:
                 before += len(group)
         raise IndexError(evidence)
 
-    def select(self, places: list[int]) -> Annotations:
-        """Return the annotations at ``places``, which ascend."""
-        return Annotations(
-            self.file,
-            [self.numbers[place] for place in places],
-            [self.records[place] for place in places],
-            {new: self.extras[old] for new, old in enumerate(places) if old in self.extras},
-            [self.sizes[place] for place in places],
-        )
-
 
 def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Annotations]:
     """Yield the annotations of a split file in its order, one run of lines at a time.

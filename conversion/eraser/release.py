@@ -17,13 +17,6 @@ if TYPE_CHECKING:
     from eraser_hub.records.built import BuiltDataset
 
 
-class Backup(msgspec.Struct):
-    """A backup file whose additional records follow those of the split."""
-
-    file: str
-    records: int
-
-
 class SplitFacts(msgspec.Struct):
     """Format of a split file; see `splits.split_facts`."""
 
@@ -41,7 +34,6 @@ class SplitFacts(msgspec.Struct):
     digest: str  # of the data, see `metrics.data_digest`
     labels: list[str]  # the label names in it
     files: dict[str, str]  # name -> SHA-256 of the split's Parquet files
-    backup: Backup | None = None
 
 
 class DocumentFacts(msgspec.Struct):

@@ -6,8 +6,7 @@ The arrangement makes the Parquet small. It depends on the files alone, and so d
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,26 +27,15 @@ SHARD_BYTES = 64 << 20
 BATCH_BYTES = 8 << 20
 
 
-def read_split(
-    path: Path, config: EraserConfig, documents: Documents, known: Collection[str] = ()
-) -> Iterator[NumberedRows]:
-    """Yield the rows of a split file in its order, one run at a time, without ids in ``known``.
+def read_split(path: Path, config: EraserConfig, documents: Documents) -> Iterator[NumberedRows]:
+    """Yield the rows of a split file in its order, one run at a time.
 
     Raises:
         DataError: at the first record that is invalid or repeats an id.
     """
     labels = {name: number for number, name in enumerate(config.label_names)}
-    for checked in read_checked(path, labels, documents, {}, LINE_BYTES, known):
+    for checked in read_checked(path, labels, documents, {}, LINE_BYTES):
         yield number_rows(checked, labels, inclusive=config.sentence_end_inclusive)
-
-
-def add_backup(rows: NumberedRows, path: Path, config: EraserConfig, documents: Documents) -> NumberedRows:
-    """Return a split's rows, followed by rows of a backup file whose ids the split does not have."""
-    known = set(rows.table["annotation_id"].to_pylist())
-    rows = join_runs([rows, *read_split(path, config, documents, known)])
-    column = rows.table.schema.get_field_index("position")
-    positions = make_numbers(np.arange(1, rows.table.num_rows + 1, dtype=np.int32))
-    return replace(rows, table=rows.table.set_column(column, "position", positions))
 
 
 def join_runs(runs: Sequence[NumberedRows]) -> NumberedRows:

@@ -133,18 +133,18 @@ def _ids(path: Path) -> set[str]:
 
 
 def describe_backup(source: ScoredSplit, unknown: set[str]) -> str:
-    """Return a hint that a backup file may hold the ids and which flag includes it; "" if there is no backup."""
-    name, flag = f"{release_split(source.split)}.jsonl.bak", "`build --include-backup-records` takes them up"
+    """Return a hint that a backup file may hold the ids ; "" if there is no backup."""
+    name = f"{release_split(source.split)}.jsonl.bak"
     if source.dataset is not None:
         with suppress(DataError, OSError, AttributeError):  # without a sound release.json there is nothing to add
             release = parse_strict_object(
                 (source.built.folder / "release.json").read_bytes(), file="release.json", number=1
             )
             skipped = release.get("configs", {}).get(source.built_config, {}).get("skipped", ())
-            return f"the release has a backup, {name}: {flag}" if name in str(skipped) else ""
+            return f"the release has a backup, {name}, whose own records are not built" if name in str(skipped) else ""
         return ""
     ids_in_file = _ids(source.data_dir / name) & unknown
-    return f"{len(ids_in_file):,} of them stand in {name} alone: {flag}" if ids_in_file else ""
+    return f"{len(ids_in_file):,} of them stand in {name} alone" if ids_in_file else ""
 
 
 # ------------------------------------------------------------------------------------------------------------- a corpus

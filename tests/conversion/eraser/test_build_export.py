@@ -81,7 +81,8 @@ def test_what_load_dataset_gives_is_enough_to_write_the_records_back(
     assert list(loaded) == list(release)
     for split, facts in release.items():
         table = loaded[split].with_format("arrow")[:].select(COLUMNS)
-        (name,) = write_split([table], tmp_path, facts, CONFIGS[config].label_names, {})
+        write_split([table], tmp_path, facts, CONFIGS[config].label_names, {})
+        name = facts["file"]
         assert (tmp_path / name).read_bytes() == (samples / "eraser" / config / name).read_bytes()
         assert loaded[split].features["classification"].names == list(CONFIGS[config].label_names)
 
@@ -457,7 +458,7 @@ def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
             "another format (its first line: docids: expected a list or null, found the string",
         ),
         ("test_data.jsonl", "another format"),
-        ("test.jsonl.bak", "backup"),
+        ("test.jsonl.bak", "is a backup, whose own records are not built: 'posR_104.txt'"),
         ("README", "no .jsonl file"),
     ):
         assert any(name in line and reason in line for line in notes.splitlines()), name
@@ -487,32 +488,6 @@ def test_keys_beyond_the_format_are_told(samples, tmp_path):
     notes = ERASER.build(["cose"], source=tmp_path, out=tmp_path / "hub").notes
     (line,) = (line for line in notes if "zebra" in line)
     assert line.startswith(f"{tmp_path / 'cose' / 'val.jsonl'}: keys beyond the format are kept for export")
-
-
-def test_the_backups_own_record_is_taken_up_when_asked_for(samples, tmp_path):
-    built = ERASER.build(["movies"], source=samples / "eraser", out=tmp_path / "hub", include_backup_records=True)
-    assert built.rows["movies"]["test"] == 14
-    ERASER.export(tmp_path / "hub" / "eraser", None, out=tmp_path / "raw")
-    assert raw_files(tmp_path / "raw" / "movies") == raw_files(samples / "eraser" / "movies")
-    (record,) = map(json.loads, (tmp_path / "raw" / "movies" / "test.jsonl.bak").read_text().splitlines())
-    assert record["annotation_id"] == "posR_104.txt"
-
-
-def test_errors_in_a_split_with_its_backup_name_the_users_files(samples, tmp_path):
-    shutil.copytree(samples / "eraser" / "movies", tmp_path / "movies")
-    split, backup = tmp_path / "movies" / "test.jsonl", tmp_path / "movies" / "test.jsonl.bak"
-    lines = split.read_text().splitlines()
-    split.write_text("\n".join([*lines, lines[0]]) + "\n")
-    with refused("id-twice", "'negR_100.txt'", file=split, line=len(lines) + 1):
-        ERASER.build(["movies"], source=tmp_path, out=tmp_path / "hub", include_backup_records=True)
-    split.write_text("\n".join(lines) + "\n")
-    saved = backup.read_text().splitlines()
-    (row,) = [n for n, line in enumerate(saved, 1) if json.loads(line)["annotation_id"] == "posR_104.txt"]
-    saved[row - 1] = json.dumps({**json.loads(saved[row - 1]), "classification": "MAYBE"})
-    backup.write_text("\n".join(saved) + "\n")
-    with refused("label-unknown", "MAYBE", file=backup, line=row, instance="posR_104.txt"):
-        ERASER.build(["movies"], source=tmp_path, out=tmp_path / "hub", include_backup_records=True)
-    assert not (tmp_path / "hub").exists()
 
 
 def test_an_archive_is_read_like_a_folder(samples, tmp_path, monkeypatch):
