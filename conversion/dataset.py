@@ -128,7 +128,7 @@ class Verbs(ABC):
         """Build the configs into ``out/NAME``."""
 
     @abstractmethod
-    def export(self, dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
+    def export(self, dataset: Path, configs: Sequence[str] | None, out: Path, force: bool = False) -> ExportResult:
         """Write the raw files of a built folder back."""
 
     @abstractmethod
@@ -238,9 +238,13 @@ class HubDataset:
             raise PartlyBuilt(result)
         return result
 
-    def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path) -> ExportResult:
-        """Write the raw files of a built dataset folder below ``out/CONFIG``; existing files are not overwritten."""
-        return self.verbs().export(Path(dataset), configs, Path(out))
+    def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path, force: bool = False) -> ExportResult:
+        """Write the raw files of a built dataset folder below ``out/CONFIG``.
+
+        Raises:
+            DataError: a file is at fault, or files are there already and ``force`` is not set.
+        """
+        return self.verbs().export(Path(dataset), configs, Path(out), force)
 
     def check(self, folder: Path, configs: Sequence[str] | None = None) -> Report:
         """Return the integrity report of a folder.

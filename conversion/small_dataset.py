@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from eraser_hub.metrics.data_digest import digest_rows
-from eraser_hub.records.atomic import link_or_copy, rebuild_folder, write_new_files
+from eraser_hub.records.atomic import link_or_copy, rebuild_folder, write_files
 from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
@@ -260,11 +260,11 @@ class SmallDataset(CheckRules, Verbs):
 
     # -- export -------------------------------------------------------------------------------------------------------
 
-    def export(self, dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
+    def export(self, dataset: Path, configs: Sequence[str] | None, out: Path, force: bool = False) -> ExportResult:
         """Write the released files of configurations: all of them, or none if one is damaged or cannot be written.
 
         Raises:
-            DataError: an unknown configuration, a damaged folder, or a file that exists already; a stopped run goes on.
+            DataError: an unknown configuration, a damaged folder, or a file that exists already.
         """
         release = read_release(dataset, Entry)
         built = lru_cache(partial(open_built, dataset))
@@ -289,7 +289,7 @@ class SmallDataset(CheckRules, Verbs):
                     raise error if error.file else error.at(file=dataset / "records" / f"{config}.parquet") from None
                 message = f"cannot be understood ({error!r})"
                 raise DataError(message, rule="input", file=dataset / RELEASE, field=config) from None
-        write_new_files(contents, out / f".{self.facts.name}.exporting")
+        write_files(contents, out / f".{self.facts.name}.exporting", force=force)
         return ExportResult(out, list(contents), self.describe_export(configs or list(release)))
 
     def describe_export(self, configs: Sequence[str]) -> list[str]:

@@ -100,7 +100,7 @@ def build(arguments: BuildArguments) -> BuildResult:
 
     ``own`` builds a corpus of one's own into a folder of its name, which has a card of its own and loads as
     ``load_dataset("ORG/NAME")``. Building one configuration keeps the others in the folder. A build that is killed
-    leaves the old folder unchanged, and the next run goes on where it stopped.
+    leaves the old folder unchanged.
 
     Returns:
         The folder, and the rows of each configuration's splits; for ``metrics``, ``out`` with a name for each Space.
@@ -239,7 +239,7 @@ class ExportArguments(Options):
         split: The split whose rows are the tasks.
         predictions: A predictions file, whose rationales and labels people are to correct; without it the gold.
         span_label: Label of the marks.
-        force: Replace files that no run wrote.
+        force: Replace files that are there.
     """
 
     dataset: Place
@@ -290,7 +290,7 @@ def export(arguments: ExportArguments) -> ExportResult:
         how: dict[str, Any] = {"span_label": arguments.span_label, "force": arguments.force}
         return export_tasks(built, config, split, arguments.format, Path(arguments.out), predictions=predictions, **how)
     dataset, folder, configs = _open(arguments)
-    return dataset.export(folder, configs, out=Path(arguments.out))
+    return dataset.export(folder, configs, out=Path(arguments.out), force=arguments.force)
 
 
 @dataclass(frozen=True)

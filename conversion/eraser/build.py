@@ -10,8 +10,8 @@
     out/eraser/annotators/CONFIG.parquet          the annotators' marks and labels of a custom corpus that has them
     out/eraser/licenses/CONFIG.LICENSE            the licence files of the release, unchanged
 
-The folder is replaced at once (see `atomic`): after a kill the earlier one is intact, and a rerun uses the finished
-files. The rows of one split are in memory while it is built, and so are the documents of a docs.jsonl.
+The folder is replaced at once (see `atomic`): after a kill the earlier one is intact. The rows of one split are in
+memory while it is built, and so are the documents of a docs.jsonl.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import asdict
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -36,7 +35,6 @@ from tqdm import tqdm
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.card import compute_content_version
 from eraser_hub.conversion.dataset import (
-    FORMAT,
     RELEASE,
     BuildOptions,
     BuildResult,
@@ -52,12 +50,11 @@ from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.conversion.written_files import is_recorded
 from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table
-from eraser_hub.records.atomic import atomic_write, link_or_copy, rebuild_folder
+from eraser_hub.records.atomic import link_or_copy, rebuild_folder
 from eraser_hub.records.digests import compute_file_digest, to_json_lines
 from eraser_hub.records.errors import MOST_SHOWN, DataError, make_printable, raise_all, show
 from eraser_hub.records.processes import make_process_pool
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.version import __version__
 
 from .annotators import read_annotators
 from .card import make_readme
@@ -71,7 +68,6 @@ from .corpus import (
     choose_configs,
     find_corpus,
     get_config,
-    hash_files,
     inspect_folder,
 )
 from .corpus_yaml import RESERVED_FOLDERS
@@ -90,7 +86,6 @@ from .splits import (
     read_split,
 )
 
-PARTS_FOLDER = ".parts"
 DOCUMENTS = pa.schema([("docid", pa.string()), ("text", pa.string()), ("position", pa.int32())])
 ORDER = pa.schema([("position", pa.int32())])
 RECORDS = pa.schema([("split", pa.string()), ("position", pa.int32()), ("record", pa.string())])
@@ -105,23 +100,14 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
     target = out / (options.name or "eraser")
     read_existing_release(target, ConfigFacts)  # refuses a folder that no build wrote
     corpora, failed = _find_corpora(configs, source, options.progress, notes)
-    names = [corpus.config.name for corpus in corpora]
-    key = {
-        "format": [FORMAT, __version__, pa.__version__],
-        "configs": {
-            corpus.config.name: [str(corpus.folder.resolve()), hash_files(corpus.folder)] for corpus in corpora
-        },
-    }
-    with rebuild_folder(target, key) as folder:
-        _clear(folder, names)
+    with rebuild_folder(target) as folder:
         parts, errors = _build_all(corpora, folder, options)
         failed |= errors
         # read again under the lock: another build may have finished meanwhile
         kept = {name: entry for name, entry in read_existing_release(target, ConfigFacts).items() if name not in parts}
-        _clear(folder, list(parts))
+        _clear(folder, failed)
         _link_configs(target, folder, kept)
         entries = kept | {name: part.entry for name, part in parts.items()}
-        shutil.rmtree(folder / PARTS_FOLDER, ignore_errors=True)
         entries = _sort_configs(entries)
         facts = find_configs(entries, entries, target / RELEASE)
         labels = {name: config.label_names for name, config in facts.items()}
@@ -166,14 +152,12 @@ def _find_corpora(
     return corpora, failed
 
 
-def _clear(folder: Path, building: Sequence[str]) -> None:
-    """Remove files of configs that are not being built; stopped runs and failed corpora leave them."""
-    for path in folder.iterdir():
-        if path.is_dir() and path.name not in (PARTS_FOLDER, *RESERVED_FOLDERS, *building):
-            shutil.rmtree(path)
-    for beside in RESERVED_FOLDERS:
-        for path in folder.glob(f"{beside}/*"):
-            if path.name.partition(".")[0] not in building:
+def _clear(folder: Path, failed: Iterable[str]) -> None:
+    """Remove the files of configs that could not be built."""
+    for name in failed:
+        shutil.rmtree(folder / name, ignore_errors=True)
+        for beside in RESERVED_FOLDERS:
+            for path in folder.glob(f"{beside}/{name}.*"):
                 path.unlink()
 
 
@@ -258,20 +242,8 @@ class _ConfigBuild:
         self.notes: list[str] = []
 
     def write(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table | pa.RecordBatch]) -> FileFacts:
-        """Write the Parquet file at the path ``name`` in the folder, unless a stopped run has finished it."""
-        path, parts = self.folder / name, self.folder / PARTS_FOLDER / self.config.name
-        facts_path = parts / f"{path.name}.json"
-        with suppress(OSError, ValueError, TypeError):
-            facts = FileFacts(**json.loads(facts_path.read_bytes()))
-            # after a crash of the machine a file may have its size but not its contents
-            if path.stat().st_size == facts.file_bytes and compute_file_digest(path) == facts.sha256:
-                self.digests[name] = facts.sha256
-                deque(tables, maxlen=0)  # whoever counts or hashes the rows sees them all
-                return facts
-        facts = write_parquet(parts / path.name, schema, tables)
-        path.parent.mkdir(exist_ok=True)
-        (parts / path.name).replace(path)
-        atomic_write(facts_path, json.dumps(asdict(facts)).encode())
+        """Write the Parquet file at the path ``name`` in the folder."""
+        facts = write_parquet(self.folder / name, schema, tables)
         self.digests[name] = facts.sha256
         return facts
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import shutil
 from array import array
 from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +17,10 @@ import pyarrow as pa
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
 from eraser_hub.conversion.licenses import get_license_path
-from eraser_hub.conversion.typed import convert_type
-from eraser_hub.records.atomic import atomic_write, clear_leftovers, rebuild_folder
+from eraser_hub.records.atomic import carry_over, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, get_label_name, open_built, read_rows
-from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.json_lines import read_json_object
 from eraser_hub.records.lines import file_name
-from eraser_hub.version import __version__
 
 from .build import RECORDS
 from .configs import CORPUS_YAML, EraserConfig, get_annotators_path
@@ -45,14 +39,12 @@ class Deviation(msgspec.Struct):
     absent: list[str]
 
 
-def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> ExportResult:
+def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path, force: bool = False) -> ExportResult:
     """Write ``out/CONFIG`` for each config of a built folder; see `HubDataset.export`.
-
-    During the run ``out/.KEY.exported`` says which folders it has finished, so that a run after a kill goes on.
 
     Raises:
         DataError: the folder is not a built ``eraser``, its card and Parquet disagree, a config is missing, or
-            ``out/CONFIG`` is not empty.
+            ``out/CONFIG`` is not empty and ``force`` is not set.
     """
     release = read_release(dataset, ConfigFacts)
     built = open_built(dataset)
@@ -64,36 +56,17 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path) -> Ex
             message = f"expected one of the configs {', '.join(known)}, found {show(name)}"
             raise DataError(message, rule="option-value", file=dataset)
     names = known if configs is None else [name for name in facts if name in configs]
-    key = [__version__, *(compute_file_digest(dataset / name) for name in (RELEASE, "README.md")), *names]
-    mark = out / f".{hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]}.exported"
-    files: dict[str, list[str]] = {}  # of the configs that a stopped run of the same data finished
-    with suppress(DataError):
-        files = convert_type(read_json_object(mark), dict[str, list[str]])
-    finished = [name for name in names if _is_finished(out / name, files.get(name))]
     for name in names:
-        if name in finished:
-            clear_leftovers(out / name)
-            continue
+        if not force and (out / name).exists() and not ((out / name).is_dir() and not any((out / name).iterdir())):
+            message = "expected no such folder yet, or an empty one; it is replaced with `force` alone"
+            raise DataError(message, rule="file-exists", file=out / name)
+    files: list[Path] = []
+    for name in names:
         with rebuild_folder(out / name) as folder:
-            files[name] = _export_config(built, facts[name], release[name], folder)
-            # before the folder takes its name: where a kill comes between, the folder is not there, and is written anew
-            atomic_write(mark, json.dumps(files).encode())
-    mark.unlink(missing_ok=True)
-    return ExportResult(out, [out / name / path for name in names for path in files[name]])
-
-
-def _is_finished(target: Path, files: Sequence[str] | None) -> bool:
-    """Return True if a stopped run of the same data finished a folder, False if there is no such folder yet.
-
-    Raises:
-        DataError: the folder holds other files.
-    """
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return False
-    if files is not None and all((target / path).exists() for path in files):
-        return True
-    message = "expected no such folder yet, or an empty one; nothing is overwritten"
-    raise DataError(message, rule="file-exists", file=target)
+            written = _export_config(built, facts[name], release[name], folder)
+            carry_over(out / name, folder, lambda path, written=written: path.parts[0] in written)  # type: ignore[misc]
+        files += [out / name / path for path in written]
+    return ExportResult(out, files)
 
 
 def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, Any], folder: Path) -> list[str]:

@@ -37,7 +37,7 @@ from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.metrics.tokens import mask
-from eraser_hub.records.atomic import STATE, carry_over, link_or_copy, rebuild_folder
+from eraser_hub.records.atomic import carry_over, link_or_copy, rebuild_folder
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import Option
@@ -234,7 +234,7 @@ def import_corpus(
         labels = importer.find_label_names(opened)
         text = _make_corpus_yaml(name, labels, labelling.task, facts)
         (folder / CORPUS_YAML).write_text(text + CORPUS_YAML_HINTS, encoding="utf-8")
-        new = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != STATE)
+        new = sorted(path for path in folder.rglob("*") if path.is_file())
         digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in new}
         (folder / IMPORT_RECORD).write_text(json.dumps({"generator": GENERATOR, "files": digests}, indent=1))
         kept = _keep_files(target, folder, {*written, IMPORT_RECORD}, changed)

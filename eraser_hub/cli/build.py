@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def build(options: api.BuildArguments) -> None:
     """Build a Hub dataset, or the metric Spaces, into OUT.
 
-    Building one configuration keeps the others in the folder. A build that is killed leaves the old folder unchanged,
-    and the next run goes on where it stopped.
+    Building one configuration keeps the others in the folder. A build that is killed leaves the old folder unchanged.
 
     **Examples**
 

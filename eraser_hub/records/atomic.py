@@ -2,7 +2,7 @@
 
 out/NAME                 what readers see: the old file or folder or the new one, never a mix
 out/.NAME.PID.tmp        a new file while it grows; gone after an error
-out/.NAME.building/      a new folder while it grows; kept after a kill, so that a rerun resumes; gone after an error
+out/.NAME.building/      a new folder while it grows; gone after an error, and removed by the next run after a kill
 out/.NAME.lock           held by the one who builds the folder
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import json
 import os
 import shutil
 import sys
@@ -21,7 +20,6 @@ from pathlib import Path, PurePath
 
 from .errors import BusyError, DataError
 
-STATE = ".resume.json"
 BUSY = "another build is at work in this folder; wait for it or stop it"
 
 # of os.open for reading: a pipe is not waited for, and newlines stay as they are; Windows lacks the first flag, others
@@ -133,13 +131,11 @@ def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) ->
 
 
 @contextlib.contextmanager
-def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
+def rebuild_folder(target: Path) -> Iterator[Path]:
     """Yield a folder to build ``target`` in; it replaces ``target`` when the block ends without an error.
 
     Args:
         target: the folder to make or replace.
-        key: JSON that says what is built from what. A folder that a killed run left is taken up again when its key is
-            equal, and removed when not; None never resumes.
 
     Raises:
         BusyError: another run builds the same folder.
@@ -155,18 +151,14 @@ def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
     try:
         with hold_lock(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
             recover(target)
-            if building.exists() and (key is None or _state(building) != json.loads(json.dumps(key))):
+            if building.exists():
                 shutil.rmtree(building)
-            building.mkdir(parents=True, exist_ok=True)
-            if key is not None:
-                atomic_write(building / STATE, json.dumps(key).encode())
+            building.mkdir(parents=True)
             try:
                 yield building
-                with contextlib.suppress(FileNotFoundError):
-                    (building / STATE).unlink()
                 sync_tree(building)
                 replace_folder(building, target)
-            except Exception:
+            except BaseException:
                 shutil.rmtree(building, ignore_errors=True)
                 raise
     except BaseException as error:
@@ -178,20 +170,13 @@ def rebuild_folder(target: Path, key: object = None) -> Iterator[Path]:
         raise
 
 
-def clear_leftovers(target: Path) -> None:
-    """Remove what a killed run left beside a folder that it had finished."""
-    with hold_lock(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
-        recover(target)
-        shutil.rmtree(target.with_name(f".{target.name}.building"), ignore_errors=True)
-
-
-def write_new_files(contents: Mapping[Path, bytes], staging: Path) -> None:
-    """Write files where there are none: all of them, or after an error none.
+def write_files(contents: Mapping[Path, bytes], staging: Path, *, force: bool = False) -> None:
+    """Write files: all of them, or after an error none.
 
     Args:
         contents: path -> content.
-        staging: a folder of this function beside them. Where a killed run left it, files that have their content
-            already count as written.
+        staging: a folder of this function beside them.
+        force: replace files that are there.
 
     Raises:
         BusyError: another run writes with the same ``staging``.
@@ -200,25 +185,21 @@ def write_new_files(contents: Mapping[Path, bytes], staging: Path) -> None:
     new_parents = [folder for path in (staging, *contents) for folder in path.parents if not folder.exists()]
     try:
         with hold_lock(staging.with_name(f"{staging.name}.lock"), BUSY, staging.parent):
-            resumed, new = staging.is_dir(), list[tuple[Path, Path]]()
-            for number, (path, content) in enumerate(contents.items()):
-                if not os.path.lexists(path):
-                    new.append((staging / str(number), path))
-                elif not resumed or not path.is_file() or path.read_bytes() != content:
-                    raise DataError("stands there already; nothing is overwritten", rule="file-exists", file=path)
+            for path in contents:
+                if os.path.lexists(path) and not force:
+                    message = "stands there already, and is replaced with `force` alone"
+                    raise DataError(message, rule="file-exists", file=path)
+            shutil.rmtree(staging, ignore_errors=True)
+            staging.mkdir()
             try:
-                staging.mkdir(exist_ok=True)
-                for beside, path in new:
+                for number, (path, content) in enumerate(contents.items()):
                     path.parent.mkdir(parents=True, exist_ok=True)
-                    beside.write_bytes(contents[path])
+                    (staging / str(number)).write_bytes(content)
                 sync_tree(staging)
-            except BaseException:
-                if not resumed:
-                    shutil.rmtree(staging, ignore_errors=True)
-                raise
-            for beside, path in new:
-                os.rename(beside, path)
-            shutil.rmtree(staging)
+                for number, path in enumerate(contents):
+                    os.replace(staging / str(number), path)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
         raise DataError(_disk_words(error), rule="file-unreadable", file=staging.parent) from error
     finally:
@@ -233,13 +214,6 @@ def _disk_words(error: OSError) -> str:
     if words:
         return f"{words}; nothing that stood here before was changed; free some space and run again"
     return f"cannot be written: {error.strerror or error}"
-
-
-def _state(building: Path) -> object:
-    try:
-        return json.loads((building / STATE).read_bytes())
-    except (OSError, ValueError):
-        return None
 
 
 def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import os
 from pathlib import Path
 
 import pytest
 
 from eraser_hub.records import atomic
-from eraser_hub.records.atomic import atomic_write, hold_lock, rebuild_folder, replace_file, write_new_files
+from eraser_hub.records.atomic import atomic_write, hold_lock, rebuild_folder, replace_file, write_files
 from eraser_hub.records.errors import BusyError
 
 from ..refusals import refused
@@ -69,7 +68,7 @@ def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
     assert not lock.exists()
 
 
-def test_new_files_are_all_written_or_none(tmp_path, monkeypatch):
+def test_files_are_all_written_or_none(tmp_path, monkeypatch):
     contents = {tmp_path / "out" / "a" / "x": b"1", tmp_path / "out" / "y": b"2"}
     staging = tmp_path / "out" / ".exporting"
 
@@ -79,38 +78,13 @@ def test_new_files_are_all_written_or_none(tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(atomic, "sync_tree", full)
         with refused("file-unreadable", "disk is full"):
-            write_new_files(contents, staging)
+            write_files(contents, staging)
     assert list(tmp_path.iterdir()) == []
-    write_new_files(contents, staging)
+    write_files(contents, staging)
     assert files(tmp_path) == {"out/a/x": b"1", "out/y": b"2"}
-    for path in contents:
-        with refused("file-exists", file=next(iter(contents))):
-            write_new_files(contents, staging)
-        path.unlink()
-        path.symlink_to("nowhere")
-        break
-    with refused("file-exists"):
-        write_new_files(contents, staging)
-
-
-def test_new_files_of_a_killed_run_are_gone_on_with(tmp_path, monkeypatch):
-    contents = {tmp_path / name: name.encode() for name in ("x", "y", "z")}
-    renamed = []
-
-    def rename(old, new):
-        if renamed:
-            raise KeyboardInterrupt
-        renamed.append(new)
-        os.replace(old, new)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(atomic.os, "rename", rename)
-        with pytest.raises(KeyboardInterrupt):
-            write_new_files(contents, tmp_path / ".exporting")
-    assert files(tmp_path)["x"] == b"x" and "y" not in files(tmp_path)
-    (tmp_path / "z").write_text("mine")
-    with refused("file-exists", file="z"):
-        write_new_files(contents, tmp_path / ".exporting")
-    (tmp_path / "z").unlink()
-    write_new_files(contents, tmp_path / ".exporting")
-    assert files(tmp_path) == {"x": b"x", "y": b"y", "z": b"z"}
+    (tmp_path / "out" / "y").write_text("mine")
+    with refused("file-exists", file=next(iter(contents))):
+        write_files(contents, staging)
+    assert files(tmp_path)["out/y"] == b"mine"
+    write_files(contents, staging, force=True)
+    assert files(tmp_path) == {"out/a/x": b"1", "out/y": b"2"}

@@ -20,11 +20,10 @@ from eraser_hub.__main__ import app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser import build as eraser_build
-from eraser_hub.conversion.eraser import export as eraser_export
 from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
-from eraser_hub.records import atomic, lines
+from eraser_hub.records import lines
 from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.built import open_built
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, make_printable
@@ -354,100 +353,6 @@ def test_a_build_imports_no_pandas(samples, tmp_path):
     subprocess.run([sys.executable, "-c", code, str(samples / "eraser"), str(tmp_path)], check=True)
 
 
-def test_a_finished_file_that_is_not_what_it_was_is_made_again(samples, tmp_path, monkeypatch):
-    """A machine that goes down may keep a file's size and lose its contents."""
-    with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(eraser_build.shutil, "rmtree", _stopped)
-        ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
-    spoilt = next((tmp_path / "hub" / ".eraser.building" / "cose").glob("train-*.parquet"))
-    spoilt.write_bytes(b"\0" * spoilt.stat().st_size)
-    again = written_again(monkeypatch)
-    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "hub")
-    ERASER.build(["cose"], source=samples / "eraser", out=tmp_path / "fresh")
-    assert again[0] == spoilt.name
-    assert files(tmp_path / "hub") == files(tmp_path / "fresh")
-
-
-@pytest.mark.parametrize("moment", ["in a config", "before the folder's name", "after the folder's name"])
-def test_an_export_goes_on_after_a_kill(moment, samples, sample_hub, tmp_path, monkeypatch):
-    stopped_at = "multirc"
-    export_config, replace_folder = eraser_export._export_config, atomic.replace_folder
-    written = []
-
-    def write(built, config, entry, folder):
-        if config.name == stopped_at and moment == "in a config":
-            (folder / "half").write_text("half")
-            raise KeyboardInterrupt
-        written.append(config.name)
-        return export_config(built, config, entry, folder)
-
-    def swap(new, target):
-        if target.name == stopped_at and moment == "before the folder's name":
-            raise KeyboardInterrupt
-        replace_folder(new, target)
-        if target.name == stopped_at and moment == "after the folder's name":
-            new.mkdir()
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(eraser_export, "_export_config", write)
-        patched.setattr(atomic, "replace_folder", swap)
-        ERASER.export(sample_hub / "eraser", None, out=tmp_path / "raw")
-    finished = set(written) - ({stopped_at} if moment != "after the folder's name" else set())
-    assert finished and (tmp_path / "raw" / ".multirc.building").is_dir()
-    (tmp_path / "raw" / ".multirc.lock").touch()  # of a process that is gone
-    with monkeypatch.context() as patched:
-        patched.setattr(eraser_export, "_export_config", write)
-        moment, written = "", []
-        result = ERASER.export(sample_hub / "eraser", None, out=tmp_path / "raw")
-    assert not finished & set(written), "a finished folder is not written again"
-    ERASER.export(sample_hub / "eraser", None, out=tmp_path / "whole")
-    assert files(tmp_path / "raw") == files(tmp_path / "whole")
-    assert sorted(path.name for path in (tmp_path / "raw").iterdir()) == sorted(CONFIGS)
-    assert all(path.exists() for path in result.files)
-    with refused("file-exists", file="movies"):
-        ERASER.export(sample_hub / "eraser", ["movies"], out=tmp_path / "raw")
-
-
-@pytest.mark.parametrize("change", ["another file", "another dataset", "a file is gone"])
-def test_an_export_goes_on_with_its_own_folders_alone(change, samples, sample_hub, tmp_path, monkeypatch):
-    def stop(built, config, entry, folder):
-        if config.name == "multirc":
-            raise KeyboardInterrupt
-        return export_config(built, config, entry, folder)
-
-    export_config = eraser_export._export_config
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(eraser_export, "_export_config", stop)
-        ERASER.export(sample_hub / "eraser", ["movies", "multirc"], out=tmp_path / "raw")
-    dataset = sample_hub / "eraser"
-    if change == "another file":
-        (tmp_path / "raw" / "multirc").mkdir()
-        (tmp_path / "raw" / "multirc" / "notes.txt").write_text("mine")
-    elif change == "another dataset":
-        dataset = tmp_path / "eraser"
-        shutil.copytree(sample_hub / "eraser", dataset)
-        (dataset / "README.md").write_text((dataset / "README.md").read_text() + "\nMore.\n")
-    else:
-        (tmp_path / "raw" / "movies" / "train.jsonl").unlink()
-    with refused("file-exists", file="multirc" if change == "another file" else "movies"):
-        ERASER.export(dataset, ["movies", "multirc"], out=tmp_path / "raw")
-
-
-def _stopped(*_, **__):
-    raise KeyboardInterrupt
-
-
-def written_again(monkeypatch) -> list[str]:
-    """The names of the Parquet files that are written from now on."""
-    names: list[str] = []
-    write = eraser_build.write_parquet
-    monkeypatch.setattr(
-        eraser_build, "write_parquet", lambda path, *rest: names.append(path.name) or write(path, *rest)
-    )
-    return names
-
-
 def test_skipped_files_are_named_with_the_reason(samples, tmp_path):
     notes = "\n".join(ERASER.build(["movies", "boolq", "fever"], source=samples / "eraser", out=tmp_path).notes)
     for name, reason in (
@@ -560,12 +465,15 @@ def test_document_names_are_data(tmp_path):
     assert files(tmp_path / "out") == files(tmp_path / "in")
 
 
-def test_export_overwrites_nothing(sample_hub, tmp_path):
+def test_export_replaces_its_own_files_with_force_alone(sample_hub, samples, tmp_path):
     (tmp_path / "cose").mkdir()
     (tmp_path / "cose" / "mine").write_text("x")
     with refused("file-exists", file=tmp_path / "cose"):
         ERASER.export(sample_hub / "eraser", ["cose"], out=tmp_path)
     assert files(tmp_path) == {"cose/mine": b"x"}
+    (tmp_path / "cose" / "val.jsonl").write_text("old")
+    ERASER.export(sample_hub / "eraser", ["cose"], out=tmp_path, force=True)
+    assert raw_files(tmp_path / "cose") == raw_files(samples / "eraser" / "cose") | {"mine": b"x"}
 
 
 def test_a_second_build_says_that_one_is_at_work(samples, tmp_path):
@@ -594,7 +502,7 @@ HUB_DATASETS["eraser"].build(sys.argv[3:], source=Path(sys.argv[1]), out=Path(sy
 
 
 @pytest.mark.parametrize("written", [1, 3, 5])
-def test_a_killed_build_leaves_the_old_folder_and_the_next_one_resumes(written, samples, tmp_path, monkeypatch):
+def test_a_killed_build_leaves_the_old_folder_and_the_next_one_starts_again(written, samples, tmp_path):
     source, out = samples / "eraser", tmp_path / "hub"
     ERASER.build(["movies"], source=source, out=out)
     before = files(out / "eraser")
@@ -604,12 +512,8 @@ def test_a_killed_build_leaves_the_old_folder_and_the_next_one_resumes(written, 
             assert process.stdout.readline() == "wrote\n"
         os.kill(process.pid, signal.SIGKILL)
     assert files(out / "eraser") == before
-    again = written_again(monkeypatch)
     ERASER.build(["cose", "fever"], source=source, out=out)
-    resumed = len(again)
     ERASER.build(["cose", "fever", "movies"], source=source, out=tmp_path / "fresh")
-    total = sum("movies" not in str(path.relative_to(out)) for path in out.rglob("*.parquet"))
-    assert resumed + written == total, "what was finished is not made again"
     assert files(out / "eraser") == files(tmp_path / "fresh" / "eraser")
     assert sorted(p.name for p in out.iterdir()) == ["eraser"]
 
