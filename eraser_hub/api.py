@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Annotated, Any, cast, overload
 
 from eraser_hub.asking.settings import AskArguments
 from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
@@ -232,13 +232,7 @@ class ExportArguments(Options):
 
     Attributes:
         dataset: A built dataset folder, e.g. hub/eraser, or one of the Hub: org/eraser.
-        out: Folder to write the raw folders to, one per configuration; or the tool's files.
-
-    Annotation tools:
-        format: The release's own files (eraser), or tasks of an annotation tool (doccano, label-studio).
-        split: The split whose rows are the tasks.
-        predictions: A predictions file, whose rationales and labels people are to correct; without it the gold.
-        span_label: Label of the marks.
+        out: Folder to write the raw folders to, one per configuration.
         force: Replace files that are there.
     """
 
@@ -246,28 +240,12 @@ class ExportArguments(Options):
     out: Place
     config: Annotated[Several, Option(help="A configuration; repeat it for several. Default: all.")] = None
     revision: Revision = None
-    format: Literal["eraser", "doccano", "label-studio"] = "eraser"
-    split: str | None = None
-    predictions: Place | None = None
-    span_label: str = "RATIONALE"
     force: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.format != "eraser" and (self.split is None or len(as_list(self.config) or ()) != 1):
-            message = "tasks of an annotation tool are made of one `config` and one `split`"
-            raise UsageError(message, rule="option-missing", argument="format")
-        if self.format == "eraser" and (self.split is not None or self.predictions is not None):
-            argument = "split" if self.split is not None else "predictions"
-            raise UsageError("it goes with a `format` of annotation tools", rule="option-conflict", argument=argument)
 
 
 @with_keywords(ExportArguments)
 def export(arguments: ExportArguments) -> ExportResult:
-    """Write the raw files of the release back, or the tasks of an annotation tool.
-
-    Every record and document of a release is unchanged. Tasks for doccano and Label Studio hold the gold rationales, or
-    a model's, for people to correct; `import` reads their exports.
+    """Write the raw files of the release back; every record and document is unchanged.
 
     Returns:
         The files, and notes on what was left out.
@@ -280,15 +258,6 @@ def export(arguments: ExportArguments) -> ExportResult:
         >>> [file.name for file in export("hub/eraser", out="raw", config="movies").files][:1]
         ['train.jsonl']
     """
-    if arguments.format != "eraser":
-        from eraser_hub.conversion.task_export import export_tasks
-        from eraser_hub.records.built import open_built
-
-        built = open_built(arguments.dataset, arguments.revision)
-        (config,), split = as_list(arguments.config) or [""], arguments.split or ""
-        predictions = None if arguments.predictions is None else Path(arguments.predictions)
-        how: dict[str, Any] = {"span_label": arguments.span_label, "force": arguments.force}
-        return export_tasks(built, config, split, arguments.format, Path(arguments.out), predictions=predictions, **how)
     dataset, folder, configs = _open(arguments)
     return dataset.export(folder, configs, out=Path(arguments.out), force=arguments.force)
 

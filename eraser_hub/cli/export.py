@@ -11,16 +11,11 @@ from .usage import call_with_options, print_note, with_options
 
 @with_options(api.ExportArguments)
 def export(options: api.ExportArguments) -> None:
-    """Write the raw files of the release back, or the tasks of an annotation tool.
-
-    Every record and document of a release is unchanged. Tasks hold the gold rationales, or a model's to be corrected.
+    """Write the raw files of the release back; every record and document is unchanged.
 
     **Examples**
 
         eraser-hub export --dataset hub/eraser --config movies --out raw
-
-        eraser-hub export --dataset hub/eraser --config movies --split val --format label-studio \
---predictions predictions.jsonl --out tasks
     """
     result = call_with_options(api.export, options)
     for note in result.notes:

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from eraser_hub import api
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
 from eraser_hub.conversion.importing.corpus import Imported
@@ -368,86 +367,3 @@ def test_the_only_candidate_is_the_label_of_plain_rows(tmp_path: Path) -> None:
     with refused("option-missing", "verdict (x 3, y 1)", "other (1 3, 2 1)", argument="label"):
         find_label_column(source([{**row, "other": 1} for row in rows] + [{**rows[0], "other": 2}]), {"t", "m"})
     assert find_label_column(open_file(path), {"t", "m"})[0] == "verdict"
-
-
-# -- export -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("tool", ["doccano", "label-studio"])
-def test_tasks_come_back_as_they_went(tool: str, tmp_path: Path) -> None:
-    """The gold, then a model's rationales, exported and imported again: equal tokens, marks and labels."""
-    done = run("prodigy.jsonl", tmp_path, span_label=["RATIONALE"], annotators="majority")
-    api.build("eraser", source=done.folder, out=tmp_path / "hub", progress=False)
-    where: dict[str, Any] = {"config": "mine", "split": "train", "format": tool}
-    made = api.export(tmp_path / "hub/eraser", out=tmp_path / "tasks", **where)
-    path = made.files[0]
-    again = import_annotations({"train": path}, "again", tmp_path, label="classification", id="annotation_id")
-    assert read_back(again) == read_back(done)
-    predictions = [
-        {
-            "annotation_id": "1",
-            "classification": "bad",
-            "rationales": [{"docid": "1", "hard_rationale_predictions": [{"start_token": 0, "end_token": 2}]}],
-        }
-    ]
-    file = write_lines(tmp_path / "model.jsonl", predictions)
-    made = api.export(tmp_path / "hub/eraser", out=tmp_path / "model", predictions=file, **where)
-    assert "annotations without a prediction, exported without marks: 1" in made.notes
-    text = made.files[0].read_text(encoding="utf-8")
-    if tool == "doccano":
-        first, second = map(json.loads, text.splitlines())
-        assert (first["label"], first["classification"], second["label"]) == ([[0, 6, "RATIONALE"]], "bad", [])
-        assert "classification" not in second
-        return
-    first, second = json.loads(text)
-    assert first["predictions"][0]["model_version"] == "model" and "annotations" not in first
-    assert [one["value"] for one in first["predictions"][0]["result"]] == [
-        {"start": 0, "end": 6, "text": "A warm", "labels": ["RATIONALE"]},
-        {"choices": ["bad"]},
-    ]
-    assert second["predictions"][0]["result"] == []
-    assert '<Choice value="good"/>' in (tmp_path / "model/label-studio.xml").read_text()
-
-
-def test_exports_that_are_refused(tmp_path: Path) -> None:
-    done = run("prodigy.jsonl", tmp_path, span_label=["RATIONALE"])
-    api.build("eraser", source=done.folder, out=tmp_path / "hub", progress=False)
-    where: dict[str, Any] = {"dataset": tmp_path / "hub/eraser", "config": "mine", "out": tmp_path / "tasks"}
-    with refused("option-missing", argument="format"):
-        api.export(**where, format="doccano")
-    with refused("option-conflict", argument="split"):
-        api.export(**where, split="train")
-    stranger = write_lines(tmp_path / "p.jsonl", [{"annotation_id": "x"}])
-    with refused("id-unknown", "'x'", file=stranger, line=1):
-        api.export(**where, split="train", format="doccano", predictions=stranger)
-    for rule, field, spans, more in (
-        ("span-order", "rationales[0].hard_rationale_predictions", [(0, 0)], {}),
-        ("span-order", "rationales[0].hard_rationale_predictions", [(-2, -1)], {}),
-        ("span-bounds", "rationales[0].hard_rationale_predictions", [(0, 99)], {}),
-        ("span-overlap", "rationales[0].hard_rationale_predictions", [(0, 2), (1, 3)], {}),
-        ("document-unknown", "rationales[0].docid", [(0, 1)], {"docid": "x"}),
-        ("label-unknown", "classification", [(0, 1)], {"classification": "x"}),
-    ):
-        hard = [{"start_token": start, "end_token": end} for start, end in spans]
-        rationale = {"docid": more.pop("docid", "1"), "hard_rationale_predictions": hard}
-        write_lines(stranger, [{"annotation_id": "1", "rationales": [rationale], "classification": "bad", **more}])
-        with refused(rule, file=stranger, line=1, instance="1", field=field):
-            api.export(**where, split="train", format="doccano", predictions=stranger)
-    (tmp_path / "tasks").mkdir()
-    (tmp_path / "tasks/mine-train.jsonl").write_text("mine\n")
-    with refused("file-exists"):
-        api.export(**where, split="train", format="doccano")
-    made = api.export(**where, split="train", format="doccano", force=True)
-    assert made.notes[1:] == ["annotations with several groups of evidences, whose marks are one set in the task: 1"]
-
-
-def test_predicted_numbers_of_a_regression_are_exported(tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "x.jsonl", [{"text": text, "label": value} for text, value in (("a", 0.5), ("b", 1))])
-    words = ("--source", str(path), "--name", "mine", "--out", str(tmp_path), "--text", "text", "--label", "label")
-    assert typed(*words, "--task", "regression").exit_code == 0
-    api.build("own", source=tmp_path / "mine", out=tmp_path / "hub", progress=False)
-    row = {"annotation_id": "train_1", "classification": "0.7", "classification_scores": {"value": 0.7}}
-    file = write_lines(tmp_path / "p.jsonl", [{**row, "rationales": []}])
-    where: dict[str, Any] = {"config": "mine", "split": "train", "format": "doccano", "predictions": file}
-    made = api.export(tmp_path / "hub/mine", out=tmp_path / "tasks", **where)
-    assert json.loads(made.files[0].read_text().splitlines()[0])["classification"] == "0.7"
