@@ -51,8 +51,8 @@ class ImportOptions(Options):
             toxic-spans, e-snli-highlights, or a YAML file. It names the columns.
 
     Annotation tools:
-        format: Reader of the files: an annotation tool (doccano, label-studio, prodigy, brat, webanno, cas, spacy,
-            gate), which is found by looking, or a plug-in's.
+        format: Reader of the files: an annotation tool (doccano, label-studio, prodigy, brat, cas), which is found by
+            looking, or a plug-in's.
         span_label: Label of the marks that are evidence; repeat it. Not needed if all marks have one label.
 
     Labels:

@@ -18,7 +18,6 @@ from eraser_hub.conversion.importing.sources import READERS, find_label_column, 
 from eraser_hub.conversion.importing.task_rows import NOTES, make_source
 from eraser_hub.conversion.importing.tasks import TaskReader
 
-from ...needs import needs
 from ...refusals import refused
 from .corpora import group_masks, rows_of, source, write_lines
 
@@ -93,25 +92,16 @@ def test_running_texts(
     assert [row.cells["annotators"] for row in rows] == people
 
 
-@pytest.mark.parametrize(
-    ("name", "tool", "groups", "people"),
-    [
-        ("webanno", "webanno", TWO, [["ada", "bob"], ["ada"]]),
-        ("cas", "cas", ONE, [[None], [None]]),
-        pytest.param("films.spacy", "spacy", ONE, [[None], [None]], marks=needs("spacy")),
-    ],
-)
-def test_tokens_of_the_tool(name: str, tool: str, groups: list[Any], people: list[Any], tmp_path: Path) -> None:
+def test_tokens_of_the_tool(tmp_path: Path) -> None:
     """Offsets in UTF-16 units become characters, and the tool's tokens stay."""
-    assert list(find_tools(EXPORTS / name)) == [tool]
-    labels = ["RATIONALE" if tool == "spacy" else "Rationale"]
-    done = run(name, tmp_path, span_label=labels)
-    (film, good), (dull, bad) = groups
+    assert list(find_tools(EXPORTS / "cas")) == ["cas"]
+    done = run("cas", tmp_path, span_label=["Rationale"])
+    (film, good), (dull, bad) = ONE
     assert read_back(done) == [([CUT_FILM], cut(film, 2), good), ([CUT_DULL], cut(dull, 1), bad)]
-    sources, _, _ = make_source({"train": open_tool(EXPORTS / name)}, labels)
+    sources, _, _ = make_source({"train": open_tool(EXPORTS / "cas")}, ["Rationale"])
     rows = sources["train"].rows()
-    assert [row.cells["annotators"] for row in rows] == people
-    again = run(name, tmp_path / "blanks", span_label=labels, tokenizer="whitespace")
+    assert [row.cells["annotators"] for row in rows] == [[None], [None]]
+    again = run("cas", tmp_path / "blanks", span_label=["Rationale"], tokenizer="whitespace")
     assert read_back(again)[1][0] == [DULL]
 
 
@@ -126,18 +116,19 @@ def test_names_labels_and_marks_of_people_are_kept(tmp_path: Path) -> None:
     ]
 
 
-def test_one_file_of_a_project_and_the_file_of_one_view(tmp_path: Path) -> None:
-    done = run("webanno/annotation/film2.txt/ada.tsv", tmp_path / "tsv", span_label=["Rationale"])
-    assert read_back(done) == [([CUT_DULL], [[1, 0, 0, 0, 0, 0]], "bad")]
+def test_a_project_has_a_file_for_each_person(tmp_path: Path) -> None:
+    for number, people in ((1, ("ada", "bob")), (2, ("ada",))):
+        folder = tmp_path / "project" / "annotation" / f"film{number}.txt"
+        folder.mkdir(parents=True)
+        for person in (*people, "INITIAL_CAS"):
+            shutil.copy(EXPORTS / "cas" / f"film{number}.json", folder / f"{person}.json")
+    sources, _, _ = make_source({"train": open_tool(tmp_path / "project")}, ["Rationale"])
+    assert [row.cells["annotators"] for row in sources["train"].rows()] == [["ada", "bob"], ["ada"]]
+
+
+def test_the_file_of_one_view(tmp_path: Path) -> None:
     done = run("film.xmi", tmp_path / "xmi")
     assert read_back(done) == [([CUT_FILM], cut(ONE[0][0], 2), "good")]
-
-
-def test_sets_of_gate_are_people(tmp_path: Path) -> None:
-    shutil.copy(EXPORTS / "film.gate.xml", tmp_path / "film.xml")
-    assert list(find_tools(tmp_path / "film.xml")) == ["gate"]
-    done = run(tmp_path / "film.xml", tmp_path)
-    assert read_back(done) == [([DULL], [[1, 0, 0, 0, 0], [0, 0, 0, 0, 1]], "bad")]
 
 
 def test_relations_of_brat_name_the_evidence_of_queries(tmp_path: Path) -> None:
@@ -252,7 +243,7 @@ def test_what_is_no_export_is_not_recognized(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('[{"annotation_id": "a", "text": "b", "label": "c"}]')
     assert not find_tools(tmp_path / "x.json")
     assert not find_tools(tmp_path) and not find_tools(tmp_path / "missing")
-    assert {"doccano", "label-studio", "prodigy", "brat", "webanno", "cas", "spacy", "gate"} <= set(READERS)
+    assert {"doccano", "label-studio", "prodigy", "brat", "cas"} <= set(READERS)
 
 
 MARKED: dict[str, Any] = {"text": DULL, "label": [[0, 4, "WHY"]], "verdict": "bad"}
@@ -294,13 +285,10 @@ def test_rows_at_fault(row: dict[str, Any], tool: str, rule: Any, field: str, tm
         ("doc.ann", "T1\tWhy 0 4\tFine\n", "span-text", 1),
         ("doc.ann", "T1\tWhy 0 4\tDull\nT2 Why 0 4 Dull\n", "syntax", 2),
         ("doc.ann", "?\n", "syntax", 1),
-        ("x.tsv", "#FORMAT=WebAnno TSV 3.3\n#T_SP=a.Why\n1-1\tzero\tDull\t*\t\n", "syntax", 3),
-        ("x.tsv", "#FORMAT=WebAnno TSV 3.3\n#T_SP=a.Why\n1-1\t0-4\tDull\t*\t\n1-2\t1-2\tx\t_\t\n", "span-order", 4),
         ("x.xmi", "<xmi:XMI", "syntax", 1),
         ("x.xmi", "<!DOCTYPE x [<!ENTITY a 'b'>]><xmi:XMI/>", "unsupported", None),
         ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [{"a": "uima."}]}', "type", None),
         ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [], "x": "uima."}', "key-missing", None),
-        ("x.xml", "<GateDocument", "syntax", 1),
         ("x.json", '[{"id": 1, "data": {"text": "a"}, "annotations": [{"result": 3}]}]', "type", 1),
         (
             "x.json",
@@ -321,7 +309,7 @@ def test_files_at_fault(name: str, text: str, rule: Any, line: int | None, tmp_p
 
 
 def test_every_reader_of_a_tool_gives_plain_rows_too() -> None:
-    files = {"prodigy": "prodigy.jsonl", "brat": "brat", "cas": "cas", "webanno": "webanno", "gate": "film.gate.xml"}
+    files = {"prodigy": "prodigy.jsonl", "brat": "brat", "cas": "cas"}
     files |= {"doccano": "doccano-triples.jsonl", "label-studio": "label-studio.json"}
     for name, file in files.items():
         kind = READERS[name]

@@ -1,9 +1,9 @@
 """Writes the exports of this folder that tools' own libraries can write, and checks the others with them.
 
-    pip install dkpro-cassis spacy label-studio-sdk
+    pip install dkpro-cassis label-studio-sdk
     python tests/conversion/importing/exports/write.py
 
-The texts are of this project's own writing. Doccano's, brat's, Prodigy's and WebAnno's files follow their documented
+The texts are of this project's own writing. Doccano's, brat's and Prodigy's files follow their documented
 formats by hand: these tools have no library that writes them.
 """
 
@@ -50,24 +50,6 @@ def write_cas() -> None:
             cas.to_xmi(HERE / "film.xmi", pretty_print=True)
 
 
-def write_spacy() -> None:
-    """A DocBin with a group of spans, an entity and categories, by spaCy."""
-    import spacy
-    from spacy.tokens import DocBin, Span
-
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    documents = DocBin()
-    for text, (start, end), label in zip(TEXTS, ((1, 5), (0, 1)), ("good", "bad"), strict=True):
-        document = nlp(text)
-        document.spans["why"] = [Span(document, start, end, "RATIONALE")]
-        document.ents = [Span(document, len(document) - 2, len(document) - 1, "THING")]
-        document.cats = {"good": float(label == "good"), "bad": float(label == "bad")}
-        documents.add(document)
-    documents.add(nlp("Nobody has read this one."))
-    documents.to_disk(HERE / "films.spacy")
-
-
 def write_label_studio() -> None:
     """JSON_MIN from label-studio.json, by label-studio-sdk's converter."""
     from label_studio_sdk.converter import Converter
@@ -85,5 +67,4 @@ def write_label_studio() -> None:
 
 if __name__ == "__main__":
     write_cas()
-    write_spacy()
     write_label_studio()
