@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.extras import need
 from eraser_hub.records.json_lines import has_half_character, is_nested_deeper
 
 from .reader import describe_separator
@@ -29,13 +28,7 @@ Span = tuple[int, int]
 TokenCutter = Callable[[str], list[Span]]
 """Function from a line to the (start, end) of its tokens, in order."""
 
-BLANKS, WHITESPACE, CHARACTERS = "blanks", "whitespace", "characters"
-CHARACTERS_ALONE = "characters-alone"  # without the blanks between them
-BLANK = "\u00a0"  # a token of blanks: U+0020 parts tokens
-# characters that are grapheme clusters of their own beside each other: Latin, Chinese, kana, full width
-_SINGLE = re.compile(
-    r"[\x20-\x7e\xa0-\xac\xae-\u02ff\u2010-\u2027\u3000-\u3029\u3041-\u3096\u30a0-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uff01-\uff9d]*"
-)
+BLANKS, WHITESPACE = "blanks", "whitespace"
 
 
 @dataclass(frozen=True)
@@ -100,40 +93,13 @@ def split_at_whitespace(line: str) -> list[Span]:
     return [match.span() for match in re.finditer(r"\S+", line)]
 
 
-def split_into_characters(line: str) -> list[Span]:
-    """Split a line into grapheme clusters (Unicode UAX 29) and runs of blanks between them.
-
-    A flag, an emoji with its skin tone, and a letter with its marks are one token. Blanks at the ends are left out.
-
-    Raises:
-        DataError: the package `regex` is missing, and the line has other characters than Latin, Chinese and kana.
-    """
-    start, end = len(line) - len(line.lstrip()), len(line.rstrip())
-    if _SINGLE.fullmatch(line):
-        return [match.span() for match in re.compile(r"\s+|\S").finditer(line, start, end)]
-    need("regex")
-    import regex
-
-    return [match.span() for match in regex.compile(r"\s+|\X").finditer(line, start, end)]
-
-
-def split_into_characters_alone(line: str) -> list[Span]:
-    """Split a line into grapheme clusters, as `split_into_characters`; blanks are left out."""
-    return [(start, end) for start, end in split_into_characters(line) if not line[start:end].isspace()]
-
-
 def get_tokenizer(name: str) -> TokenCutter:
-    """Return a tokenizer by name: blanks, whitespace, characters, characters-alone, or a folder with a tokenizer.json.
+    """Return a tokenizer by name: blanks, whitespace, or a folder with a tokenizer.json.
 
     Raises:
         DataError: the name is none of these.
     """
-    cuts = {
-        BLANKS: split_at_blanks,
-        WHITESPACE: split_at_whitespace,
-        CHARACTERS: split_into_characters,
-        CHARACTERS_ALONE: split_into_characters_alone,
-    }
+    cuts = {BLANKS: split_at_blanks, WHITESPACE: split_at_whitespace}
     return cuts[name] if name in cuts else _load_tokenizer(Path(name))
 
 
@@ -141,7 +107,7 @@ def _load_tokenizer(folder: Path) -> TokenCutter:
     """Load a tokenizer of sub-words; text that it skips (unknown characters) becomes separate tokens."""
     path = folder if folder.is_file() else folder / "tokenizer.json"
     if not path.is_file():
-        expected = f"{WHITESPACE}, {CHARACTERS}, {CHARACTERS_ALONE}, or a folder with a tokenizer.json"
+        expected = f"{WHITESPACE}, or a folder with a tokenizer.json"
         raise DataError(f"expected {expected}, found {show(str(folder))}", rule="option-value", argument="tokenizer")
     try:
         from tokenizers import Tokenizer
@@ -197,8 +163,6 @@ def _make_text(source: str, cut: TokenCutter, column: str) -> Text:
     for line in source.split("\n"):
         spans = cut(line)
         words = [line[start:end] for start, end in spans]
-        if cut is split_into_characters:
-            words = [BLANK if word.isspace() else word for word in words]
         for one in words:
             if " " in one:
                 raise DataError(f"expected tokens without a blank, found {show(one)}", rule="text", field=column)

@@ -64,8 +64,7 @@ class ImportOptions(Options):
         split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file
             `source` is the split train.
         annotators: Use of several annotators: groups (an evidence group each), or majority.
-        tokenizer: Tokenizer of `text`: whitespace, characters, characters-alone (without blanks), or a tokenizer's
-            folder; by default U+0020 separates.
+        tokenizer: Tokenizer of `text`: whitespace, or a tokenizer's folder; by default U+0020 separates.
         config: Configuration of a dataset that has several.
 
     Run:

@@ -16,7 +16,6 @@ EXTRAS = {
     "ray": ("ray",),
     "plots": ("matplotlib",),
     "apps": ("gradio",),
-    "characters": ("regex",),
 }
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eraser_hub.conversion.importing.corpus import NOTES, Columns, Imported, import_corpus
-from eraser_hub.conversion.importing.texts import BLANK, get_tokenizer, parse_text
 
 from ...refusals import refused
 from .corpora import Row, group_masks, rows_of, source
@@ -111,45 +109,3 @@ def test_a_dialogue_is_a_document_of_turns_with_their_roles(
     assert found == ([*mask, mask[-1]] if len(mask) == 7 else mask)
     assert row["num_sentences"] == 2
     assert any(note.startswith(f"{NOTES['joined turns']}: 1") for note in result.notes)
-
-
-# -- characters -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("line", "tokens"),
-    [
-        ("它很好。Sehr gut.", [*"它很好。Sehr", BLANK, *"gut."]),
-        ("  a  b ", ["a", BLANK, "b"]),
-        ("\u3000好\u3000坏", ["好", BLANK, "坏"]),
-        ("🇩🇪🇫🇷", ["🇩🇪", "🇫🇷"]),
-        ("👍🏽ok", ["👍🏽", "o", "k"]),
-        ("👩\u200d👩\u200d👧!", ["👩\u200d👩\u200d👧", "!"]),
-        ("e\u0301te\u0301", ["e\u0301", "t", "e\u0301"]),
-        ("ก็ ดี", ["ก็", BLANK, "ดี"]),
-        ("한글", ["한", "글"]),
-        ("नमस्ते", ["न", "म", "स्ते"]),
-        ("", []),
-        ("   ", []),
-    ],
-)
-def test_characters_are_grapheme_clusters_and_blanks_stay(line: str, tokens: list[str]) -> None:
-    assert parse_text(line, get_tokenizer("characters"), "text").tokens == tokens
-    alone = [token for token in tokens if token != BLANK]
-    assert parse_text(line, get_tokenizer("characters-alone"), "text").tokens == alone
-
-
-def test_other_scripts_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "regex" else sys.modules.get(name))
-    assert parse_text("ab 好", get_tokenizer("characters"), "text").tokens == ["a", "b", BLANK, "好"]
-    with refused("extra-missing", "regex", "eraser-hub[characters]"):
-        parse_text("🇩🇪", get_tokenizer("characters"), "text")
-
-
-def test_latin_and_chinese_agree_with_the_rule_without_the_package() -> None:
-    import regex
-
-    from eraser_hub.conversion.importing.texts import _SINGLE
-
-    signs = [chr(code) for code in range(0x20, 0x10000) if _SINGLE.fullmatch(chr(code))]
-    assert len(signs) > 27_000
-    text = "".join(signs)
-    assert regex.findall(r"\X", text) == signs == regex.findall(r"\X", text[::-1])[::-1]

@@ -214,8 +214,6 @@ def test_texts_are_shared_within_a_split_and_counted_across(tmp_path: Path) -> N
     [
         ("blanks", ["它\u00a0很好。", "Sehr", "gut."]),
         ("whitespace", ["它", "很好。", "Sehr", "gut."]),
-        ("characters", [*"它\u00a0很好。\u00a0Sehrgut."]),
-        ("characters-alone", [*"它很好。Sehrgut."]),
     ],
 )
 def test_tokenizers(tokenizer: str, tokens: list[str], tmp_path: Path) -> None:
@@ -235,7 +233,7 @@ def test_a_tokenizers_folder(tmp_path: Path) -> None:
     rows = [{"text": "unkind  words!", "label": "x", "spans": [[2, 6]]}]
     (row,) = rows_of(run(rows, SPANS, tmp_path / "out", tokenizer=str(tmp_path)).folder)
     assert eraser_hub.tokens(row)[0] == ["un", "kind", "words", "!"] and row["rationale"] == "kind"
-    mentions = ("whitespace", "characters", "tokenizer.json", repr(str(tmp_path / "out")))
+    mentions = ("whitespace", "tokenizer.json", repr(str(tmp_path / "out")))
     with refused("option-value", *mentions, argument="tokenizer"):
         run(rows, SPANS, tmp_path / "other", tokenizer=str(tmp_path / "out"))
     (tmp_path / "tokenizer.json").write_text("{}")
@@ -656,7 +654,7 @@ def test_splits_that_no_dataset_can_have(splits: tuple[str, ...], tmp_path: Path
         ("--tokens t --tokens u --mask m", ("--mask:", "--tokens (2)", "1 times")),
         ("--tokens t --mask m --offsets tokens", ("--offsets:", "--spans")),
         ("--text t --spans m --offsets words", ("--offsets:", "tokens, characters, sentences", "'words'")),
-        ("--tokens t --mask m --tokenizer characters", ("--tokenizer:", "--text")),
+        ("--tokens t --mask m --tokenizer whitespace", ("--tokenizer:", "--text")),
         ("--tokens t --mask m --annotators all", ("--annotators:", "groups, majority", "'all'")),
         ("--tokens t --mask m --split x", ("--split:", "SPLIT=FILE", "'x'")),
         ("--tokens t --mask m --split train=x.jsonl", ("--split:", "train", "--source")),

@@ -12,13 +12,10 @@ from hypothesis import strategies as st
 
 from eraser_hub.conversion.importing.corpus import Columns, import_corpus
 from eraser_hub.conversion.importing.texts import (
-    BLANK,
     parse_strings,
     parse_text,
     split_at_blanks,
     split_at_whitespace,
-    split_into_characters,
-    split_into_characters_alone,
 )
 
 from .corpora import Row, group_masks, kept_masks, rows_of, source
@@ -96,7 +93,7 @@ def test_the_majority_is_what_more_than_half_marked(rows: list[Row]) -> None:
     assert kept == {f"train_{at}": row["masks"] for at, row in enumerate(rows, 1) if len(row["masks"]) > 1}
 
 
-CUTS = [split_at_blanks, split_at_whitespace, split_into_characters, split_into_characters_alone]
+CUTS = [split_at_blanks, split_at_whitespace]
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -106,7 +103,7 @@ def test_every_way_of_cutting_keeps_all_that_is_no_blank(cut, text: str) -> None
     assume(parse_strings(text) == text)  # "[]" is a list of no sentences
     found = parse_text(text, cut, "text")
     words = [text[start:end] for start, end in found.places]
-    assert [BLANK if cut is split_into_characters and word.isspace() else word for word in words] == found.tokens
+    assert words == found.tokens
     assert all(end <= start for (_, end), (start, _) in zip(found.places, found.places[1:], strict=False))
     between = set(text) if not found.places else set()
     place = 0
