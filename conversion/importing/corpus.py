@@ -115,7 +115,6 @@ NOTES = {
     "one annotator": "rows with fewer than two annotators, which are not in annotators/",
     "absent": "pairs of a text and an absent label, kept (`absent_labels` drop leaves them out)",
     "dropped": "pairs of a text and an absent label, left out",
-    "joined turns": "turns of dialogues whose line ends became blanks",
     "unlabelled": "rows without a label, left out with the absent labels",
     "shared marks": "rows whose one rationale counts for each of their labels",
     "unlabelled marks": "rows with marks and without a label, whose marks are left out",
@@ -519,11 +518,10 @@ class _Importer:
         return {label: self._align_annotators(by_text) for label, by_text in by_label.items()}
 
     def _parse_texts(self, cells: Row) -> list[Text]:
-        """Return the texts of a row: one of each column, or the documents or the dialogue of the only one."""
+        """Return the texts of a row: one of each column, or the documents of the only one."""
         columns = self.columns
         if len(columns.texts) == 1 and (objects := find_objects(get_cell(cells, columns.texts[0]))) is not None:
-            texts, joined = parse_objects(objects, self.cut, columns.texts[0], tokenized=columns.tokenized)
-            self.tally.note("joined turns", joined)
+            texts = parse_objects(objects, self.cut, columns.texts[0], tokenized=columns.tokenized)
         else:
             pairs = zip(columns.texts, columns.marks or [None] * len(columns.texts), strict=True)
             texts = [self._parse(cells, column, marks) for column, marks in pairs]

@@ -1,10 +1,4 @@
-"""Cells of documents and of dialogues: lists of objects, in place of one text.
-
-    [{"id": "d1", "text": "..."}, {"id": "d2", "text": "..."}]          documents, each under its id
-    [{"role": "user", "text": "..."}, {"role": "doctor", "text": ".."}]  a dialogue: one document, a sentence a turn
-
-The role stands at the start of its sentence (``user: ...``), and offsets count it.
-"""
+"""Cells of documents, each under its id, in place of one text: ``[{"id": "d1", "text": ".."}, {"id": "d2", ..}]``."""
 
 from __future__ import annotations
 
@@ -17,16 +11,15 @@ from eraser_hub.records.errors import DataError, show
 from .texts import Text, TokenCutter, parse_literal, parse_text, parse_tokens, parse_word
 
 IDS = ("id", "docid", "doc_id", "document_id")
-ROLES = ("role", "speaker")
 TEXTS = ("text", "content", "utterance")
 
 
 def find_objects(value: Any) -> list[Mapping[str, Any]] | None:
-    """Return the objects of a cell of documents or turns; None for other cells."""
+    """Return the objects of a cell of documents; None for other cells."""
     value = parse_literal(value)
     if not isinstance(value, list) or not value or not all(isinstance(each, Mapping) for each in value):
         return None
-    return value if all(_find_key(each, IDS) or _find_key(each, ROLES) for each in value) else None
+    return value if all(_find_key(each, IDS) for each in value) else None
 
 
 def _find_key(each: Mapping[str, Any], names: Sequence[str]) -> str | None:
@@ -35,8 +28,8 @@ def _find_key(each: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 def parse_objects(
     objects: Sequence[Mapping[str, Any]], cut: TokenCutter, column: str, *, tokenized: bool
-) -> tuple[list[Text], int]:
-    """Parse documents with ids, or the turns of a dialogue.
+) -> list[Text]:
+    """Return the documents of a cell, with their names.
 
     Args:
         objects: what `find_objects` returns.
@@ -44,36 +37,19 @@ def parse_objects(
         column: name of the column, for errors.
         tokenized: the texts are lists of tokens, under the key tokens.
 
-    Returns:
-        the documents, with their names, or the one of a dialogue, without; and the turns whose line ends became blanks.
-
     Raises:
         DataError: an object without text, or an id twice.
     """
-    if all(_find_key(each, IDS) for each in objects):
-        texts: dict[str, Text] = {}
-        for number, each in enumerate(objects):
-            field = f"{column}[{number}]"
-            name = parse_word(each[_find_key(each, IDS) or "id"], field)
-            if name in texts:
-                raise DataError(f"expected each id once, found {show(name)} again", rule="document-twice", field=field)
-            value = _get_text(each, field, tokenized)
-            text = parse_tokens(value, field) if tokenized else parse_text(value, cut, field)
-            texts[name] = replace(text, name=name)
-        return [*texts.values()], 0
-    if tokenized:
-        raise DataError("expected the turns of a dialogue as `text`, found `tokens`", rule="type", field=column)
-    lines, joined = [], 0
+    texts: dict[str, Text] = {}
     for number, each in enumerate(objects):
-        field, role = f"{column}[{number}]", _find_key(each, ROLES)
-        if role is None:
-            raise DataError(f"expected a role, found {show(each)}", rule="key-missing", field=field)
-        turn = _get_text(each, field, tokenized)
-        if not isinstance(turn, str):
-            raise DataError(f"expected a text, found {show(turn)}", rule="type", field=field)
-        joined += "\n" in turn.strip()
-        lines.append(f"{parse_word(each[role], field)}: {' '.join(turn.split(chr(10)))}".rstrip())
-    return [replace(parse_text(lines, cut, column), turns=len(lines))], joined
+        field = f"{column}[{number}]"
+        name = parse_word(each[_find_key(each, IDS) or "id"], field)
+        if name in texts:
+            raise DataError(f"expected each id once, found {show(name)} again", rule="document-twice", field=field)
+        value = _get_text(each, field, tokenized)
+        text = parse_tokens(value, field) if tokenized else parse_text(value, cut, field)
+        texts[name] = replace(text, name=name)
+    return [*texts.values()]
 
 
 def _get_text(each: Mapping[str, Any], field: str, tokenized: bool) -> Any:

@@ -94,8 +94,6 @@ class MarkReader(NamedTuple):
             return []
         if not isinstance(value, list):
             raise DataError(f"expected a list of 0 and 1, found {show(value)}", rule="type", field=column)
-        if len(value) == text.turns != len(text):  # a mark for each turn of a dialogue
-            value = [mark for turn, mark in enumerate(value) for _ in range(*text.get_sentence(turn))]
         if len(value) != len(text):
             raise DataError(f"expected {len(text)} marks, one a token, found {len(value)}", rule="length", field=column)
         for at, mark in enumerate(value):

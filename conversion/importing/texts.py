@@ -42,7 +42,6 @@ class Text:
         lines: number of tokens before each sentence, ascending.
         document: the written document: tokens separated by blanks, sentences by line ends.
         name: the document's own id; "" if it has none.
-        turns: the number of turns of a dialogue; 0 for other texts.
     """
 
     source: str
@@ -51,7 +50,6 @@ class Text:
     lines: list[int]
     document: str
     name: str = ""
-    turns: int = 0
 
     def __len__(self) -> int:
         return len(self.tokens)

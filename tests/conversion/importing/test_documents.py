@@ -1,4 +1,4 @@
-"""Rows of documents with ids, dialogues, and texts cut into characters."""
+"""Rows of documents with ids."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.conversion.importing.corpus import NOTES, Columns, Imported, import_corpus
+from eraser_hub.conversion.importing.corpus import Columns, Imported, import_corpus
 
 from ...refusals import refused
-from .corpora import Row, group_masks, rows_of, source
+from .corpora import Row, rows_of, source
 
 SPANS = Columns(("docs",), ("why",), "label", tokenized=False, kind="spans", offsets="characters")
 MASKS = Columns(("docs",), ("why",), "label", tokenized=False)
@@ -63,7 +63,7 @@ def test_rows_share_documents_by_id_and_may_have_another_number_of_them(tmp_path
         (DOCS, {"d3": [[0, 1]]}, "document-unknown", "'d3'"),
         (DOCS, [{"docid": "d3", "start": 0, "end": 1}], "document-unknown", "'d3'"),
         (DOCS, [[[0, 1]]], "length", "2 documents"),
-        ([{"role": "a", "text": "x"}, {"id": "d", "text": "x"}], None, "key-missing", "role"),
+        ([{"role": "a", "text": "x"}, {"id": "d", "text": "x"}], None, "type", "list of sentences"),
     ],
 )
 def test_documents_that_do_not_fit(docs: Any, why: Any, rule: str, mentioned: str, tmp_path: Path) -> None:
@@ -78,34 +78,3 @@ def test_one_id_with_two_texts_is_refused(tmp_path: Path) -> None:
     first = {"docs": "the text of a row without ids", "why": None, "label": "x"}
     with refused("document-twice", "'train_1'", file="rows", line=2):
         run([first, {"docs": [{"id": "train_1", "text": "other"}], "why": None, "label": "x"}], SPANS, tmp_path / "b")
-
-
-TURNS = [{"role": "user", "text": "It hurts."}, {"role": "the doctor", "content": "Since\nwhen ?"}]
-
-
-@pytest.mark.parametrize(
-    ("columns", "why", "mask"),
-    [
-        (MASKS, [0, 1], [0, 0, 0, 1, 1, 1, 1]),
-        (MASKS, [0, 1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]),
-        (Columns(("docs",), ("why",), "label", False, "spans", "sentences"), [0], [1, 1, 1, 0, 0, 0, 0]),
-        (Columns(("docs",), ("why",), "label", False, "quotes"), ["Since when ?"], [0, 0, 0, 0, 0, 1, 1]),
-    ],
-)
-def test_a_dialogue_is_a_document_of_turns_with_their_roles(
-    columns: Columns, why: Any, mask: list[int], tmp_path: Path
-) -> None:
-    mask = [*mask, mask[-1]] if len(mask) == 7 and columns.kind != "mask" else mask
-    turns = [*TURNS]
-    result = run(
-        [{"docs": turns, "why": why if columns.kind != "mask" or len(why) == 2 else [*why, 0], "label": "x"}],
-        columns,
-        tmp_path,
-    )
-    (row,) = rows_of(result.folder)
-    (document,) = row["documents"]
-    assert document["text"] == "user: It hurts.\nthe doctor: Since when ?"
-    (found,) = group_masks(row)
-    assert found == ([*mask, mask[-1]] if len(mask) == 7 else mask)
-    assert row["num_sentences"] == 2
-    assert any(note.startswith(f"{NOTES['joined turns']}: 1") for note in result.notes)
