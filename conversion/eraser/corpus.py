@@ -5,6 +5,7 @@ The inventory lists split files, licences, and skipped files with the reason. It
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -234,6 +235,26 @@ def is_raw(folder: Path) -> bool:
 
 def _has_splits(folder: Path) -> bool:
     return any((folder / f"{name}.jsonl").is_file() for name in ("train", "val", "validation", "test"))
+
+
+def hash_files(folder: Path) -> str:
+    """Return a digest of the names, sizes and times of a corpus folder's files, which changes if a file changes."""
+    digest = hashlib.sha256()
+    for place in (folder, folder / "docs", folder / "annotators"):
+        if not place.is_dir():
+            continue
+        with os.scandir(place) as entries:
+            rows = []
+            for entry in entries:
+                try:
+                    status = entry.stat()
+                except OSError:  # a broken link is listed later among the skipped files
+                    continue
+                if not entry.is_dir():
+                    rows.append((os.fsencode(entry.name), status.st_size, status.st_mtime_ns))
+        for row in sorted(rows):
+            digest.update(repr(row).encode())
+    return digest.hexdigest()
 
 
 def choose_configs(configs: Sequence[str] | None, source: Path | None) -> list[str]:
