@@ -32,10 +32,12 @@ EVERY_LINEAR = """random coefficients occlusion shapley integrated-gradients ker
     lime"""
 EVERY_NEURAL = """random occlusion lime gradient simple-gradient input-x-gradient integrated-gradients deeplift
     attention shapley kernel-shap"""
-EVERY_OPTION = "--units sentences --aopc-bounds"
-MANY_DRAWS = "--beam 2 --soft-draws 20 --infidelity 10 --sensitivity 2 --lime-samples 1000"
-FEW_DRAWS = """--beam 1 --soft-draws 10 --infidelity 5 --sensitivity 1 --lime-samples 100 --steps 10 --shapley-draws 2
-    --shap-samples 100"""
+EVERY_OPTION = "--units sentences --measure aopc-bounds"
+MANY_DRAWS = (
+    "--set beam=2 --set soft_draws=20 --set infidelity_draws=10 --set sensitivity_draws=2 --set lime_samples=1000"
+)
+FEW_DRAWS = """--set beam=1 --set soft_draws=10 --set infidelity_draws=5 --set sensitivity_draws=1
+    --set lime_samples=100 --set steps=10 --set shapley_draws=2 --set shap_samples=100"""
 
 
 def pairs_of(**keys: str) -> list[tuple[str, str]]:
@@ -100,7 +102,7 @@ def scored(hub: Path, files: Sequence[Path]) -> list[dict[str, dict[str, Any]]]:
         target = file.with_suffix(".scores.json")
         if not target.exists():
             options = "--config movies --split val --confidence-level 0.95"
-            call(f"score {options} --dataset", hub, "--results", file, "--score-file", target)
+            call(f"score {options} --dataset", hub, "--predictions", file, "--score-file", target)
         scores.append(json.loads(target.read_text("utf-8")))
     return scores
 
@@ -129,10 +131,9 @@ def table(
 def every_score(hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = ()) -> list[str]:
     """Markdown lines: a row for each score, a column for each method; one draw of chance."""
     work.mkdir(parents=True, exist_ok=True)
-    columns, known = [], list[str | Path]()
+    columns = []
     for method in methods:
-        (out,) = explained(hub, model, method, work, (EVERY_OPTION, *known, *more), 1)
-        known = known or ["--aopc-bounds-from", out]  # the first method's bounds are those of all
+        (out,) = explained(hub, model, method, work, (EVERY_OPTION, *more), 1)
         columns.append(scored(hub, [out])[0])
     lines = ["| score | " + " | ".join(methods) + " |", "|---|" + "---|" * len(methods)]
     for part, key in EVERY_SCORE:
@@ -191,7 +192,7 @@ def transformer(corpora: Path, work: Path, options: argparse.Namespace) -> list[
     if options.every_score:
         lines = every_score(some, model, EVERY_NEURAL.split(), work / f"{name}-scores", [more, FEW_DRAWS])
     else:
-        lines = table(some, model, NEURAL, work / f"neural-{name}", [more, "--lime-samples 500"], options.draws)
+        lines = table(some, model, NEURAL, work / f"neural-{name}", [more, "--set lime_samples=500"], options.draws)
     which = f"the {options.shortest} shortest reviews" if options.shortest else f"every {options.every}th review"
     return section(f"MiniLM fine-tuned for {options.steps} steps, {which} of movies validation", lines, figures)
 
@@ -216,7 +217,7 @@ def pairs(work: Path) -> list[str]:
     for method in LINEAR:
         out = work / f"senti_ch.{method}.jsonl"
         if not out.exists():
-            options = f"--config senti_ch --split test --method {method} --resume --quiet --lime-samples 1000"
+            options = f"--config senti_ch --split test --method {method} --resume --quiet --set lime_samples=1000"
             call(f"explain {options} --dataset", hub, "--model", model, "--out", out)
         predictions = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
         metric = evaluate.load(str(*build_metrics(work, ["perturbation_map"])), keep_in_memory=True)
