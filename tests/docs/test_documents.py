@@ -27,8 +27,6 @@ from ..source_copy import ROOT, copy_source
 
 TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 PAGES = (*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md")))
-# what earlier releases told their readers to type
-EARLIER = (Path(__file__).parent / "pages_2_0" / "README.md",)
 BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^(````?)(\w+)\n(.*?)^\2$", re.MULTILINE | re.DOTALL)
 # GitHub leads these from the README's place to the repository's own pages
 WORKFLOW = re.compile(r"\.\./\.\./actions/workflows/([\w-]+\.yml)(?:/badge\.svg)?")
@@ -151,7 +149,7 @@ def quickstart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    [page for page in (*PAGES, *EARLIER) if any(block.does_something for block in blocks(page))],
+    [page for page in PAGES if any(block.does_something for block in blocks(page))],
     ids=lambda page: page.parent.name.partition("pages_")[2] + page.name,
 )
 def test_page_as_typed(page: Path, quickstart: Path, tmp_path: Path) -> None:
