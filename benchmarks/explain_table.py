@@ -102,7 +102,7 @@ def scored(hub: Path, files: Sequence[Path]) -> list[dict[str, dict[str, Any]]]:
         target = file.with_suffix(".scores.json")
         if not target.exists():
             options = "--config movies --split val --confidence-level 0.95"
-            call(f"score {options} --dataset", hub, "--predictions", file, "--score-file", target)
+            call(f"score {options} --dataset", hub, "--predictions", file, "--out", target)
         scores.append(json.loads(target.read_text("utf-8")))
     return scores
 

@@ -333,7 +333,7 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def read_build_version(folder: Path) -> str | None:
-    """Return the version of this project that built a folder; None if it is 2.0 or earlier."""
+    """Return the version of this project that built a folder, if it says one."""
     version = parse_release(folder).get("version")
     return version if isinstance(version, str) else None
 
@@ -368,6 +368,3 @@ def read_file_ends(path: Path) -> dict[str, bool]:
         size = file.seek(0, 2)
         file.seek(max(size - 1, 0))
         return {"byte_order_mark": has_mark, "final_newline": not size or file.read(1) == b"\n"}
-
-
-ends_of = read_file_ends  # its name in 2.0

@@ -30,7 +30,6 @@ from eraser_hub.records.splits import dataset_split, release_split
 from .version import __version__
 
 if TYPE_CHECKING:
-    from eraser_hub import explain
     from eraser_hub.api import (
         ask,
         bench,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         build,
         check,
         compare,
+        explain,
         export,
         load,
         power,
@@ -63,7 +63,8 @@ if TYPE_CHECKING:
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "build check stats export load bench score compare power report board train ask reproduce publish serve",
+    "api": "build check stats export load explain bench score compare power report board train ask reproduce publish "
+    "serve",
     "attribution.other_libraries.alignment": "tokens mask align Collator collate",
     "attribution.other_libraries.scores": "token_scores write_scores",
     "attribution.api": "explain_texts",
@@ -89,8 +90,6 @@ __all__ += ["import_corpus", "import_annotations", "Columns", "compare", "power"
 
 
 def __getattr__(name: str) -> object:
-    if name == "explain":  # a module that is called
-        return importlib.import_module(f"{__name__}.explain")
     if name in _MODULES:
         return getattr(importlib.import_module(f"eraser_hub.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

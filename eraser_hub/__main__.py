@@ -63,13 +63,11 @@ def _root(
 
 def _register(verbs: Sequence[str] = VERBS) -> None:
     """Give the app these verbs; those that it has already stay as they are."""
-    from eraser_hub.cli.usage import add_command
-
     present = [command.name for command in app.registered_commands]
     for verb in (each for each in verbs if each not in present):
         panel = next(panel for panel, names in PANELS.items() if verb in names)
         commands = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
-        add_command(app, verb, getattr(commands, _function(verb)), panel)
+        app.command(name=verb, rich_help_panel=panel)(getattr(commands, _function(verb)))
 
 
 def _list_verbs() -> None:

@@ -382,9 +382,6 @@ def compare(
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.scores import Comparison
 
-    for old, new in (("n_resamples", "resamples"), ("equivalence", "minimum_effect")):  # 2.0's names
-        if old in settings:
-            settings[new] = settings.pop(old)
     first = systems[0] if len(systems) == 1 and predictions is None else None
     if isinstance(first, list) and any(isinstance(one, str | os.PathLike) for one in first):
         message = f"expected each file as an argument of its own, or a mapping of names to files, found {first}"

@@ -97,8 +97,7 @@ VERBS = {
     "stats": "--dataset hub/eraser",
     "export": f"{MOVIES} --out raw",
     "score": f"--source {{samples}}/eraser/movies --split val --predictions {PREDICTIONS}.jsonl --out scores.json",
-    # the spellings of 2.0 work as well
-    "compare": f"{MOVIES} --split validation --results {PREDICTIONS}.jsonl --results {PREDICTIONS}.baseline.jsonl",
+    "compare": f"{MOVIES} --split val --predictions {PREDICTIONS}.jsonl --predictions {PREDICTIONS}.baseline.jsonl",
     "power": f"{MOVIES} --split val --predictions {PREDICTIONS}.jsonl --predictions {PREDICTIONS}.baseline.jsonl",
     "train": f"{MOVIES} --model logistic-regression --out model",
     "explain": f"{MOVIES} --split validation --model model --method random --limit 2 --out p.jsonl",

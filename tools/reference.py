@@ -26,10 +26,10 @@ ITEM = re.compile(r"^    (\S[^:]*?): (.*)$")
 
 def names() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     """Each part of the page with its objects by name."""
-    package, explain = (importlib.import_module(name) for name in ("eraser_hub", "eraser_hub.explain"))
+    package, explain = (importlib.import_module(name) for name in ("eraser_hub", "eraser_hub.attribution"))
     public = [name for name in package.__all__ if not name.startswith("__")]
     yield "`eraser_hub`", [(f"eraser_hub.{name}", getattr(package, name)) for name in public]
-    yield "`eraser_hub.explain`", [(f"eraser_hub.attribution.{name}", getattr(explain, name)) for name in EXPLAIN]
+    yield "`eraser_hub.attribution`", [(f"eraser_hub.attribution.{name}", getattr(explain, name)) for name in EXPLAIN]
     metrics = importlib.import_module("eraser_hub.publishing.spaces").list_metric_names()
     yield "`evaluate.load(..)`", [(name, importlib.import_module(f"eraser_hub.metrics.{name}")) for name in metrics]
 

@@ -23,7 +23,7 @@ from .configs import CONFIGS, CORPUS_YAML, IMPORT_RECORD, EraserConfig
 from .corpus_yaml import find_custom_corpora, read_corpus_yaml
 from .format import is_double_encoded, read_annotations, read_first_annotation
 
-PREDICTIONS = "holds predictions (rationales), not annotations; `eraser-hub score --results` reads it"
+PREDICTIONS = "holds predictions (rationales), not annotations; `eraser-hub score --predictions` reads it"
 BACKUP = "is a backup"
 
 

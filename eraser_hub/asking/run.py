@@ -90,9 +90,6 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
     return AskPlan(config, settings, split, prompt, shots)
 
 
-AskJob, plan_of = AskConfig, make_plan  # the names of 2.0
-
-
 @dataclass(frozen=True, slots=True)
 class AskReport:
     """The report of a run.

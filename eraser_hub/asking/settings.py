@@ -51,7 +51,7 @@ class AskSettings(Options):
     threshold: Annotated[float, Option(min=0.5, max=1)] = QUOTE_THRESHOLD
     several: Literal["nearest", "all"] = "nearest"
     prompt: str = ""
-    again: Annotated[tuple[str, ...], Option(name="consistency", aliases=("again",), commas=True)] = ()
+    again: Annotated[tuple[str, ...], Option(name="consistency", commas=True)] = ()
     samples: NotNegative = 0
     sample_temperature: Annotated[float, Option(min=0, max=2)] = 1.0
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from eraser_hub.records.arguments import Force, Revision, Split
 from eraser_hub.records.hub import at_revision
-from eraser_hub.records.options import Option, Options
+from eraser_hub.records.options import Options
 from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
 
 from .usage import with_options
@@ -36,7 +35,7 @@ class HighlightOptions(Options):
     id: str | None = None
     predictions: str | None = None
     whole: bool = False
-    out: Annotated[Path | None, Option(old=("html",))] = None
+    out: Path | None = None
     force: Force = False
 
 

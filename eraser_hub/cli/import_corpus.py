@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError, show, show_controls
-from eraser_hub.records.options import Option, Options, UsageError
+from eraser_hub.records.options import Options, UsageError
 
 from .usage import print_note, spell_arguments, with_options
 
@@ -71,7 +71,7 @@ class ImportOptions(Options):
         force: Replace the files of an earlier import in OUT/NAME; other files stay.
     """
 
-    source: Annotated[str, Option(aliases=("from",))]
+    source: str
     name: str
     out: Path
     label: str | None = None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 from eraser_hub.records.arguments import Force
-from eraser_hub.records.options import Option, UsageError
+from eraser_hub.records.options import UsageError
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.options import ScoreArguments
 
@@ -24,7 +23,7 @@ class ScoreOptions(ScoreArguments):
             `dataset`.
     """
 
-    out: Annotated[Path | None, Option(aliases=("score-file", "score_file"))] = None
+    out: Path | None = None
     eval_results: str | None = None
     format: TableFormat = "text"
     force: Force = False

@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
 
 import typer
-import typer.core
 
 from eraser_hub.records.errors import DataError, make_printable, respell_arguments, show_controls
 from eraser_hub.records.options import Option, UsageError, merge_options, read_options, split_at_commas
@@ -50,6 +49,7 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
             default=_typed_default(each),
         )
         for name, each in described.items()
+        if not each.settable
     ]
     parameters.sort(key=lambda one: one.default is not one.empty)
 
@@ -76,52 +76,11 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
                     raise _bad_usage(error) from None
                 raise
 
-        with_options.earlier = collect_earlier_spellings(described)  # type: ignore[attr-defined]
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where typer looks
         with_options.__annotations__ = {one.name: one.annotation for one in parameters}
         return with_options
 
     return verb
-
-
-def add_command(app: typer.Typer, verb: str, function: Callable[..., None], panel: str | None = None) -> None:
-    """Add a command to an app; earlier spellings of its options work as well."""
-    earlier = getattr(function, "earlier", {})
-
-    class Verb(typer.core.TyperCommand):
-        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-            """Parse the words, old spellings of options replaced."""
-            words, new_words, printed = iter(args), list[str](), {""}
-            for word in words:
-                name, equals, value = word.partition("=")
-                if name in earlier:
-                    new, line = earlier[name]
-                    if line not in printed:
-                        printed.add(line)
-                        print_note(f"{name} is {line} now")
-                    word = new and f"{new}{equals}{value}"
-                if word or not name:
-                    new_words.append(word)
-                if word == "--":
-                    new_words += words
-            return super().parse_args(ctx, new_words)
-
-    app.command(name=verb, cls=Verb, rich_help_panel=panel)(function)
-
-
-def collect_earlier_spellings(described: Mapping[str, Option]) -> dict[str, tuple[str, str]]:
-    """Return for each hidden spelling the option that it stands for, and the new spelling, "" for an alias."""
-    spellings: dict[str, tuple[str, str]] = {}
-    for field, option in described.items():
-        spelling = _spelling(field, option)
-        spellings |= {f"--{name}": (spelling, spelling) for name in option.old}
-        spellings |= {f"--{name}": (spelling, "") for name in option.aliases}
-        if option.settable:
-            flag = _make_flag(field, option)
-            spellings[flag] = (flag, f"{spelling}=..")
-        elif option.kind is bool and option.default is not None:  # repeats the default
-            spellings[spelling if option.default else f"--no-{spelling.removeprefix('--')}"] = ("", "")
-    return spellings
 
 
 def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> None:
@@ -136,7 +95,7 @@ def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> N
         option = described.get(field)
         if not equals or option is None or not option.settable:
             rest.append(pair)
-        elif values.get(field, option.default) != option.default:
+        elif field in values:
             message = f"expected it once, found {values[field]} and {text}"
             raise UsageError(message, rule="option-conflict", argument=field)
         else:
@@ -147,8 +106,6 @@ def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> N
 def _spellings(described: Mapping[str, Option]) -> dict[str, str]:
     """Return the spelling of each argument: an option, or capitals for one without; also for names with ``_``."""
     named = {field: _spelling(field, option) for field, option in described.items()}
-    for field, option in described.items():
-        named |= {name.replace("-", "_"): named[field] for name in (*option.aliases, *option.old)}
     return {**named, **{field.removesuffix("_"): name for field, name in named.items()}}
 
 
@@ -157,11 +114,6 @@ def _spelling(field: str, option: Option) -> str:
     if option.positional:
         return option.name or name.upper()
     return f"--set {field}" if option.settable else f"--{name.replace('_', '-')}"
-
-
-def _make_flag(field: str, option: Option) -> str:
-    """Return the option of its own that a setting has beside ``--set``."""
-    return f"--{(option.name or field).replace('_', '-')}"
 
 
 def _bad_usage(error: DataError) -> typer.BadParameter:
@@ -186,14 +138,14 @@ def _typer_option(field: str, option: Option, names: Mapping[str, str]) -> Any:
     words |= {} if option.commas else {"min": option.min, "max": option.max}
     words["metavar"] = _metavar(option)
     words["callback"] = _announce if option.announced else None
-    name = _make_flag(field, option) if option.settable else names[field]
+    name = names[field]
     if option.positional:
         words["metavar"] = option.name or None
         return Annotated[kind, typer.Argument(**words)]
     if option.kind is bool and option.default is not False:
         off = f"/--no-{name.removeprefix('--')}"
         name = f" {off}" if option.default is True else f"{name}{off}"
-    return Annotated[kind, typer.Option(name, hidden=option.settable, **words)]
+    return Annotated[kind, typer.Option(name, **words)]
 
 
 def _metavar(option: Option) -> str:

@@ -39,7 +39,7 @@ class ReproduceConfig(Options):
     split: str = ""
     encoder: str = ""
     embeddings: str = ""
-    source: Annotated[str, Option(old=("corpora",))] = ""
+    source: str = ""
     fast: bool = False
     seed: Seed = 1
     seeds: Annotated[int, Option(min=1)] = 1

@@ -64,9 +64,6 @@ def show(value: object, limit: int = 80) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-shown = show  # the name of 2.0
-
-
 def describe_choice(name: object, known: Collection[str]) -> str:
     """Return the message for a name that is none of the known ones; of many, similar ones alone are named.
 

@@ -64,9 +64,7 @@ class Option:
         help: its words; by default those in the docstring.
         min, max: of a number.
         name: at the command line, where it is not the field's.
-        aliases: further spellings of the command line, hidden in the help.
-        old: spellings of earlier releases: they work, and a line on stderr names the new one.
-        settable: at the command line a pair of ``--set NAME=VALUE``; its own option works, too, as an old spelling.
+        settable: at the command line a pair of ``--set NAME=VALUE``.
         positional: stands at the command line without a name.
         python_only: no option of the command line.
         commas: one string holds all of its values, with commas between: at the command line, and in Python too.
@@ -86,8 +84,6 @@ class Option:
     min: float | None = None
     max: float | None = None
     name: str = ""
-    aliases: tuple[str, ...] = ()
-    old: tuple[str, ...] = ()
     settable: bool = False
     positional: bool = False
     python_only: bool = False

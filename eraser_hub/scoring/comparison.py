@@ -236,7 +236,6 @@ def compare(
     primary: str | Sequence[str] = (),
     minimum_effect: float | None = None,
     cluster_by: str = AUTO,
-    equivalence: float | None = None,
 ) -> dict[str, Any]:
     """Compare systems pairwise on every score that they share.
 
@@ -251,7 +250,6 @@ def compare(
         primary: see `Inference`.
         minimum_effect: see `Inference`.
         cluster_by: "auto": the clusters that the statistics and results bring; "none": each instance stands for itself.
-        equivalence: 2.0's name of ``minimum_effect``.
 
     Returns:
         ``scores``: {name: {key: score, the mean over its runs}}, and where a system has several runs ``spread``: {name:
@@ -290,8 +288,8 @@ def compare(
         raise DataError(f"{words}, found {cluster_by!r}", rule="option-value")
     primary = (primary,) if isinstance(primary, str) else tuple(primary)
     run_lists = [one if isinstance(one, Sequence) else [one] for one in systems]
-    named, effect = dict(zip(names, run_lists, strict=True)), equivalence if minimum_effect is None else minimum_effect
-    inference = Inference(n_resamples, seed, confidence_level, adjust, primary, effect)
+    named = dict(zip(names, run_lists, strict=True))
+    inference = Inference(n_resamples, seed, confidence_level, adjust, primary, minimum_effect)
     if any(isinstance(run, Scores) for own in run_lists for run in own):
         return _compare_scored(named, inference, cluster_by)
     runs = {name: [[_statistics(run, name, cluster_by)] for run in own] for name, own in named.items()}

@@ -28,7 +28,6 @@ MinimumEffect = Annotated[
     float | None,
     Option(
         group="Uncertainty",
-        aliases=("equivalence",),
         help="Smallest difference that matters, in the scores' units; by default a tenth of the way from chance to "
         "ceiling.",
     ),
@@ -70,7 +69,7 @@ class AgainstArguments(Options):
     """
 
     dataset: Path | None = None
-    source: Annotated[Path | None, Option(aliases=("data-dir", "data_dir"))] = None
+    source: Path | None = None
     config: str | None = None
     split: Split = "test"
     revision: Revision = None
@@ -179,15 +178,15 @@ class ScoreArguments(AgainstArguments):
         num_proc: Number of processes that read predictions; 0: several for large files.
     """
 
-    predictions: Annotated[str, Option(aliases=("results",))]
+    predictions: str
     gold: str = "evidence"
     strict: bool = False
     auprc_policy: str = "reference"
     random_baseline: NotNegative = 0
     sentence_threshold: float = 0.5
     confidence_level: float | None = None
-    resamples: Annotated[int | None, Option(old=("n-resamples",))] = None
-    interval: Annotated[Literal["auto", "bca", "student", "percentile"], Option(old=("ci-method",))] = "auto"
+    resamples: int | None = None
+    interval: Literal["auto", "bca", "student", "percentile"] = "auto"
     resample_annotators: NotNegative = 0
     per_instance: bool = False
     by: str | None = None
@@ -238,8 +237,8 @@ class CompareArguments(AgainstArguments):
         adjust: Correction of p-values for several tests; bh: Benjamini and Hochberg.
     """
 
-    predictions: Annotated[NamedFiles, Option(aliases=("results",))]
-    resamples: Annotated[int | None, Option(min=1, old=("n-resamples",))] = None
+    predictions: NamedFiles
+    resamples: Annotated[int | None, Option(min=1)] = None
     confidence_level: float = 0.95
     adjust: Literal["holm", "bh", "none"] = "holm"
     primary: str | Sequence[str] | None = None
@@ -295,7 +294,7 @@ class PowerArguments(AgainstArguments):
         alpha: Level of a test; .05 over the number of tests is the strictest one of Holm's correction.
     """
 
-    predictions: Annotated[Sequence[str], Option(aliases=("results",))] = ()
+    predictions: Sequence[str] = ()
     comparison: Path | None = None
     scores: Sequence[str] = ()
     primary: str | Sequence[str] | None = None

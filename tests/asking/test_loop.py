@@ -71,7 +71,7 @@ def test_ask_score_and_report(hub, tmp_path, config):
         asked = eraser_hub("ask", *where, *model, "--out", "quotes.jsonl", "--quiet", cwd=tmp_path)
     assert asked.returncode == 0, asked.stderr
     count = len(open_built(hub).rows(config, "test"))
-    scored = eraser_hub("score", *where, "--results", "quotes.jsonl", "--format", "json", cwd=tmp_path)
+    scored = eraser_hub("score", *where, "--predictions", "quotes.jsonl", "--format", "json", cwd=tmp_path)
     assert scored.returncode == 0, scored.stderr
     assert f"answered:{count - 1}/{count}" in scored.stdout
     assert "quotes" not in scored.stderr  # a known field

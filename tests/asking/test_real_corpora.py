@@ -115,7 +115,7 @@ def test_gold_quotes_of_real_corpora_come_back(corpora, tmp_path, config):
     assert verdicts["false"] <= 0.005 * verdicts.total()
     where = ["--dataset", tmp_path / name, "--config", config, "--split", split, "--only-predicted"]
     for words in (
-        ["score", *where, "--results", out],
+        ["score", *where, "--predictions", out],
         ["report", *where, "--predictions", out, "--resamples", 5, "--out", tmp_path / "report"],
     ):
         done = CliRunner().invoke(app, list(map(str, words)))

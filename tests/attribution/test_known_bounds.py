@@ -124,8 +124,9 @@ def test_results_that_have_no_bounds_are_refused(job, bounds, tmp_path):
 def test_the_option_asks_for_the_score(job, bounds, tmp_path):
     _register(("explain",))
     words = [*f"explain --dataset {job.dataset} --config movies --split val --model {job.model} --limit 6".split()]
-    words += ["--method", "occlusion", "--units", "sentences", "--beam", "2", "--quiet", "--bins", ""]
-    result = CliRunner().invoke(app, [*words, "--aopc-bounds-from", str(bounds), "--out", str(tmp_path / "p.jsonl")])
+    words += ["--method", "occlusion", "--units", "sentences", "--set", "beam=2", "--quiet", "--bins", ""]
+    words += ["--set", f"aopc_bounds_from={bounds}"]
+    result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "p.jsonl")])
     assert result.exit_code == 0, result.output
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]
     theirs = [json.loads(line) for line in bounds.read_text("utf-8").splitlines()]

@@ -361,8 +361,8 @@ def test_ten_draws_write_ten_files(hub, linear, tmp_path):
         ("--engine", "dask"),
         ("--draws", "2", "--method", "lime"),
         ("--task", "ner"),
-        ("--random-kind", "x"),
-        ("--steps", "0"),
+        ("--set", "random_kind=x"),
+        ("--set", "steps=0"),
         ("--seed", "9223372036854775808"),
         ("--set", "lime_samples=7"),
         ("--set", "beam=2", "--method", "lime"),
@@ -376,8 +376,8 @@ def test_ten_draws_write_ten_files(hub, linear, tmp_path):
         ("--method", "occlus"),
         ("--split", "dev"),
         ("--labels", "POS"),
-        ("--fidelity-trials", "1", "--fidelity-rates", ""),
-        ("--fidelity-trials", "1", "--fidelity-rates", "5,5"),
+        ("--fidelity-trials", "1", "--set", "fidelity_rates="),
+        ("--fidelity-trials", "1", "--set", "fidelity_rates=5,5"),
         ("--labels", "POS,NEG"),
     ],
 )
@@ -635,7 +635,7 @@ def command(job: ExplainConfig, out: Path, *more: str) -> list[str]:
     return [
         *(sys.executable, "-m", "eraser_hub", "explain"),
         *f"--dataset {job.dataset} --split val --model {job.model} --out {out} --quiet".split(),
-        *("--method", "lime", "--lime-samples", "4000", "--chunk", "1"),
+        *("--method", "lime", "--set", "lime_samples=4000", "--chunk", "1"),
         *more,
     ]
 

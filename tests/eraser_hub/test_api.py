@@ -8,8 +8,6 @@ import inspect
 import json
 import pkgutil
 import pydoc
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,24 +96,6 @@ def test_a_wrong_argument_is_named_as_python_has_it(folder, monkeypatch):
 def test_metrics_are_built_by_name(tmp_path):
     built = eraser_hub.build("metrics", config="eraser_agreement", out=tmp_path)
     assert (built.folder, list(built.rows)) == (tmp_path, ["eraser_agreement"])
-
-
-def test_explain_is_called_and_imported_from_in_any_order():
-    code = (
-        "import inspect, pkgutil, importlib, eraser_hub\n"
-        "assert callable(eraser_hub.explain)\n"
-        "from eraser_hub.explain import open_model, Instance\n"
-        "from eraser_hub.explain.adapter import Adapter\n"
-        "assert inspect.signature(eraser_hub.explain) == inspect.signature(eraser_hub.api.explain)\n"
-        "assert eraser_hub.explain.__doc__.endswith(eraser_hub.api.explain.__doc__)\n"
-        "import numpy as np\n"
-        "class Model:\n"
-        "    label_names = ('a', 'b')\n"
-        "    def predict_proba(self, texts): return np.full((len(texts), 2), .5)\n"
-        "print(eraser_hub.explain(Model(), ['one two'], label_names=['a', 'b'])[0]['annotation_id'])\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0 and done.stdout.strip() == "0", done.stderr
 
 
 def test_explain_is_callable_after_every_module_was_imported():

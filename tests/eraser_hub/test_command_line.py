@@ -132,8 +132,8 @@ def test_importing_a_verb_imports_nothing_heavy():
 
 def test_scoring_a_released_corpus_waits_for_no_large_library():
     samples = Path(__file__).resolve().parents[2] / "samples"
-    words = ["score", "--data-dir", str(samples / "eraser" / "movies"), "--split", "val"]
-    words += ["--results", str(samples / "predictions" / "eraser" / "movies.val.jsonl")]
+    words = ["score", "--source", str(samples / "eraser" / "movies"), "--split", "val"]
+    words += ["--predictions", str(samples / "predictions" / "eraser" / "movies.val.jsonl")]
     code = (
         "import sys, eraser_hub.__main__ as door\n"
         f"sys.argv[1:] = {words}\n"
@@ -165,9 +165,9 @@ def test_a_locale_without_these_letters_prints_their_numbers(tmp_path):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("score", "--results", "p.jsonl"),
+        ("score", "--predictions", "p.jsonl"),
         ("report", "--predictions", "p.jsonl", "--out", "r"),
-        ("compare", "--results", "p.jsonl", "--results", "q.jsonl"),
+        ("compare", "--predictions", "p.jsonl", "--predictions", "q.jsonl"),
         ("ask", "--model", "m", "--endpoint", "http://127.0.0.1:9", "--out", "p.jsonl"),
         ("train", "--model", "logistic-regression", "--out", "m"),
     ],
@@ -177,10 +177,10 @@ def test_a_negative_seed_is_refused(arguments, tmp_path):
     assert result.returncode == 2 and "Traceback" not in result.stderr and "--seed" in result.stderr
 
 
-@pytest.mark.parametrize("option", ["--results", "--score-file"])
+@pytest.mark.parametrize("option", ["--predictions", "--out"])
 def test_a_folder_in_place_of_a_file_is_told(option, samples, tmp_path):
-    arguments = {"--results": samples / "predictions" / "eraser" / "movies.val.jsonl", option: "."}
+    arguments = {"--predictions": samples / "predictions" / "eraser" / "movies.val.jsonl", option: "."}
     words = [str(word) for pair in arguments.items() for word in pair]
-    result = run("score", "--data-dir", str(samples / "eraser" / "movies"), "--split", "val", *words, cwd=tmp_path)
+    result = run("score", "--source", str(samples / "eraser" / "movies"), "--split", "val", *words, cwd=tmp_path)
     assert result.returncode == 1 and "Traceback" not in result.stderr and "found a folder" in result.stderr
     assert not list(tmp_path.iterdir())

@@ -96,9 +96,9 @@ def test_predictions_in_every_verb(hub, tmp_path, name, config, whole):
         "highlight", *where, "--predictions", one, "--id", kept[0].get("annotation_id", kept[0].get("id"))
     )
     verb("report", *where, *part, "--predictions", one, "--predictions", two, "--resamples", 5, "--out", tmp_path / "r")
-    verb("score", *where, *part, "--results", one, "--score-file", tmp_path / "s.json")
+    verb("score", *where, *part, "--predictions", one, "--out", tmp_path / "s.json")
     compared = verb(
-        "compare", *where, *part, "--results", one, "--results", two, "--n-resamples", 5, "--format", "json"
+        "compare", *where, *part, "--predictions", one, "--predictions", two, "--resamples", 5, "--format", "json"
     )
 
     scores = json.loads((tmp_path / "s.json").read_text())
@@ -142,10 +142,12 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
     for trained, limit, part in (("whole", (), False), ("part", ("--limit", 2), True)):
         verb("explain", *how, "--model", tmp_path / trained, *limit)
         assert len(out.read_text(encoding="utf-8").splitlines()) == (2 if part else count)
-        refused = CliRunner().invoke(app, [*map(str, ["score", *where, "--results", out])])
+        refused = CliRunner().invoke(app, [*map(str, ["score", *where, "--predictions", out])])
         assert (refused.exit_code == 1) == (part and count > 2)
         assert not refused.exit_code or "`only_predicted`" in str(refused.exception)
-        scored = verb("score", *where, *(["--only-predicted"] if part else []), "--results", out, "--format", "json")
+        scored = verb(
+            "score", *where, *(["--only-predicted"] if part else []), "--predictions", out, "--format", "json"
+        )
         assert ("scored:" in scored) == (part and count > 2)
     verb("report", *where, "--only-predicted", "--predictions", out, "--resamples", 5, "--out", tmp_path / "report")
     answered = built.rows(config, "test")[0]
@@ -196,7 +198,7 @@ def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path)
         hub / "bilingual_perturbation",
         "--config",
         "senti_en",
-        "--results",
+        "--predictions",
         path,
         "--format",
         "json",
@@ -209,8 +211,8 @@ def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path)
 
 def test_an_id_that_stands_in_a_backup_alone_names_the_file(hub, samples):
     people = samples / "eraser" / "movies" / "human_performance_1.jsonl"
-    for where in (["--dataset", hub / "eraser", "--config", "movies"], ["--data-dir", samples / "eraser" / "movies"]):
-        done = CliRunner().invoke(app, [*map(str, ["score", *where, "--split", "test", "--results", people])])
+    for where in (["--dataset", hub / "eraser", "--config", "movies"], ["--source", samples / "eraser" / "movies"]):
+        done = CliRunner().invoke(app, [*map(str, ["score", *where, "--split", "test", "--predictions", people])])
         words = str(done.exception)
         assert done.exit_code == 1 and "posR_104.txt" in words
         assert "test.jsonl.bak" in words

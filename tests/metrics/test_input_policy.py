@@ -105,8 +105,8 @@ class Case:
 
 def end(folder: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> SystemExit:
     """How `score` ends; what it refuses is the context."""
-    target = ["--results", str(folder / "predictions.jsonl"), "--score-file", str(folder / "scores.json")]
-    command = ["eraser-hub", "score", "--data-dir", str(corpus), "--split", "val", *target, *options]
+    target = ["--predictions", str(folder / "predictions.jsonl"), "--out", str(folder / "scores.json")]
+    command = ["eraser-hub", "score", "--source", str(corpus), "--split", "val", *target, *options]
     monkeypatch.setattr(sys, "argv", command)
     with pytest.raises(SystemExit) as ended:
         door.main()
@@ -516,8 +516,8 @@ def test_strict_demands_thresholds_and_scores(
         ["--aopc-thresholds", "-1"],
         ["--auprc-policy", "best"],
         ["--confidence-level", "2"],
-        ["--n-resamples", "0"],
-        ["--ci-method", "magic"],
+        ["--resamples", "0"],
+        ["--interval", "magic"],
         ["--dataset", "x"],
     ],
 )

@@ -134,7 +134,7 @@ def test_results_are_published_and_come_back(loopback, child, samples, tmp_path)
         ["build", "metrics", "--config", "eraser_agreement", "--config", "eraser_faithfulness", "--out", str(hub)],
         publish,
         [*publish, "--check"],
-        ["score", *dataset, "--results", predictions, "--eval-results", "lab/lstm", "--score-file", "scores.json"],
+        ["score", *dataset, "--predictions", predictions, "--eval-results", "lab/lstm", "--out", "scores.json"],
         [*publish, "--eval-results", "lab/lstm"],
         [*publish, "--eval-results", "lab/lstm", "--check"],
     ):
@@ -239,8 +239,19 @@ def check_scoring(call, folder: Path, config: str, split: str, samples: Path, fi
     def calls(place: list[str], report: Path) -> list[list[str]]:
         where = ["--dataset", *place, "--config", config, "--split", split]
         return [
-            ["score", *where, "--results", str(one), "--format", "csv"],
-            ["compare", *where, "--results", str(one), "--results", str(two), "--n-resamples", "5", "--format", "csv"],
+            ["score", *where, "--predictions", str(one), "--format", "csv"],
+            [
+                "compare",
+                *where,
+                "--predictions",
+                str(one),
+                "--predictions",
+                str(two),
+                "--resamples",
+                "5",
+                "--format",
+                "csv",
+            ],
             ["highlight", *where, "--predictions", str(one)],
             ["report", *where, "--predictions", str(one), "--resamples", "5", "--out", str(report)],
         ]

@@ -234,7 +234,7 @@ def test_highlight(hub, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "‹¹" in done.stdout and "⟦" in done.stdout and "\x1b" not in done.stdout
-    page = run("highlight", "--dataset", hub / "eraser", "--config", "boolq", "--html", tmp_path / "h.html")
+    page = run("highlight", "--dataset", hub / "eraser", "--config", "boolq", "--out", tmp_path / "h.html")
     assert page.returncode == 0 and "<div" in (tmp_path / "h.html").read_text()
     lost = run("highlight", "--dataset", hub / "eraser", "--config", "movies", "--id", "none")
     assert lost.returncode == 1 and "found 'none'" in lost.stderr

@@ -184,7 +184,7 @@ def test_verdicts_weigh_the_test_and_the_size_that_matters():
     assert keys_of(found)["map"]["verdict"] == keys_of(found)["other"]["verdict"] == "equivalent"
     assert keys_of(found)["map"]["p_equivalence"] < 0.001 and "|minimum_effect:0.05|" in found["signature"]
     assert "verdict" in text_of(found) and "equivalent" in text_of(found).splitlines()[2]
-    assert keys_of(compare(system(base, None, "map"), near, equivalence=0.001))["map"]["verdict"] == "undecided"
+    assert keys_of(compare(system(base, None, "map"), near, minimum_effect=0.001))["map"]["verdict"] == "undecided"
     shifted = system(base - 0.0201 + 1e-5 * random.normal(size=60), None, "map")
     verdicts = [
         keys_of(compare(system(base, None, "map"), shifted, minimum_effect=x))["map"] for x in (0.01, 0.02, 0.03)
@@ -408,7 +408,7 @@ def run():
 @pytest.fixture
 def movies(samples):
     folder = samples / "predictions" / "eraser"
-    return ("--data-dir", samples / "eraser" / "movies", "--split", "val", "--n-resamples", 60), [
+    return ("--source", samples / "eraser" / "movies", "--split", "val", "--resamples", 60), [
         folder / "movies.val.jsonl",
         folder / "movies.val.baseline.jsonl",
     ]
@@ -416,10 +416,10 @@ def movies(samples):
 
 def test_command_line_prints_a_table_and_json(run, movies):
     common, (ours, baseline) = movies
-    table = run(*common, "--results", ours, "--results", baseline)
+    table = run(*common, "--predictions", ours, "--predictions", baseline)
     assert table.exit_code == 0, table.output
     assert "token_macro_f1" in table.output and "movies.val against movies.val.baseline" in table.output
-    found = run(*common, "--results", ours, "--results", baseline, "--format", "json", "--seed", 3)
+    found = run(*common, "--predictions", ours, "--predictions", baseline, "--format", "json", "--seed", 3)
     parsed = json.loads(found.stdout)
     headline = "token_macro_f1,sentence_macro_f1,iou_macro_f1,auprc,macro_f1"
     assert any(note.startswith("different models (movies.val and movies.val.baseline)") for note in parsed["notes"])
@@ -437,7 +437,7 @@ def test_command_line_prints_a_table_and_json(run, movies):
 
 def test_a_system_may_be_called_as_a_column_is(run, movies, tmp_path):
     common, (ours, baseline) = movies
-    found = run(*common, "--results", f"self={ours}", "--results", f"difference={baseline}")
+    found = run(*common, "--predictions", f"self={ours}", "--predictions", f"difference={baseline}")
     assert found.exit_code == 0 and "self (system)" in found.output and "self against difference" in found.output
 
 
@@ -445,7 +445,7 @@ def test_a_third_system_and_the_order_of_lines_do_not_matter(run, movies, tmp_pa
     common, (ours, baseline) = movies
     third = tmp_path / "third.jsonl"
     third.write_text("".join(reversed(ours.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")
-    found = run(*common, "--results", ours, "--results", baseline, "--results", third, "--format", "json")
+    found = run(*common, "--predictions", ours, "--predictions", baseline, "--predictions", third, "--format", "json")
     pairs = {(one["first"], one["second"]): one["keys"] for one in json.loads(found.stdout)["comparisons"]}
     assert len(pairs) == 3
     same = pairs["movies.val", "third"]["token_macro_f1"]
@@ -454,26 +454,26 @@ def test_a_third_system_and_the_order_of_lines_do_not_matter(run, movies, tmp_pa
 
 def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
     common, (ours, baseline) = movies
-    assert run(*common, "--results", ours).exit_code == 2
-    assert run(*common, "--results", ours, "--results", baseline, "--confidence-level", 1).exit_code == 2
-    assert run(*common, "--results", ours, "--results", baseline, "--format", "xml").exit_code == 2
-    assert run("--split", "val", "--results", ours, "--results", baseline).exit_code == 2
+    assert run(*common, "--predictions", ours).exit_code == 2
+    assert run(*common, "--predictions", ours, "--predictions", baseline, "--confidence-level", 1).exit_code == 2
+    assert run(*common, "--predictions", ours, "--predictions", baseline, "--format", "xml").exit_code == 2
+    assert run("--split", "val", "--predictions", ours, "--predictions", baseline).exit_code == 2
     cut = tmp_path / "cut.jsonl"
     cut.write_text(ours.read_text(encoding="utf-8")[:500], encoding="utf-8")
-    wrong = run(*common, "--results", ours, "--results", cut)
+    wrong = run(*common, "--predictions", ours, "--predictions", cut)
     assert wrong.exit_code == 1
     with refused("syntax", file="cut.jsonl", line=1):
         raise wrong.exception
     with refused("file-twice"):
-        raise run(*common, "--results", ours, "--results", ours).exception
+        raise run(*common, "--predictions", ours, "--predictions", ours).exception
 
 
 def test_runs_clusters_and_the_family_on_the_command_line(run, movies, tmp_path):
     common, (ours, baseline) = movies
     second = tmp_path / "second.jsonl"
     second.write_text(ours.read_text(encoding="utf-8"), encoding="utf-8")
-    files = ("--results", f"ours={ours},{second}", "--results", f"theirs={baseline}")
-    family = ("--primary", "auprc", "--adjust", "bh", "--equivalence", "0.1")
+    files = ("--predictions", f"ours={ours},{second}", "--predictions", f"theirs={baseline}")
+    family = ("--primary", "auprc", "--adjust", "bh", "--minimum-effect", "0.1")
     found = run(*common, *files, *family, "--format", "json", "--cluster-by", "classification")
     parsed = json.loads(found.stdout)
     tested = parsed["comparisons"][0]["keys"]["auprc"]
@@ -487,11 +487,11 @@ def test_runs_clusters_and_the_family_on_the_command_line(run, movies, tmp_path)
     assert set(parsed["spread"]) == {"ours"} and parsed["spread"]["ours"]["auprc"] == 0
     assert parsed["family"] == ["auprc"]
     assert "|cluster:classification|clusters:2|" in parsed["signature"]
-    assert run(*common, "--results", ours, "--results", baseline, "--equivalence", "-1").exit_code == 2
+    assert run(*common, "--predictions", ours, "--predictions", baseline, "--minimum-effect", "-1").exit_code == 2
     with refused("key-missing", "'nothing'", file="val.jsonl", line=1):
-        raise run(*common, "--results", ours, "--results", baseline, "--cluster-by", "nothing").exception
+        raise run(*common, "--predictions", ours, "--predictions", baseline, "--cluster-by", "nothing").exception
     with refused("type", file="val.jsonl", line=1, field="evidences"):
-        raise run(*common, "--results", ours, "--results", baseline, "--cluster-by", "evidences").exception
+        raise run(*common, "--predictions", ours, "--predictions", baseline, "--cluster-by", "evidences").exception
 
 
 def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tmp_path):
@@ -504,7 +504,7 @@ def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tm
             del record["thresholded_scores"], record["tokens_to_flip"]
             print(json.dumps(record), file=out)
     whole, shared = (
-        json.loads(run(*common, "--results", ours, "--results", other, "--format", "json").stdout)
+        json.loads(run(*common, "--predictions", ours, "--predictions", other, "--format", "json").stdout)
         for other in (baseline, poorer)
     )
     first, second = whole["comparisons"][0]["keys"], shared["comparisons"][0]["keys"]
@@ -512,7 +512,7 @@ def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tm
     assert {"auprc", "tokens_to_flip_ratio", "comprehensiveness_aopc"} <= set(first) - set(second)
     uncorrected = ("difference", "ci", "p_randomisation", "p_model", "p_bootstrap", "win_share", "detectable")
     assert all(second[key][name] == first[key][name] for key in second for name in uncorrected)
-    turned = run(*common, "--results", poorer, "--results", ours)
+    turned = run(*common, "--predictions", poorer, "--predictions", ours)
     assert "not compared, movies.val alone has them:" in turned.output and "auprc" in turned.output
 
 
@@ -525,7 +525,7 @@ def test_sentences_by_scores_and_by_spans_are_not_compared(run, movies, tmp_path
                 del rationale["soft_sentence_predictions"]
             print(json.dumps(record), file=out)
     for pair in ((ours, spans), (spans, ours)):
-        files = [word for path in pair for word in ("--results", path)]
+        files = [word for path in pair for word in ("--predictions", path)]
         found = json.loads(run(*common, *files, "--format", "json").stdout)
         keys = found["comparisons"][0]["keys"]
         assert "token_micro_f1" in keys and not any(key.startswith("sentence") for key in keys)

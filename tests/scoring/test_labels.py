@@ -48,7 +48,7 @@ def test_a_folder_that_happens_to_be_called_so_has_labels_of_its_own(tmp_path: P
     assert set(scored.as_json()["classification_scores"]["prf"]) >= set(NAMES.values())
     assert any(note.startswith("labels: ") and "movies" in note for note in scored.notes)
     _register(("score", "compare"))
-    words = ["score", "--data-dir", str(inputs.source.data_dir), "--split", "val", "--results", str(inputs.results)]
+    words = ["score", "--source", str(inputs.source.data_dir), "--split", "val", "--predictions", str(inputs.results)]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0 and done.stderr.endswith(scored.notes[-1].replace("`config`", "--config") + "\n")
 

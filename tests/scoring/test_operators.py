@@ -125,8 +125,8 @@ def test_files_of_several_ways_are_told_apart(tmp_path):
 
 def test_compare_tells_each_way_and_flags_the_flips(samples, ways):
     _register(("compare",))
-    where = ["--data-dir", str(samples / "eraser" / "movies"), "--split", "val", "--n-resamples", "60"]
-    words = ["compare", *where, "--results", str(ways / "ours.jsonl"), "--results", str(ways / "theirs.jsonl")]
+    where = ["--source", str(samples / "eraser" / "movies"), "--split", "val", "--resamples", "60"]
+    words = ["compare", *where, "--predictions", str(ways / "ours.jsonl"), "--predictions", str(ways / "theirs.jsonl")]
     done = CliRunner().invoke(app, [*words, "--format", "json"])
     assert done.exit_code == 0, done.output
     told = json.loads(done.stdout)
@@ -134,12 +134,12 @@ def test_compare_tells_each_way_and_flags_the_flips(samples, ways):
     (pair,) = told["operators"]["scores"]["comprehensiveness"]["pairs"]
     assert (pair["first"], pair["second"]) == ("ours", "theirs")
     for way, one in pair["verdicts"].items():
-        theirs = ["--results", str(ways / f"theirs.{way}.jsonl"), "--format", "json"]
+        theirs = ["--predictions", str(ways / f"theirs.{way}.jsonl"), "--format", "json"]
         other = CliRunner().invoke(app, [*words[:-3], str(ways / f"ours.{way}.jsonl"), *theirs])
         alone = json.loads(other.stdout)["comparisons"][0]["keys"]["comprehensiveness"]
         assert one["difference"] == alone["difference"] and one["ci"] == alone["ci"]
     assert "token_macro_f1" not in told["operators"]["scores"]
     table = CliRunner().invoke(app, words).output
     assert "By way of erasing" in table and "W: Kendall's" in table
-    mixed = [*where, "--results", str(ways / "ours.mask.jsonl"), "--results", str(ways / "theirs.remove.jsonl")]
+    mixed = [*where, "--predictions", str(ways / "ours.mask.jsonl"), "--predictions", str(ways / "theirs.remove.jsonl")]
     assert "(ours.mask by mask, theirs.remove by remove)" in CliRunner().invoke(app, ["compare", *mixed]).output

@@ -76,13 +76,13 @@ def run(verb: str, hub: Path, *arguments: object) -> Result:
 
 
 def scores(hub: Path, path: Path, *arguments: object) -> dict:
-    done = run("score", hub, "--results", path, "--format", "json", *arguments)
+    done = run("score", hub, "--predictions", path, "--format", "json", *arguments)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
 
 
 def test_score_has_what_the_module_has(hub, rows, tmp_path):
-    result = scores(hub, written(tmp_path / "llm.jsonl", rows), "--confidence-level", 0.95, "--n-resamples", 50)
+    result = scores(hub, written(tmp_path / "llm.jsonl", rows), "--confidence-level", 0.95, "--resamples", 50)
     gold = open_built(hub).rows("movies", "validation")
     expected = QuoteFaithfulness().compute(predictions=rows, references=gold, confidence_level=0.95, n_resamples=50)
     data = f"|data:{result['data_digest'][:12]}|split:validation|"
@@ -114,7 +114,7 @@ def test_parquet_gives_the_same(hub, rows, tmp_path):
 def test_scores_that_no_instance_has_the_field_for_are_named_and_not_printed(hub, rows, tmp_path):
     for asked, missing in (([], "no asked_again"), (rows[0]["asked_again"], "no such asked_again")):
         path = written(tmp_path / "llm.jsonl", [{**row, "asked_again": asked} for row in rows])
-        done = run("score", hub, "--results", path, "--by", "classification")
+        done = run("score", hub, "--predictions", path, "--by", "classification")
         assert done.exit_code == 0, done.output
         names = [line.split()[0] for line in done.stdout.splitlines() if line.strip()]
         assert ("label_flip_redacted" in names) == bool(asked) and "in_text" in names
@@ -134,7 +134,7 @@ def test_files_without_quotes_have_no_such_block(hub, samples):
 
 def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
     path = written(tmp_path / "llm.jsonl", rows)
-    where = ["--data-dir", samples / "eraser/movies", "--split", "val", "--results", path, "--format", "json"]
+    where = ["--source", samples / "eraser/movies", "--split", "val", "--predictions", path, "--format", "json"]
     _register()
     done = CliRunner().invoke(app, list(map(str, ["score", *where])))
     assert done.exit_code == 0, done.output
@@ -158,7 +158,7 @@ def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
 )
 def test_wrong_quotes_are_told_with_their_line(hub, rows, tmp_path, quotes, rule, field, found):
     rows[1]["quotes"] = quotes
-    done = run("score", hub, "--results", written(tmp_path / "llm.jsonl", rows))
+    done = run("score", hub, "--predictions", written(tmp_path / "llm.jsonl", rows))
     assert (done.exit_code, isinstance(done.exception, SystemExit)) == (1, False)
     with refused(rule, *found, file="llm.jsonl", line=2, instance=rows[1]["annotation_id"], field=field):
         raise done.exception
@@ -168,8 +168,8 @@ def test_compare_sets_a_quoting_model_beside_others(hub, rows, samples, tmp_path
     llm = written(tmp_path / "llm.jsonl", rows)
     lime = written(tmp_path / "lr_lime.jsonl", [{k: v for k, v in row.items() if k not in ADDED} for row in rows])
     human = written(tmp_path / "human.jsonl", [{k: row[k] for k in ("annotation_id", "rationales")} for row in rows])
-    files = [part for path in (llm, lime, human) for part in ("--results", path)]
-    done = run("compare", hub, *files, "--n-resamples", 100, "--format", "json")
+    files = [part for path in (llm, lime, human) for part in ("--predictions", path)]
+    done = run("compare", hub, *files, "--resamples", 100, "--format", "json")
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     alone = scores(hub, llm)["quote_faithfulness"]
@@ -179,14 +179,14 @@ def test_compare_sets_a_quoting_model_beside_others(hub, rows, samples, tmp_path
     assert low < alone["invented"] < high
     assert len(result["comparisons"]) == 3
     assert all("token_macro_f1" in pair["keys"] for pair in result["comparisons"])
-    text = run("compare", hub, *files, "--n-resamples", 100).output
+    text = run("compare", hub, *files, "--resamples", 100).output
     assert "Quotes" in text and "invented" in text.split("Quotes")[1]
 
 
 def test_two_quoting_models_are_tested_on_their_quotes(hub, rows, tmp_path):
     one = written(tmp_path / "one.jsonl", rows)
     two = written(tmp_path / "two.jsonl", [{**row, "quotes": row["quotes"][:1]} for row in rows])
-    done = run("compare", hub, "--results", one, "--results", two, "--n-resamples", 100, "--format", "json")
+    done = run("compare", hub, "--predictions", one, "--predictions", two, "--resamples", 100, "--format", "json")
     assert done.exit_code == 0, done.output
     result = json.loads(done.stdout)
     assert "invented" in result["comparisons"][0]["keys"] and list(result["quotes"]) == ["one", "two"]

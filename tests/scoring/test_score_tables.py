@@ -22,10 +22,10 @@ def scored(samples, tmp_path_factory):
     """(arguments of `score` on the sample movies, the scores that it writes)."""
     _register()
     path = tmp_path_factory.mktemp("scores") / "ours.json"
-    where = ["--data-dir", str(samples / "eraser" / "movies"), "--split", "val"]
-    results = ["--results", str(samples / "predictions" / "eraser" / "movies.val.jsonl")]
+    where = ["--source", str(samples / "eraser" / "movies"), "--split", "val"]
+    results = ["--predictions", str(samples / "predictions" / "eraser" / "movies.val.jsonl")]
     arguments = ["score", *where, *results, "--confidence-level", "0.9", "--by", "classification"]
-    done = CliRunner().invoke(app, [*arguments, "--score-file", str(path)])
+    done = CliRunner().invoke(app, [*arguments, "--out", str(path)])
     assert done.exit_code == 0, done.output
     return arguments, path
 

@@ -292,7 +292,7 @@ def test_a_built_dataset_of_ours_can_be_imported_again(tmp_path: Path, samples: 
     """A folder that load_dataset takes: splits are named, and what is left out is said."""
     built = HUB_DATASETS["human_rationales"].build(["sst"], out=tmp_path, source=samples / "human_rationales").folder
     words = [
-        "--from",
+        "--source",
         str(built),
         "--config",
         "sst",
@@ -318,7 +318,7 @@ def test_shares_of_one_file(tmp_path: Path) -> None:
     """Every row in one split, equal texts in the same, and the same ones each time."""
     rows = [{**GOOD, "tokens": [f"text{number % 200}", "fine", "film"], "id": str(number)} for number in range(400)]
     write_lines(tmp_path / "rows.jsonl", rows)
-    words = ["--from", str(tmp_path / "rows.jsonl"), "--name", "mine", "--tokens", "tokens", "--mask", "mask"]
+    words = ["--source", str(tmp_path / "rows.jsonl"), "--name", "mine", "--tokens", "tokens", "--mask", "mask"]
     words += ["--label", "label", "--id", "id"]
     splits = ["--split", "test=20%", "--split", "val=10%"]
     held = []
@@ -663,7 +663,7 @@ def test_splits_that_no_dataset_can_have(splits: tuple[str, ...], tmp_path: Path
 def test_bad_usage(words: str, mentions: tuple[str, ...], tmp_path: Path) -> None:
     path = write_lines(tmp_path / "rows.jsonl", [GOOD])
     done = typed(
-        "--from", str(path), "--name", "mine", "--label", "label", "--out", str(tmp_path / "out"), *words.split()
+        "--source", str(path), "--name", "mine", "--label", "label", "--out", str(tmp_path / "out"), *words.split()
     )
     said = " ".join(done.stderr.replace("│", " ").split())
     assert done.exit_code == 2 and all(each in said for each in mentions), said
@@ -681,7 +681,7 @@ def test_the_hatexplain_shape_to_annotator_agreement(tmp_path: Path, samples: Pa
     files = samples / "any_corpus"
     columns = ["--tokens", "post_tokens", "--mask", "rationales", "--label", "annotators.label"]
     places = ["--split", f"test={files / 'hatexplain_test.json'}", "--name", "village", "--out", str(tmp_path)]
-    done = typed("--from", str(files / "hatexplain_train.json"), *columns, *places)
+    done = typed("--source", str(files / "hatexplain_train.json"), *columns, *places)
     assert done.exit_code == 0, done.output
     assert "village: train 18, test 9; labels hatespeech, normal, offensive" in done.stdout
     assert f"{NOTES['ties']}: 1 (hatexplain_train.json:19)" in done.stderr
