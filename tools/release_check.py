@@ -1,6 +1,6 @@
 """Check that all files name one version, and that a release's tag fits it: ``python -m tools.release_check``.
 
-With ``--tag v3.0.0``, as the release workflow calls it, the tag has to name that version, the first section of
+With ``--tag v1.0.0``, as the release workflow calls it, the tag has to name that version, the first section of
 CHANGELOG.md has to be that version's and carry a date, and CITATION.cff has to be dated alike. Without a tag that
 section may be ``(unreleased)``; CITATION.cff then has no date. The exit status is 1 where something disagrees.
 """
@@ -51,7 +51,7 @@ def disagreements(root: Path = ROOT, tag: str | None = None) -> list[str]:
 def main() -> int:
     """Print what disagrees, or the version."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--tag", help="the tag of the release, such as v3.0.0")
+    parser.add_argument("--tag", help="the tag of the release, such as v1.0.0")
     found = disagreements(tag=parser.parse_args().tag)
     print("\n".join(found) if found else f"{first_match(ROOT / VERSION, PLACES[VERSION])}: all files agree")
     return 1 if found else 0

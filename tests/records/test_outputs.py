@@ -15,7 +15,7 @@ from eraser_hub.records.run_record import write_run
 
 from ..refusals import refused
 
-SCORES = b'{"token_f1": 0.5, "signature": "eraser_agreement|n:3|version:3.0.0"}\n'
+SCORES = b'{"token_f1": 0.5, "signature": "eraser_agreement|n:3|version:1.0.0"}\n'
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_another_file_is_replaced_by_force_alone(tmp_path):
     ("content", "expected"),
     [
         (SCORES, True),
-        (b'{"signature": ["a|version:3.0.0"], "x": 1}', True),
+        (b'{"signature": ["a|version:1.0.0"], "x": 1}', True),
         (f'{{"generator": "{GENERATOR}"}}'.encode(), True),
         (f'<!DOCTYPE html>\n<meta name="generator" content="{GENERATOR}">'.encode(), True),
         (b'{"signature": "A. Lovelace"}', False),
@@ -107,7 +107,7 @@ def test_another_file_is_replaced_by_force_alone(tmp_path):
         (b"{cut", False),
         (b"[1]", False),
         (b'{"annotation_id": "a"}\n{"annotation_id": "b"}\n', False),
-        (b"<p>made by eraser-hub 3.0.0</p>", False),
+        (b"<p>made by eraser-hub 1.0.0</p>", False),
     ],
 )
 def test_a_runs_file_is_recognised(tmp_path, content, expected):
@@ -187,7 +187,7 @@ def test_a_terminal_is_written_to():
 
 def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
     assert not is_recorded(predictions)
-    write_run(predictions, {"signature": "explain|version:3.0.0"})
+    write_run(predictions, {"signature": "explain|version:1.0.0"})
     assert is_recorded(predictions)
     OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
     with predictions.open("a") as file:
@@ -204,7 +204,7 @@ def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
 
 
 def test_the_record_of_an_input_is_an_input(tmp_path, predictions):
-    write_run(predictions, {"signature": "explain|version:3.0.0"})
+    write_run(predictions, {"signature": "explain|version:1.0.0"})
     record = tmp_path / "p.jsonl.run.json"
     for inputs, rule in ((find_inputs(predictions), "file-twice"), ((), "file-exists")):
         with refused(rule, file=record):

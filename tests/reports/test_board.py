@@ -256,7 +256,7 @@ def test_a_print_of_another_split_stands_apart_and_says_why(tmp_path):
 
 def test_lines_are_grouped_by_split_and_data_and_samples_are_flagged(tmp_path):
     def line(system, split, data, n=24):
-        signature = f"eraser_agreement|data:{data[:12]}|split:{split}|n:{n}|version:3.0.0"
+        signature = f"eraser_agreement|data:{data[:12]}|split:{split}|n:{n}|version:1.0.0"
         path = write(
             tmp_path / f"{system}.json", config="movies", split=split, signature=signature, auprc=0.5, data_digest=data
         )
