@@ -684,7 +684,7 @@ def ask(arguments: AskArguments) -> AskReport:
     """
     from eraser_hub.records.extras import need
 
-    need("openai", "rapidfuzz")
+    need("openai")
     from eraser_hub.asking.run import ask as run
 
     return run(arguments)

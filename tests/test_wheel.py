@@ -86,7 +86,7 @@ for module in pkgutil.walk_packages(eraser_hub.__path__, "eraser_hub."):
 print(json.dumps({"names": names, "lacking": lacking}))
 """
 EXTRAS = ("explain", "llm", "plots", "apps", "ray")
-OPTIONAL = {"torch", "transformers", "safetensors", "sklearn", "openai", "rapidfuzz", "gradio"}
+OPTIONAL = {"torch", "transformers", "safetensors", "sklearn", "openai", "gradio"}
 PREDICTIONS = "{samples}/predictions/eraser/movies.val"
 MOVIES = "--dataset hub/eraser --config movies"
 # each verb once, on the smallest input; a later one reads what an earlier one wrote

@@ -12,7 +12,7 @@ EXTRAS = {
     "explain": ("torch", "transformers", "sklearn", "scipy", "threadpoolctl", "skops", "captum", "safetensors"),
     "gguf": ("gguf",),
     "devices": ("accelerate",),
-    "llm": ("openai", "rapidfuzz"),
+    "llm": ("openai",),
     "ray": ("ray",),
     "plots": ("matplotlib",),
     "apps": ("gradio",),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
-pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
+pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.cache import NAME
 from eraser_hub.asking.run import ask, dry_run

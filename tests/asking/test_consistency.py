@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
-pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
+pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.answers import Answer, compute_label_probabilities
 from eraser_hub.asking.consistency import (

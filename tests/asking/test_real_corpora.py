@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
-pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
+pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.asking.questions import Question

