@@ -103,7 +103,7 @@ slow: $(VENV)/.installed-test browser latex language-model
 test-fast: quick
 
 # PYTHONS: the oldest first, which is tried with the oldest dependencies too
-PYTHONS ?= python3.10 python3.11 python3.12 python3.13 python3.14
+PYTHONS ?= python3.11 python3.12 python3.13 python3.14
 matrix: $(VENV)/.installed-test
 	ERASER_PYTHONS="$(PYTHONS)" $(BIN)/python -m pytest tests/test_wheel.py -q -rs -m slow
 

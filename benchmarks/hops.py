@@ -48,7 +48,7 @@ def functions_of(action: Callable[[], Any], folders: tuple[Path, ...]) -> set[tu
 
 
 def _name(code: CodeType) -> str:
-    return getattr(code, "co_qualname", code.co_name)  # Python 3.10 has no qualified names
+    return code.co_qualname
 
 
 def _is_class_body(name: str, seen: set[CodeType]) -> bool:

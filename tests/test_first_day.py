@@ -79,7 +79,6 @@ def test_masks_are_scored(day: Path) -> None:
     assert scores["iou_macro_f1"] == pytest.approx(6 / 7)
 
 
-@needs("rapidfuzz")
 def test_quotes_are_found_and_scored(day: Path) -> None:
     import evaluate
 

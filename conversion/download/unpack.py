@@ -24,7 +24,7 @@ from eraser_hub.records.rules import Rule
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
 SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
 MAX_DEPTH = 32  # folders in one another; a corpus has three
-# Python has the filter from 3.10.12 and 3.11.4 on; `_check_member_name` refuses whatever it refuses
+# Python has the filter from 3.11.4 on; `_check_member_name` refuses whatever it refuses
 _FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 _BAD_NAME_ERRORS = (errno.ENAMETOOLONG, errno.EILSEQ, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EINVAL)
 BUSY = "another run is fetching or unpacking here (it holds {})"

@@ -165,7 +165,7 @@ class Client:
         self.bill.reserve(reserved)
         try:
             answer = await asyncio.wait_for(self._send(request, messages), self.timeout)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             raise UnreachableError(f"no answer within {self.timeout:g} s (`timeout`)") from None
         finally:
             self.bill.reserved -= reserved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.errors import DataError, describe_choice, show
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # the command line reads the declaration without waiting for 
     from eraser_hub.papers.presets import Choices, Preset
 
 
-class RationaleSource(str, Enum):
+class RationaleSource(StrEnum):
     """Source of scores or rationales, where no method computes them.
 
     Members equal their strings, which stand in settings, signatures and records.

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +159,7 @@ def _make_entries(
     except ImportError:
         message = "this huggingface_hub knows no results of evaluations (2.4 does): pip install -U huggingface_hub"
         raise DataError(message, rule="extra-missing", argument="eval_results") from None
-    options = {"dataset_id": dataset, "date": datetime.now(timezone.utc).date().isoformat(), **origin}
+    options = {"dataset_id": dataset, "date": datetime.now(UTC).date().isoformat(), **origin}
     return [EvalResultEntry(task_id=task, value=value, notes=signature, **options) for task, value, signature in values]
 
 

@@ -31,7 +31,7 @@ def make_process_pool(count: int) -> ProcessPoolExecutor:
 def _without_working_directory() -> Iterator[None]:
     """Keep Python processes that start in this block from importing modules of the working directory.
 
-    They start as ``python -c``, for which that place is the first to import from. (Python 3.10 lacks the setting.)
+    They start as ``python -c``, for which that place is the first to import from.
     """
     before = os.environ.get("PYTHONSAFEPATH")
     os.environ["PYTHONSAFEPATH"] = "1"

@@ -20,7 +20,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no PYTHONSAFEPATH")
 def test_workers_import_nothing_from_the_working_directory(tmp_path: Path):
     script = tmp_path / "program" / "script.py"
     script.parent.mkdir()
