@@ -8,14 +8,12 @@
       @misc{reviews, title = {Reviews}}
     kd: 0.1                         the share of tokens in a hard rationale; else the rationales' mean share
     comprehensive: true             all of the text that supports the label is gold; or a list of such splits: [test]
-    task: multi-label               or regression, see `schema.label_tasks`; else classification
 
 Any other key is an error. A built dataset stores the text of the file in ``release.json``.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -32,7 +30,6 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import is_nested_deeper
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
 from eraser_hub.records.rules import Rule
-from eraser_hub.schema.label_tasks import ABSENT, CLASSIFICATION, MULTI_LABEL, PRESENT, REGRESSION, LabelTask
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
@@ -44,8 +41,6 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.-]*")
 _Words = Annotated[str, msgspec.Meta(pattern=r"\S")]
-# the Hub's finer tasks
-_TASK_IDS = {CLASSIFICATION: "other", MULTI_LABEL: "multi-label-classification", REGRESSION: "text-scoring"}
 _RESERVED_NAMES = (*CONFIGS, *RESERVED_FOLDERS)
 
 
@@ -70,7 +65,6 @@ class CorpusYaml(msgspec.Struct):
     citation: _Words = ""
     kd: Annotated[float, msgspec.Meta(gt=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
     comprehensive: bool | list[_Words] | msgspec.UnsetType = msgspec.UNSET
-    task: LabelTask = CLASSIFICATION
 
 
 def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
@@ -90,18 +84,6 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
             "choice",
         ),
         ("license", _LICENSE.fullmatch(corpus.license), "the Hub's name of a licence, as cc-by-4.0", "choice"),
-        (
-            "labels",
-            corpus.task != MULTI_LABEL or corpus.labels == [ABSENT, PRESENT],
-            f"{ABSENT}, {PRESENT} for the task {MULTI_LABEL}, whose label is the query",
-            "choice",
-        ),
-        (
-            "labels",
-            corpus.task != REGRESSION or all(map(is_number, corpus.labels)),
-            f"numbers for the task {REGRESSION}",
-            "choice",
-        ),
     )
     for key, fits, expected, rule in rules:
         if not fits:
@@ -120,17 +102,7 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
         kd=corpus.kd or None,
         comprehensive=None if splits is msgspec.UNSET else splits if isinstance(splits, bool) else tuple(splits),
         corpus_yaml=text,
-        label_task=corpus.task,
-        task_id=_TASK_IDS[corpus.task],
     )
-
-
-def is_number(text: str) -> bool:
-    """Return True if a label is the decimal text of a finite number."""
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _validate_values(values: dict[str, Any], lines: Mapping[str, int], path: Path) -> CorpusYaml:
@@ -151,8 +123,7 @@ def _validate_values(values: dict[str, Any], lines: Mapping[str, int], path: Pat
         return corpus
     except DataError as error:
         key = re.split(r"[.\[]", error.field or "")[0]
-        rules: dict[str, Rule] = {"kd": "range", "task": "choice"}
-        rule = rules.get(key, "type")
+        rule: Rule = "range" if key == "kd" else "type"
         hint = " (quote words like 'no' and numbers)" if rule == "type" else ""
         message = f"{error.message.partition(', found')[0]}, found {show(values[key])}{hint}"
         raise DataError(message, rule=rule, file=path, line=lines[key], field=key) from None

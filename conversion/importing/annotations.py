@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.schema.label_tasks import CLASSIFICATION
 
 from .corpus import GROUPS, Imported, import_corpus
 from .sources import READERS, find_reader, split_source
@@ -65,7 +64,7 @@ def import_annotations(
     if shares:
         sources = {**split_source(sources.pop("train"), shares, columns.texts), **sources}
     options: dict[str, Any] = {"annotators": annotators, "tokenizer": tokenizer or BLANKS, "force": force}
-    done = import_corpus(sources, name, columns, out, task=CLASSIFICATION, **options)
+    done = import_corpus(sources, name, columns, out, **options)
     return Imported(done.folder, done.rows, done.labels, [*notes, *done.notes])
 
 

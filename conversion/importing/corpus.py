@@ -43,21 +43,9 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import Option
 from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
 from eraser_hub.records.splits import dataset_split, release_split
-from eraser_hub.schema.label_tasks import ABSENT, CLASSIFICATION, MULTI_LABEL, PRESENT, REGRESSION, LabelTask
 
 from .documents import find_objects, parse_objects, split_marks
 from .evidence_marks import MASK, SENTENCES, SPANS, TOKENS, Annotators, MarkReader, RowTally, remove_marks
-from .label_tasks import (
-    AUTO,
-    KEEP,
-    AbsentLabels,
-    Labelling,
-    Task,
-    find_label_marks,
-    find_labelling,
-    read_number,
-    read_present_labels,
-)
 from .people import AnnotatedRow, PeopleJoiner, PeopleTable, Person, TextSpans, join_people, parse_names
 from .reader import SourceRow, locate
 from .sources import Source, wrap_dataset
@@ -113,11 +101,6 @@ NOTES = {
     "shared": "rows with the same text as an earlier one of the split, whose document they share",
     "in several splits": "texts that stand in several splits",
     "one annotator": "rows with fewer than two annotators, which are not in annotators/",
-    "absent": "pairs of a text and an absent label, kept (`absent_labels` drop leaves them out)",
-    "dropped": "pairs of a text and an absent label, left out",
-    "unlabelled": "rows without a label, left out with the absent labels",
-    "shared marks": "rows whose one rationale counts for each of their labels",
-    "unlabelled marks": "rows with marks and without a label, whose marks are left out",
 }
 
 
@@ -129,8 +112,7 @@ class Columns:
         texts: columns of the texts, one per document of a row.
         marks: for each text, the column of its rationale, or several separated by commas, one per annotator; empty for
             a corpus without rationales.
-        label: column of the gold label, of the labels of several annotators, or of the labels of a multi-label corpus
-            (see `label_tasks`).
+        label: column of the gold label, or of the labels of several annotators.
         tokenized: True if the texts are lists of tokens.
         kind: form of ``marks``: mask, spans or quotes.
         offsets: unit of spans: tokens, characters or sentences.
@@ -158,16 +140,14 @@ class Imported:
     Attributes:
         folder: the corpus folder.
         rows: split -> number of annotations.
-        labels: the labels in order; of a regression the values.
+        labels: the labels in order.
         notes: lines for the user about skipped and changed data, and about assumptions.
-        task: what the labels are.
     """
 
     folder: Path
     rows: dict[str, int]
     labels: list[str]
     notes: list[str] = field(default_factory=list)
-    task: LabelTask = CLASSIFICATION
 
 
 def import_corpus(
@@ -179,8 +159,6 @@ def import_corpus(
     annotators: str = GROUPS,
     tokenizer: str = BLANKS,
     force: bool = False,
-    task: Task = AUTO,
-    absent_labels: AbsentLabels = KEEP,
     facts: Mapping[str, str] | None = None,
 ) -> Imported:
     """Write ``out/NAME`` from the rows of each split.
@@ -195,9 +173,6 @@ def import_corpus(
         tokenizer: see `texts.get_tokenizer`; not used with ``columns.tokenized``.
         force: replace the files of an earlier import in ``out/NAME``; other files in it are kept, and a file that was
             changed after its import is kept as ``FILE.old``.
-        task: what the labels are: ``classification``, ``multi-label`` or ``regression``; ``auto`` finds it by the rows.
-        absent_labels: ``keep``: an annotation also for each label that a text of a multi-label corpus does not have;
-            ``drop``: none.
         facts: further keys of corpus.yaml: language, license, citation.
 
     Returns:
@@ -222,8 +197,7 @@ def import_corpus(
         split: source if isinstance(source, Source) else wrap_dataset(source, split)
         for split, source in sources.items()
     }
-    labelling = _find_labelling(opened, columns, task)
-    importer = _Importer(columns, get_tokenizer(tokenizer), annotators, labelling, absent_labels)
+    importer = _Importer(columns, get_tokenizer(tokenizer), annotators)
     written = _read_record(target)
     there = [path for path in written if (target / path).is_file()]
     changed = [path for path in there if compute_file_digest(target / path) != written[path]]
@@ -231,29 +205,14 @@ def import_corpus(
         rows = importer.write_splits(opened, folder)
         importer.write_annotators(folder / get_annotators_path(name))
         labels = importer.find_label_names(opened)
-        text = _make_corpus_yaml(name, labels, labelling.task, facts)
+        text = _make_corpus_yaml(name, labels, facts)
         (folder / CORPUS_YAML).write_text(text + CORPUS_YAML_HINTS, encoding="utf-8")
         new = sorted(path for path in folder.rglob("*") if path.is_file())
         digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in new}
         (folder / IMPORT_RECORD).write_text(json.dumps({"generator": GENERATOR, "files": digests}, indent=1))
         kept = _keep_files(target, folder, {*written, IMPORT_RECORD}, changed)
-    names = list(labelling.names) if labelling.task == MULTI_LABEL else labels
     notes = [source.note for source in opened.values() if source.note]
-    return Imported(target, rows, names, [*notes, *importer.notes(tokenizer), *kept], labelling.task)
-
-
-def _find_labelling(sources: Mapping[str, Source], columns: Columns, task: Task) -> Labelling:
-    """Return the task of the labels; of a column of annotators they are classes, unless another task is given.
-
-    Raises:
-        DataError: columns that do not go with several labels a text, and what `find_labelling` refuses.
-    """
-    labelling = find_labelling(sources, columns.label, CLASSIFICATION if task == AUTO and columns.annotator else task)
-    for argument, column in (("query", columns.query), ("annotator", columns.annotator)):
-        if labelling.task == MULTI_LABEL and column is not None:
-            message = f"expected none for the task {MULTI_LABEL}, whose query is the label"
-            raise DataError(message, rule="option-conflict", argument=argument)
-    return labelling
+    return Imported(target, rows, labels, [*notes, *importer.notes(tokenizer), *kept])
 
 
 def _read_record(target: Path) -> dict[str, str]:
@@ -293,11 +252,8 @@ CORPUS_YAML_HINTS = """\
 """
 
 
-def _make_corpus_yaml(
-    name: str, labels: Sequence[str], task: str = CLASSIFICATION, facts: Mapping[str, str] | None = None
-) -> str:
+def _make_corpus_yaml(name: str, labels: Sequence[str], facts: Mapping[str, str] | None = None) -> str:
     values: dict[str, Any] = {"name": name, "labels": list(labels)} | dict(facts or {})
-    values |= {} if task == CLASSIFICATION else {"task": task}
     return yaml.safe_dump(values, allow_unicode=True, sort_keys=False, width=10_000)
 
 
@@ -325,11 +281,8 @@ def _check_splits(sources: Iterable[str]) -> None:
 class _Importer:
     """Writer of the splits of a corpus, with the state that they share."""
 
-    def __init__(
-        self, columns: Columns, cut: TokenCutter, annotators: str, labelling: Labelling, absent_labels: str
-    ) -> None:
+    def __init__(self, columns: Columns, cut: TokenCutter, annotators: str) -> None:
         self.columns, self.cut, self.annotators = columns, cut, annotators
-        self.labelling, self.keeps_absent = labelling, absent_labels == KEEP
         self.tally = RowTally()
         self.labels: Counter[str] = Counter()
         self._marks = MarkReader(columns.kind, columns.offsets, self.tally)
@@ -375,10 +328,7 @@ class _Importer:
                     "docids": docids,
                 }
                 annotations.write(to_json_line(record) + "\n")
-                if self.labelling.task != MULTI_LABEL:
-                    self.labels[row.label] += 1
-                elif row.label == PRESENT:
-                    self.labels[row.query] += 1
+                self.labels[row.label] += 1
                 # without names, lists of sentences are alternative rationales, not annotators
                 if self.columns.offsets != SENTENCES or row.named:
                     self._people.add(row, split, docids)
@@ -395,16 +345,12 @@ class _Importer:
             self.tally.place = f"{Path(source.name).name}:{row.number}"
             classes = source.classes.get(self.columns.label)
             with locate(source.name, row.number):
-                if self.labelling.task == MULTI_LABEL:
-                    entries = self._read_labels(row, split, classes)
-                else:
-                    entries = self._read_row(row, split, classes, joiner)
-                for entry in entries:
-                    if entry.name in known:
-                        first = known[entry.name]
-                        message = f"expected each id once, found {show(entry.name)} again (first on line {first})"
-                        raise DataError(message, rule="id-twice", field=self.columns.id or "id")
-            for entry in entries:
+                entry = self._read_row(row, split, classes, joiner)
+                if entry is not None and entry.name in known:
+                    message = f"expected each id once, found {show(entry.name)} again"
+                    message += f" (first on line {known[entry.name]})"
+                    raise DataError(message, rule="id-twice", field=self.columns.id or "id")
+            if entry is not None:
                 known[entry.name] = row.number
                 yield entry
         for line, entry in joiner.rows():
@@ -413,8 +359,8 @@ class _Importer:
 
     def _read_row(
         self, row: SourceRow, split: str, classes: Sequence[str] | None, joiner: PeopleJoiner
-    ) -> list[AnnotatedRow]:
-        """Return the row as an annotation; nothing if it is skipped, or if the joiner takes it as one person's."""
+    ) -> AnnotatedRow | None:
+        """Return the row as an annotation; None if it is skipped, or if the joiner takes it as one person's."""
         columns, cells = self.columns, row.cells
         texts = self._parse_texts(cells)
         column = columns.annotator
@@ -423,15 +369,13 @@ class _Importer:
         one_person = isinstance(names, str)
         if one_person and (cell is None or cell == ""):
             labels = []
-        elif self.labelling.task == REGRESSION:
-            labels = [read_number(cell, columns.label)]
         else:
             labels = parse_labels(cell, classes, columns.label)
         label = find_majority_label(labels) if labels else None
         tied = label is None and not one_person
         if tied or not (any if texts[0].name else all)(map(len, texts)):
             self.tally.note("ties" if tied else "no tokens")
-            return []
+            return None
         name = self._read_name(row, split)
         query = "" if columns.query is None else _parse_query(self._get_cell(cells, columns.query), columns.query)
         marked = self._read_marks(cells, texts)
@@ -444,78 +388,17 @@ class _Importer:
                     raise DataError(message, rule="length", field=column)
             person = Person(names, labels[0] if labels else None, marked[0] if marked else None)
             joiner.add(name, query, texts, person, row.number)
-            return []
+            return None
         assert label is not None
         self.tally.note("labels differ", len(set(labels)) > 1)
         several = labels if isinstance(parse_literal(cell), list) else None
         people = join_people(several, marked, names, columns.annotator or "", self.tally)
-        return [AnnotatedRow(name, label, query, texts, people, names is not None)]
+        return AnnotatedRow(name, label, query, texts, people, names is not None)
 
     def _read_name(self, row: SourceRow, split: str) -> str:
         if self.columns.id is not None:
             return parse_word(get_cell(row.cells, self.columns.id), self.columns.id)
         return f"{split}_{row.number}" if row.key is None else parse_word(row.key, "key")
-
-    def _read_labels(self, row: SourceRow, split: str, classes: Sequence[str] | None) -> list[AnnotatedRow]:
-        """Return an annotation for each label of a multi-label corpus."""
-        cells, name = row.cells, self._read_name(row, split)
-        texts = self._parse_texts(cells)
-        names = self.labelling.names
-        present = read_present_labels(cells, self.columns.label, names, classes)
-        if not all(map(len, texts)):
-            self.tally.note("no tokens")
-            return []
-        marks = self._read_label_marks(cells, texts, present)
-        chosen = [label for label in names if self.keeps_absent or label in present]
-        self.tally.note("absent" if self.keeps_absent else "dropped", len(names) - len(present))
-        self.tally.note("unlabelled", not chosen)
-        return [
-            AnnotatedRow(
-                f"{name}:{label}",
-                PRESENT if label in present else ABSENT,
-                label,
-                texts,
-                join_people(None, marks[label], None, "", self.tally),
-                document=name,
-                again=number > 0,
-            )
-            for number, label in enumerate(chosen)
-        ]
-
-    def _read_label_marks(
-        self, cells: Row, texts: Sequence[Text], present: Sequence[str]
-    ) -> dict[str, list[TextSpans | None]]:
-        """Return label -> the spans of each annotator in each text; None: not known."""
-        columns, names = self.columns, self.labelling.names
-        by_label: dict[str, list[Annotators]] = {label: [] for label in names}
-        shared = False
-        if not columns.marks:
-            return {label: [] for label in names}
-        pairs = columns.kind == SPANS and columns.offsets != SENTENCES
-        if texts[0].name:
-            message = f"expected one text in each column for the task {MULTI_LABEL}, found documents with ids"
-            raise DataError(message, rule="unsupported", field=columns.texts[0])
-        for text, column in zip(texts, columns.marks, strict=True):
-            parts: Mapping[str, Any] = {}
-            if column in cells or "," not in column:
-                parts, is_shared = find_label_marks(get_cell(cells, column), present, names, pairs=pairs)
-                shared |= is_shared
-            else:
-                split_names = [one.strip() for one in column.split(",")]
-                if len(split_names) != len(names):
-                    message = f"expected a column for each of {len(names)} labels, found {len(split_names)}"
-                    raise DataError(message, rule="length", field=column)
-                parts = {label: get_cell(cells, one) for label, one in zip(names, split_names, strict=True)}
-            for label in names:
-                annotators = self._marks.read_annotators(parts.get(label), text, column)
-                if shared and len(annotators) > 1:
-                    message = f"expected one rationale, or one for each of {len(present)} labels of the row"
-                    raise DataError(f"{message}, found {len(annotators)}", rule="length", field=column)
-                by_label[label].append(annotators)
-        if shared:
-            self.tally.note("shared marks", len(present) > 1)
-            self.tally.note("unlabelled marks", not present)
-        return {label: self._align_annotators(by_text) for label, by_text in by_label.items()}
 
     def _parse_texts(self, cells: Row) -> list[Text]:
         """Return the texts of a row: one of each column, or the documents of the only one."""
@@ -611,8 +494,7 @@ class _Importer:
             repeats += docid is not None
             if docid is None:
                 column = self.columns.texts[number].rpartition(".")[2]
-                name = row.document or row.name
-                docid = name if len(row.texts) == 1 else f"{name}_{column}"
+                docid = row.name if len(row.texts) == 1 else f"{row.name}_{column}"
                 while docid in self._docids:  # the same id in another split
                     docid = f"{split}:{docid}"
                 self._docids[docid] = b""
@@ -622,7 +504,7 @@ class _Importer:
                 elsewhere = self._texts.setdefault(digest, split) != split
                 self.tally.add("in several splits", elsewhere, [f"{docid} of {split}"])
             docids.append(docid)
-        self.tally.add("shared", repeats == len(row.texts) and not row.again, [row.name])
+        self.tally.add("shared", repeats == len(row.texts), [row.name])
         return docids
 
     def _add_document(self, text: Text, file: IO[str]) -> str:
@@ -654,20 +536,16 @@ class _Importer:
         Raises:
             DataError: the splits' ClassLabels differ.
         """
-        if self.labelling.task == MULTI_LABEL:
-            return [ABSENT, PRESENT]
         classes = {source.classes.get(self.columns.label): source.name for source in sources.values()}
         if len(classes) > 1:
             message = f"expected one ClassLabel, or none, in all splits, found {show(list(classes), 200)}"
             raise DataError(message, rule="constant", field=self.columns.label)
         (names,) = classes
-        if self.labelling.task == REGRESSION:
-            return sorted(self.labels, key=float)
         return sort_labels(self.labels) if names is None else list(names)
 
     def notes(self, tokenizer: str) -> list[str]:
         """Return the notes of the import: counts, and assumptions about tokens and spans."""
-        lines = [self.labelling.note] if self.labelling.note else []
+        lines: list[str] = []
         if not self.columns.tokenized and tokenizer == BLANKS:
             lines.append("tokens: cut at blanks (U+0020) and line ends alone; `tokenizer` cuts otherwise")
         if not self.columns.marks:
@@ -675,8 +553,7 @@ class _Importer:
         elif self.columns.kind == SPANS:
             lines.append(f"spans: counted in {self.columns.offsets}, the end exclusive")
         lines += self.tally.describe(NOTES)
-        odd = () if self.labelling.task == REGRESSION else _describe_odd_labels(self.labels)
-        return [*lines, *self._people.notes(), *odd]
+        return [*lines, *self._people.notes(), *_describe_odd_labels(self.labels)]
 
 
 def _describe_odd_labels(labels: Mapping[str, int]) -> Iterator[str]:

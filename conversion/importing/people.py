@@ -44,8 +44,6 @@ class AnnotatedRow(NamedTuple):
         texts: its texts.
         people: its annotators.
         named: True if they have names.
-        document: name of the texts, which the annotations of a multi-label row share; "" for that of the row.
-        again: True for all annotations of a multi-label row but the first.
     """
 
     name: str
@@ -54,8 +52,6 @@ class AnnotatedRow(NamedTuple):
     texts: list[Text]
     people: list[Person]
     named: bool = False
-    document: str = ""
-    again: bool = False
 
     @property
     def marked(self) -> list[TextSpans]:

@@ -30,8 +30,8 @@ class ImportOptions(Options):
         source: A file (jsonl, json, csv, tsv, parquet; also https://, hf://), a dataset's folder, or a Hub id.
         name: Name of the corpus, its folder and its config.
         out: Folder to write the corpus folder OUT/NAME to.
-        label: Column of the label, or of several, or an annotation tool's question; not needed if there is one
-            candidate. COL,COL: a column of 0 and 1 a label.
+        label: Column of the label, or of several people's labels, or an annotation tool's question; not needed if
+            there is one candidate.
         tokens: Column of token lists; repeat it for rows of several texts.
         text: Column of text, or of lists of sentences, in place of `tokens`.
 
@@ -54,11 +54,6 @@ class ImportOptions(Options):
         format: Reader of the files: an annotation tool (doccano, label-studio, prodigy, brat, cas), which is found by
             looking, or a plug-in's.
         span_label: Label of the marks that are evidence; repeat it. Not needed if all marks have one label.
-
-    Labels:
-        task: classification (of several labels in a row the majority's counts), multi-label (an annotation for each
-            text and label) or regression; by default found by the rows.
-        absent_labels: Labels that a text of a multi-label corpus does not have: keep, or drop.
 
     Splits and tokens:
         split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file
@@ -93,8 +88,6 @@ class ImportOptions(Options):
     config: str | None = None
     revision: Revision = None
     force: bool = False
-    task: Literal["auto", "classification", "multi-label", "regression"] = "auto"
-    absent_labels: Literal["keep", "drop"] = "keep"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -162,10 +155,7 @@ def import_corpus(options: ImportOptions) -> None:
     for note in result.notes:
         print_note(spell_arguments(note))
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
-    labels = f"labels {', '.join(result.labels)}"
-    if result.task == "regression":
-        labels = f"{len(result.labels):,} values, {result.labels[0]} to {result.labels[-1]}"
-    typer.echo(show_controls(f"{result.folder}: {counts}; {labels}"))
+    typer.echo(show_controls(f"{result.folder}: {counts}; labels {', '.join(result.labels)}"))
     print_note(f"next: eraser-hub build eraser --source {result.folder} --out hub")
 
 
@@ -187,8 +177,7 @@ def _import_recipe(options: ImportOptions) -> Imported:
         if count:
             print_note(f"rows left out by the recipe's step {step}: {count:,}")
     cut: dict[str, Any] = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
-    cut |= {"task": "classification", "facts": recipe.facts}
-    return run(sources, options.name, recipe.columns, options.out, force=options.force, **cut)
+    return run(sources, options.name, recipe.columns, options.out, force=options.force, facts=recipe.facts, **cut)
 
 
 def _is_tool_export(options: ImportOptions) -> bool:
@@ -198,8 +187,6 @@ def _is_tool_export(options: ImportOptions) -> bool:
     from eraser_hub.conversion.importing.tasks import TaskReader
 
     if options.mask or options.spans or options.quotes or options.tokens:
-        return False
-    if options.text and options.task in ("multi-label", "regression"):
         return False
     if options.format is not None or options.span_label:
         return options.format is None or issubclass(READERS.find(options.format, "format"), TaskReader)
@@ -211,9 +198,6 @@ def _import_tasks(options: ImportOptions) -> Imported:
     from eraser_hub.conversion.download.addresses import fetch_file
     from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
 
-    if options.task not in ("auto", "classification"):
-        message = f"an annotation tool's texts have one class each, found {options.task}: name `text`, a column"
-        raise UsageError(message, rule="option-conflict", argument="task")
     shares, others = _parse_splits(options.split or [], of_file=True)
     source = fetch_file(options.source)
     try:
@@ -262,7 +246,6 @@ def _import_rows(options: ImportOptions) -> Imported:
         print_note(f"label: {label} ({found}), the only candidate")
     columns = Columns(tuple(texts), tuple(marks), label, *how, options.query, options.id, options.annotator)
     cut: dict[str, Any] = {"tokenizer": options.tokenizer or BLANKS, "annotators": options.annotators}
-    cut |= {"task": options.task, "absent_labels": options.absent_labels}
     return run(sources, options.name, columns, options.out, force=options.force, **cut)
 
 

@@ -212,14 +212,10 @@ def test_an_earlier_answer_of_a_person_is_replaced(tmp_path: Path) -> None:
 
 
 def test_several_labels_of_one_person(tmp_path: Path) -> None:
-    """They tie as classes, which is counted; as plain rows they are labels of their own."""
+    """They tie, which is counted."""
     path = write_lines(tmp_path / "x.jsonl", [{"text": "a", "label": ["b", "c"]}, {"text": "d", "label": ["c"]}])
     done = import_annotations({"train": path}, "mine", tmp_path)
     assert done.rows == {"train": 1} and counted(done)["several labels"] == 1
-    words = ("--source", str(path), "--out", str(tmp_path), "--text", "text", "--label", "label")
-    result = typed(*words, "--name", "more", "--task", "multi-label")
-    assert result.exit_code == 0 and "train 4; labels b, c" in result.stdout, result.output
-    assert typed(*words[:-4], "--name", "none", "--task", "multi-label").exit_code == 2
 
 
 def test_an_export_without_any_task_says_why(tmp_path: Path) -> None:
