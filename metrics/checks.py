@@ -25,7 +25,6 @@ from eraser_hub.schema.instance import (
 from .flat import SIZES, TABLES, Predictions, References
 from .issues import MAX_SHOWN, Issues
 from .joining import MatchedChunk
-from .label_tasks import is_regression
 from .unknown_fields import find_similar
 
 ROWS_AT_ONCE = 1 << 16
@@ -166,21 +165,6 @@ def check_probabilities(p: Predictions, matrix: np.ndarray, rows: np.ndarray, fi
     report(unsound, message=listed, rule="probabilities")
     summed = "expected probabilities of all labels that sum to 1, found a sum of"
     report(off, message=lambda at: f"{summed} {total[at]:g}", rule="probabilities")
-
-
-def check_values(p: Predictions, matrix: np.ndarray, rows: np.ndarray, field: str, issues: Issues) -> None:
-    """Check rows of {"value": number}, the outputs of a regression: finite numbers.
-
-    Args:
-        p: the predictions.
-        matrix: the numbers, float64 (rows, 1); NaN where a row has none.
-        rows: the instance of each row of the matrix.
-        field: the path of the field, for messages.
-        issues: the issues to extend.
-    """
-    infinite = np.asarray(np.isinf(matrix).any(axis=1))
-    message = "expected a finite number, found infinity"
-    issues.add_where("prediction", infinite, field, message, "range", rows)
 
 
 def check_numbers(p: Predictions, issues: Issues) -> None:
@@ -332,9 +316,6 @@ class LabelChecker:
             references' or one that every instance scores; without references any label is valid.
         labels: the issues of labels to extend.
         probabilities: the issues of probabilities to extend.
-
-    Attributes:
-        regression: True if the outputs of the last chunk are numbers, see `label_tasks.is_regression`.
     """
 
     def __init__(
@@ -347,14 +328,10 @@ class LabelChecker:
         self.scored: dict[str, None] | None = None  # the labels that all instances so far score
         self.unknown_labels: dict[str, Issues] = {}  # of predicted labels beyond the references'
         self.draws: int | None = None
-        self.regression = False
 
     def check(self, p: Predictions, used: Set[str]) -> None:
         """Check a chunk."""
-        self.regression = is_regression(p.labels, self.gold if self.names is None else self.names)
-        if self.regression:
-            pass  # there are no labels to check
-        elif self.names is None:
+        if self.names is None:
             self._record_labels(p)
         elif "classification" in used:
             names = ", ".join(self.names)
@@ -371,9 +348,8 @@ class LabelChecker:
                 named = ~np.isnan(getattr(p, name)[:, columns]).all(axis=1)
                 others = f"expected scores for {names}, found other labels"
                 self.labels.add_where("prediction", named, field, others, "label-unknown")
-        check_outputs = check_values if self.regression else check_probabilities
         for _, matrix, owner, field in _iterate_probabilities(p):
-            check_outputs(p, matrix, owner, field, self.probabilities)
+            check_probabilities(p, matrix, owner, field, self.probabilities)
         check_numbers(p, self.probabilities)
         if "draws" in used:
             if self.draws is None:

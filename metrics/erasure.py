@@ -16,7 +16,6 @@ import numpy.typing as npt
 from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 
 from .calibration import SCORES as CALIBRATION
-from .label_tasks import LABEL_SCORES
 from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
 
 Floats = npt.NDArray[np.float64]
@@ -27,7 +26,7 @@ SAME_THRESHOLD = 1e-9
 SAME_BOUNDS = 1e-9
 
 
-def drop(full: Floats, erased: Floats, label: np.ndarray, absolute: bool = False) -> Floats:
+def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
     """Return ``p(full)[label] - p(erased)[label]`` per instance, and per threshold if there are several.
 
     With the rationale erased this is comprehensiveness (high is good), with all but the rationale erased it is
@@ -38,7 +37,6 @@ def drop(full: Floats, erased: Floats, label: np.ndarray, absolute: bool = False
         full: probabilities on the full input, float64 (n, labels).
         erased: probabilities on the erased input, float64 (n, labels) or (n, thresholds, labels).
         label: the predicted label of each instance, int (n,).
-        absolute: return the absolute change, as of a regression's output.
 
     >>> import numpy as np
     >>> drop(np.array([[.75, .25]]), np.array([[.5, .5]]), np.array([0])).tolist()
@@ -47,7 +45,7 @@ def drop(full: Floats, erased: Floats, label: np.ndarray, absolute: bool = False
     further = [1] * (erased.ndim - 2)  # axes beside instances and labels
     left = np.take_along_axis(erased, label.reshape(-1, *further, 1), axis=-1)[..., 0]
     change: Floats = full[np.arange(label.size), label].reshape(-1, *further) - left
-    return np.abs(change) if absolute else change
+    return change
 
 
 def entropy(p: Floats) -> Floats:
@@ -211,5 +209,4 @@ SCORE_INFO: ScoreInfo = {
     **{f"soft_{side}": (True, 0.0, 1.0) for side in ERASED},
     **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), (False, 0.0, None)),
     **dict.fromkeys((*DISTANCES, *ENTROPIES), (None, 0.0, None)),
-    **LABEL_SCORES,
 }

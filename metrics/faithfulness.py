@@ -17,7 +17,6 @@ from eraser_hub.schema.instance import (
     NUMBER_FIELDS,
     SCORE_FIELDS,
 )
-from eraser_hub.schema.label_tasks import REGRESSION
 
 from .calibration import add_calibration
 from .checks import LabelChecker
@@ -33,7 +32,6 @@ from .erasure import (
 )
 from .flat import Predictions
 from .joining import MatchedChunk
-from .label_tasks import add_label_f1, add_number_errors
 from .matching import LeftOut, Matcher
 from .resampling import against_chance
 from .statistics_builder import Score, StatisticsBuilder, divide
@@ -61,7 +59,6 @@ class Faithfulness:
         label_names: the labels, see `checks.LabelChecker`.
         aopc_thresholds: the thresholds that every instance must have.
         totals: keep one row, the sums over all annotations.
-        queries: of a multi-label corpus the label of each annotation.
 
     Attributes:
         builder: the columns; complete after `finish`.
@@ -74,13 +71,11 @@ class Faithfulness:
         label_names: Sequence[str] | None,
         aopc_thresholds: Sequence[float],
         totals: bool = False,
-        queries: Sequence[str] | None = None,
     ) -> None:
         self.matcher, self.rules = matcher, matcher.rules
         self.builder = StatisticsBuilder(n, np.zeros(n, dtype=np.int8) if totals else None)
         self.classes = LabelChecker(matcher.r, label_names, self.rules["labels"], self.rules["probabilities"])
         self.thresholds = sorted({float(threshold) for threshold in aopc_thresholds})
-        self.queries = None if queries is None else np.asarray(queries, dtype=object)
         self.unbounded: dict[str, int] = {}  # erased side -> instances whose bounds are equal: they have no NAOPC
         # erased side -> for each chunk the annotations, the drop, and the drop of each random rationale
         self.drawn: dict[str, list[tuple[np.ndarray, np.ndarray, np.ndarray]]] = {}
@@ -94,23 +89,21 @@ class Faithfulness:
         if self.rules.collect("labels"):
             return
         builder.rows = chunk.rows
-        regression = self.classes.regression
-        if self.classes.gold and "classification" in used and not regression:
-            self._add_labels(chunk)
+        if self.classes.gold and "classification" in used:
+            labels = list(dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *p.labels]))
+            truth, predicted = (chunk.r.labels, chunk.r.classification), (p.labels, p.classification[chunk.row])
+            add_labels(builder, labels, truth, predicted)
         # instances without answer have no probabilities
         answered = np.flatnonzero(p.answered[chunk.row])
         builder.rows = chunk.rows[answered]
         rows = chunk.row[answered]
         label, full = p.classification[rows], np.nan_to_num(p.full[rows], nan=0.0)
         sides = {side: np.nan_to_num(getattr(p, side)[rows], nan=0.0) for side in ERASED if side in used}
-        if regression and self.classes.gold and "full" in used:
-            self._add_errors(chunk, answered, full[:, 0])
         for side, erased in sides.items():
-            builder.add_mean(side, drop(full, erased, label, regression))
-            if not regression:
-                builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
-                builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
-        if "full" in used and not regression:
+            builder.add_mean(side, drop(full, erased, label))
+            builder.add_mean(f"{side}_entropy", entropy(full) - entropy(erased))
+            builder.add_mean(f"{side}_kl", kl_divergence(erased, full))
+        if "full" in used:
             self.matcher.plausibility.add_probabilities(p, rows, label, full, sides)
             if self.classes.gold and "classification" in used:
                 gold = chunk.r.classification[answered]
@@ -133,25 +126,6 @@ class Faithfulness:
         if "draws" in used:
             self._add_draws(p, rows, chunk.rows[answered], full, label)
 
-    def _add_labels(self, chunk: MatchedChunk) -> None:
-        """Add the counts of accuracy and F1 of a chunk's classes, and of the labels of a multi-label corpus."""
-        p, builder = chunk.p, self.builder
-        labels = dict.fromkeys([*self.classes.gold, *(self.classes.names or ()), *p.labels])
-        truth, predicted = (chunk.r.labels, chunk.r.classification), (p.labels, p.classification[chunk.row])
-        add_labels(builder, list(labels), truth, predicted)
-        if self.queries is not None:
-            sides = [np.asarray([*names, ""], dtype=object)[codes] for names, codes in (truth, predicted)]
-            add_label_f1(builder, sorted(set(self.queries.tolist())), self.queries[chunk.rows].tolist(), *sides)
-
-    def _add_errors(self, chunk: MatchedChunk, answered: np.ndarray, values: np.ndarray) -> None:
-        """Add the errors of a regression's values."""
-        codes = chunk.r.classification[answered]
-        truth = np.asarray([float(str(chunk.r.labels[code])) for code in codes[codes >= 0]])
-        rows = self.builder.rows
-        self.builder.rows = chunk.rows[answered][codes >= 0]
-        add_number_errors(self.builder, truth, values[codes >= 0])
-        self.builder.rows = rows
-
     def _add_curves(self, p: Predictions, rows: np.ndarray, full: np.ndarray, label: np.ndarray) -> Areas:
         """Add both curves of the instances in these rows; return the AOPC of each, by side."""
         offsets = np.concatenate([[0], np.cumsum(np.maximum(p.thresholds, 0))])
@@ -165,14 +139,13 @@ class Faithfulness:
 
         report = self.rules["thresholds"].add_where
         report("prediction", ~good, "thresholded_scores.threshold", message, "constant")
-        areas, curves, regression = Areas(), Areas(), self.classes.regression
+        areas, curves = Areas(), Areas()
         for side in ERASED if good.all() else ():
             matrix = getattr(p, f"threshold_{side}")
             if not np.isnan(matrix).all():
                 blocks = (slice(at, at + ROWS_AT_ONCE) for at in range(0, rows.size, ROWS_AT_ONCE))
                 drops = [
-                    drop(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at], regression)
-                    for at in blocks
+                    drop(full[at], np.nan_to_num(matrix[positions[rows[at]]], nan=0.0), label[at]) for at in blocks
                 ]
                 curves[side] = each = np.concatenate(drops)
                 key = f"{side}_aopc"
@@ -181,21 +154,20 @@ class Faithfulness:
                     Score(3, compute_curve, (key, each.shape[1])), columns | {f"{key}.count": np.ones(len(each))}
                 )
                 areas[side] = each.mean(axis=1)
-        if not regression:
-            self.matcher.plausibility.add_curves(curves)
+        self.matcher.plausibility.add_curves(curves)
         return areas
 
     def _add_draws(
         self, p: Predictions, rows: np.ndarray, annotation: np.ndarray, full: np.ndarray, label: np.ndarray
     ) -> None:
-        count, regression = self.classes.draws, self.classes.regression
+        count = self.classes.draws
         for side in ERASED:
             matrix = getattr(p, f"draw_{side}")
             if side in self.matcher.fields.used and not np.isnan(matrix).all():
                 erased = np.nan_to_num(getattr(p, side)[rows], nan=0.0)
                 place = (np.cumsum(p.answered) - 1)[rows]  # instances without answer have no draws
                 draws = np.nan_to_num(matrix, nan=0.0).reshape(int(p.answered.sum()), count, -1)[place]
-                observed, drawn = (drop(full, each, label, regression) for each in (erased, draws))
+                observed, drawn = (drop(full, each, label) for each in (erased, draws))
                 self.drawn.setdefault(side, []).append((annotation, observed, drawn))
 
     def left_out(self) -> LeftOut:
@@ -206,8 +178,7 @@ class Faithfulness:
         if self.matcher.r is not None:
             labels = "classification" in used
             whose = " in the references" if labels else ""
-            scores = "errors of the value" if self.classes.regression else "accuracy, macro F1"
-            needs[scores] = labels and bool(self.classes.gold), f"classification{whose}"
+            needs["accuracy, macro F1"] = labels and bool(self.classes.gold), f"classification{whose}"
             needs["tokens_to_flip_ratio"] = "tokens_to_flip" in used, "tokens_to_flip"
         for side in ERASED:
             bounds, area = [f"{side}_lower", f"{side}_upper"], f"{side}_bounded"
@@ -247,5 +218,4 @@ class Faithfulness:
         aopc = {"aopc": self.thresholds, "aopc_mean": "bins"} if "thresholds" in self.matcher.fields.used else {}
         n = self.matcher.instances
         without = {f"naopc_{side}": f"{n - count}/{n}" for side, count in self.unbounded.items() if count}
-        units = {"task": REGRESSION, "change": "absolute"} if self.classes.regression else {"log": "e"}
-        return units | aopc | without | self.matcher.signature_settings()
+        return {"log": "e", **aopc, **without, **self.matcher.signature_settings()}

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from eraser_hub.schema.label_tasks import REGRESSION
-
 from .intervals import Ranges, describe_intervals, intervals
 from .issues import MAX_SHOWN, InputError
 from .resampling import AUTO
@@ -105,14 +103,11 @@ def get_group_names(values: Sequence[object], label_names: Sequence[str] | None 
     return names
 
 
-# column -> scores over all labels: a group of one label has none
-OVER_LABELS = {"classification": ("macro_f1",), "query": ("label_macro_f1",)}
-
-
 def describe_breakdown(by: str, statistics: Statistics) -> list[str]:
     """Return a line on the scores that a breakdown by this column leaves out, or none."""
-    absent = [key for key in OVER_LABELS.get(by, ()) if key in statistics.scores()]
-    return [f"by {by}: {', '.join(absent)} is left out, because each group has one label"] if absent else []
+    if by != "classification" or "macro_f1" not in statistics.scores():
+        return []
+    return [f"by {by}: macro_f1 is left out, because each group has one label"]
 
 
 def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, object]]:
@@ -130,16 +125,6 @@ def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict
         str(level): {key: np.asarray(column)[row].tolist() for key, column in scores.items()}
         for row, level in enumerate(levels)
     }
-
-
-def average_groups(groups: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
-    """Return the mean of each score over the groups that have it: the macro average of a breakdown."""
-    means: dict[str, object] = {}
-    for key in dict.fromkeys(key for group in groups.values() for key in group):
-        values = [value for group in groups.values() if isinstance(value := group.get(key), float) and value == value]
-        if values:
-            means[key] = sum(values) / len(values)
-    return means
 
 
 def report(
@@ -174,10 +159,9 @@ def report(
         ci_method: likewise.
         by: the column's name; groups by label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
-        ranges: of the scores, for studentised intervals; those of a regression are in the output's unit, without bound.
+        ranges: of the scores, for studentised intervals.
     """
     settings = dict(settings) if "n" in settings else {"n": len(statistics.ids), **settings}
-    ranges = None if settings.get("task") == REGRESSION else ranges
     bounds: Mapping[str, np.ndarray] = {}
     if confidence_level is not None or n_resamples is not None:
         bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, ranges)
@@ -196,9 +180,8 @@ def report(
         result["per_instance"] = {**columns, "annotation_id": names, "cluster": clusters.tolist()}
     if by_values is not None:
         result["by"] = groups = score_groups(statistics, get_group_names(by_values, label_names))
-        for group in groups.values():
-            for key in OVER_LABELS.get(by or "", ()):
-                group.pop(key, None)
+        for group in groups.values() if by == "classification" else ():
+            group.pop("macro_f1", None)
     if by is not None:
         settings["by"] = by
     return result | {"signature": signature(name, settings)}

@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
 
 DocumentLayout = Literal["docs/", "docs.jsonl"]
 
@@ -44,7 +43,6 @@ class EraserConfig:
         comprehensive: of a custom corpus: all of the text that supports the label is gold, in every split (True), in
             none (False), or in these splits; None: unknown. Of the release's nine `papers.find_comprehensive` knows it.
         corpus_yaml: text of a custom corpus' corpus.yaml (see the module `corpus_yaml`); empty for the release's nine.
-        label_task: what the labels are, see `schema.label_tasks`.
     """
 
     name: str
@@ -65,7 +63,6 @@ class EraserConfig:
     kd: float | None = None
     comprehensive: bool | tuple[str, ...] | None = None
     corpus_yaml: str = ""
-    label_task: LabelTask = CLASSIFICATION
 
     def is_comprehensive(self, split: str) -> bool | None:
         """Return whether all of the text that supports the label is gold in a split of the dataset; None: unknown."""

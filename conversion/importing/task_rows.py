@@ -32,8 +32,7 @@ NOTES = {
     "other marks": "marks with other labels, which are no evidence",
     "no evidence": "relations that join no evidence to a query, not kept",
     "unrelated": "marks of evidence that belong to no query, left out",
-    "several labels": "tasks in which a person chose several labels, of which the most frequent one counts "
-    "(`text`, `label` and `task` multi-label make an annotation of each)",
+    "several labels": "tasks in which a person chose several labels, of which the most frequent one counts",
     "twice": "earlier annotations of the same person, replaced by the last",
     "utf-16": "marks whose offsets count UTF-16 units, converted",
     "widened tokens": "spans widened to whole tokens",

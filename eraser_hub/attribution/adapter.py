@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.papers.presets import Choices
-from eraser_hub.records.errors import DataError, show
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
+from eraser_hub.records.errors import DataError
 
 from .erasure import Erased
 from .instances import Instance, make_text_instance
@@ -164,10 +163,6 @@ class Adapter(ABC):
             their ``embeddings``, ``attention``, the ``coefficients`` of a
             linear model, ``layers`` of a network whose modules can be hooked. A name of its own lets a method of its
             own ask for it.
-        label_task: what the outputs are. Of ``multi-label`` models the outputs of one input are ``1 - p, p`` of each of
-            their labels in turn, and an instance's query names its label (:meth:`select`); of ``regression`` models
-            they are one number, in the units of the gold values.
-        label_columns: of a multi-label model, label -> the number of its p among them.
         notes: counters and sentences for the report.
         choices: choices of a paper without an option; set before :meth:`scores` is called.
         outputs: probabilities known so far by their view's key, columns as in ``label_names``; set before
@@ -189,8 +184,6 @@ class Adapter(ABC):
     choices = Choices()
     outputs: Mapping[bytes, NDArray[np.float64]] = {}
     description = ""
-    label_task: LabelTask = CLASSIFICATION
-    label_columns: Mapping[str, int] = {}
 
     def __init__(self) -> None:
         self.notes = Notes()
@@ -205,49 +198,8 @@ class Adapter(ABC):
             self.notes = notes
 
     def seen(self, instance: Instance) -> Instance:
-        """Return the instance as the model sees it: without the query if the model does not read one.
-
-        The query of a multi-label model names the label; no token of it is read.
-        """
-        return instance if self.uses_query or self.label_task == MULTI_LABEL else replace(instance, query=())
-
-    def select(self, instances: Sequence[Instance], outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the outputs of each input's own label by a multi-label model, shape (inputs, 2).
-
-        Args:
-            instances: the instance of each input.
-            outputs: of all labels, shape (inputs, 2 labels).
-        """
-        columns = 2 * np.asarray([self.find_label_column(one) for one in instances], dtype=np.int64)
-        return np.take_along_axis(outputs, np.stack([columns, columns + 1], axis=1).reshape(-1, 2), axis=1)
-
-    def find_label_column(self, instance: Instance) -> int:
-        """Return the number of the label that an instance's query names, by a multi-label model.
-
-        Raises:
-            DataError: the model has no such label.
-        """
-        label = " ".join(instance.query)
-        column = self.label_columns.get(label.casefold())
-        if column is None:
-            message = f"expected one of {self.description}'s labels as the query, {', '.join(self.label_columns)}"
-            raise DataError(f"{message}, found {show(label)}", rule="label-unknown", instance=instance.id)
-        return column
-
-    def name_label_columns(self, stated: Sequence[str]) -> None:
-        """Give the labels of a multi-label model the names that are stated by hand.
-
-        Raises:
-            DataError: the model has no names of its own, and none are stated; another number of names.
-        """
-        if stated and len(stated) != len(self.label_columns):
-            message = f"expected {len(self.label_columns)} names (the model's labels), found {len(stated)}"
-            raise DataError(message, argument="labels", rule="option-value")
-        if not stated and _are_generic(tuple(self.label_columns)):
-            message = f"{self.description} does not name its labels: state them, in the model's order, with `labels`"
-            raise DataError(message, rule="option-missing")
-        if stated:
-            self.label_columns = {name.casefold(): column for column, name in enumerate(stated)}
+        """Return the instance as the model sees it: without the query if the model does not read one."""
+        return instance if self.uses_query else replace(instance, query=())
 
     def batches(self, sizes: Sequence[int], batch_size: int) -> Iterator[list[int]]:
         """Yield the numbers of units in batches of similar length, longest first.
@@ -301,8 +253,7 @@ class Adapter(ABC):
             batch_size: texts of full length at a time.
 
         Returns:
-            float64 (texts, labels), in the order of :attr:`label_names`; of a text of several windows their mean. Of a
-            multi-label model p of each of its labels; with queries, which name a label each, p of absent and present.
+            float64 (texts, labels), in the order of :attr:`label_names`; of a text of several windows their mean.
 
         Raises:
             DataError: other numbers of texts and queries; the model gives no probabilities.
@@ -318,8 +269,6 @@ class Adapter(ABC):
         encoded = [self.encode(make_text_instance(number, *pair)) for number, pair in enumerate(pairs)]
         views = [one.view(np.ones(one.instance.bounds[-1], bool), "remove") for one in encoded]
         means = self.average_units(self.forward, views, batch_size)
-        if self.label_task == MULTI_LABEL:
-            return self.select([one.instance for one in encoded], means) if queries else means[:, 1::2]
         return means if self.order is None else means[:, self.order]
 
     @abstractmethod
@@ -408,48 +357,18 @@ class Adapter(ABC):
         return int(self.order[target]) if self.order is not None else target
 
 
-_OUTPUTS = {
-    CLASSIFICATION: "classification (softmax)",
-    MULTI_LABEL: "multi-label classification (sigmoid)",
-    REGRESSION: "regression (one number)",
-}
-_REMEDIES = {
-    CLASSIFICATION: "import it with `task` multi-label or regression, or take a classifier",
-    MULTI_LABEL: "take a multi-label model, or a classifier that reads the label as the query",
-    REGRESSION: "take a model with one output, such as one of `train`",
-}
-
-
-def align_labels(
-    adapter: Adapter, dataset_names: Sequence[str], stated: Sequence[str] = (), task: LabelTask | None = None
-) -> None:
+def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequence[str] = ()) -> None:
     """Bring a model's labels into the dataset's order, by name.
-
-    Those of a multi-label model are the queries of a dataset, and a regression has none. A classifier of the classes
-    absent and present also fits a multi-label dataset: it reads the label as the query.
 
     Args:
         adapter: the model; its order and label names are set.
         dataset_names: the dataset's ClassLabel names; () where it has none, then the model's own order stays.
         stated: names stated by hand for the model's outputs (``--labels``).
-        task: what the dataset's labels are; None for those of the model.
 
     Raises:
-        DataError: a model of another task; another number of labels, names that are not the dataset's, or stated names
-            in another order than the model's own.
+        DataError: another number of labels, names that are not the dataset's, or stated names in another order than the
+            model's own.
     """
-    own_task = adapter.label_task
-    if task not in (None, own_task) and (task, own_task) != (MULTI_LABEL, CLASSIFICATION):
-        message = f"{adapter.description}: its outputs are those of {_OUTPUTS[own_task]}, and the dataset's task is"
-        raise DataError(f"{message} {task}: {_REMEDIES[task]}", rule="unsupported")
-    if own_task == MULTI_LABEL:
-        adapter.name_label_columns(stated)
-        return
-    if own_task == REGRESSION:
-        if stated:
-            message = f"expected none for {adapter.description}, a regression"
-            raise DataError(message, argument="labels", rule="option-conflict")
-        return
     if adapter.output_names is None:
         adapter.output_names = adapter.label_names
     names = tuple(stated) or adapter.output_names

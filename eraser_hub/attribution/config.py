@@ -13,9 +13,7 @@ from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
 if TYPE_CHECKING:
     from .instances import Instance
 
-Task = Literal[
-    "auto", "classification", "multi-label", "regression", "multiple-choice", "question-answering", "generation"
-]
+Task = Literal["auto", "classification", "multiple-choice", "question-answering", "generation"]
 Engine = Literal["local", "ray"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 WeightType = Literal["float32", "bfloat16", "float16"]
@@ -58,7 +56,7 @@ class ExplainConfig:
         model: model folder of `eraser-hub train`, .skops file, or transformers id.
 
     Model:
-        task: Task of a transformers model; auto: by its architecture and its problem_type.
+        task: Task of a transformers model; auto: by its architecture.
         labels: Label names of the model's outputs, if the model lacks them: NEG,POS.
         query: Show the query to the model; by default as in training, else if queries differ.
         window: Longest input of a transformers model, in sub-words.

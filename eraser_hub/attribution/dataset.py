@@ -20,7 +20,6 @@ from eraser_hub.records.built import LABEL_COLUMNS, open_built, read_rows
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
 
 from .instances import READERS, Instance
 
@@ -99,12 +98,6 @@ class Split:
         taken = range(len(labels)) if self.places is None else sorted(self.places)
         chosen = frozenset(taken[place] for place in draw_stratified(labels, size, seed))
         return replace(self, places=chosen, size=len(chosen))
-
-    @property
-    def label_task(self) -> LabelTask:
-        """The task of the labels, by the corpus.yaml of the dataset; classification for others."""
-        own = _read_corpus_config(self)
-        return CLASSIFICATION if own is None else own.label_task
 
     def _refuse_damaged_file(self) -> None:
         """Raise an error that names the unreadable file of a built dataset, which datasets does not name."""

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
-from eraser_hub.schema.label_tasks import REGRESSION
 from eraser_hub.schema.rows import ERASED_ANSWERS
 
 from . import erasure
@@ -26,7 +25,7 @@ from .adapter import Adapter, Notes
 from .chunk import Chunk, Scores, compute_unit_bounds
 from .erasure import Erased
 from .instances import Instance, split_into_chunks
-from .measure import MEASURES, Fields, Measure
+from .measure import Fields, Measure
 from .method import METHODS, check_support
 from .runner import InfillModel, Runner
 from .settings import FIELDS, TARGETS, THRESHOLDED, ExplainSettings, RationaleSource
@@ -76,8 +75,7 @@ def explain_chunk(
         measures: those that are asked for, made ready; None: without.
 
     Raises:
-        DataError: several operators, or infilling, for a model that answers with words; a measure of labels for a
-            regression.
+        DataError: several operators, or infilling, for a model that answers with words.
     """
     runner = runner.with_operator(settings.scores_erase or settings.erase)
     runner.forget()
@@ -86,10 +84,6 @@ def explain_chunk(
     if chunk.pairs and runner.model.gives_answers:
         return _make_answers(chunk)
     measures = [measure() for measure in settings.measures] if measures is None else measures
-    for name in MEASURES if chunk.model.label_task == REGRESSION else ():
-        if MEASURES[name].of_labels and any(isinstance(one, MEASURES[name]) for one in measures):
-            message = f"expected a measure of a number, found {name}, which needs labels' probabilities"
-            raise DataError(f"{chunk.model.description}, a {REGRESSION}: {message}", rule="unsupported")
     _score(chunk)
     predictions: list[dict[str, Any]] = []
     make_predictions = _make_pair_predictions if chunk.pairs else _make_eraser_predictions
@@ -181,8 +175,6 @@ def find_target(one: Instance, target: str, model: Adapter) -> int:
 def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
     """Return the scores of a chunk by the method of its settings, or those of the instances, each of shape (tokens,).
 
-    Those of a regression are absolute: what lowers the number counts as much as what raises it.
-
     Raises:
         DataError: an instance lacks external scores; the model does not allow the method; a package is missing; scores
             that are not finite.
@@ -206,8 +198,7 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
                 instance=one.id,
             )
     normalised = chunk.settings.choices.normalise and method.normalised
-    rows = [_normalise_scores(scores, model.notes) if normalised else scores for scores in rows]
-    return list(map(np.abs, rows)) if model.label_task == REGRESSION else rows
+    return [_normalise_scores(scores, model.notes) if normalised else scores for scores in rows]
 
 
 def _normalise_scores(scores: Scores, notes: Notes) -> Scores:

@@ -30,7 +30,6 @@ class Measure(DescribedPart, ABC):
         erases_units: whether it erases units, which ``units`` names.
         per_operator: whether it depends on the erasure operator.
         recomputes_scores: whether it has the method score further inputs.
-        of_labels: whether it is about probabilities or signed scores of labels, which a regression does not have.
         costly: whether it may take so many inputs that a run reports their number first.
     """
 
@@ -41,7 +40,6 @@ class Measure(DescribedPart, ABC):
     erases_units: ClassVar[bool] = True
     per_operator: ClassVar[bool] = True
     recomputes_scores: ClassVar[bool] = False
-    of_labels: ClassVar[bool] = False
     costly: ClassVar[bool] = True
 
     @classmethod

@@ -24,7 +24,6 @@ _FACTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("window", "longest"), (lambda n: type(n) is int and 0 < n < 1 << 31, "a number of sub-words")),
     **dict.fromkeys(("uses_query", "query_last"), (lambda flag: isinstance(flag, bool), "true or false")),
     **dict.fromkeys(("joiner", "network"), (lambda text: isinstance(text, str), "a string")),
-    "labels": (lambda names: isinstance(names, list) and all(type(name) is str for name in names), "names of labels"),
     "stages": (lambda names: isinstance(names, list) and set(map(str, names)) <= STAGES, "names of stages"),
 }
 TOKENIZER = "tokenizer"  # folder in a model's of `train`, where it counts sub-words

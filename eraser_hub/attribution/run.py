@@ -211,7 +211,7 @@ def explain(
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
     config, settings = resolve_query(config, split), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
-        model = load_model(config, split.label_names, split.label_task, model)
+        model = load_model(config, split.label_names, model)
     plan = resolve_run(config, settings, split, results, model)
     for operator, path in results.items() if not force else ():
         refuse_other(path, plan.header(operator), get_partial_path(out))
@@ -609,7 +609,7 @@ def explain_trainings(
         if opened is None and engine == "local" and len(runs) > 1:
             split = open_split(config.dataset, config.config, config.split)
             config = resolve_query(config, split)
-            opened = load_model(config, split.label_names, split.label_task)
+            opened = load_model(config, split.label_names)
         for settings, _ in runs:
             check_support(opened, settings.method_class, settings.method)
         first, first_out = runs[0]

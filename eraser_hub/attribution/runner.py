@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.operators import INFILL
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
 from .adapter import Adapter, Encoded, View, is_out_of_memory, release_memory, to_array
 from .erasure import Erased, full
@@ -141,10 +140,7 @@ class Runner:
         ]
         if not values:
             return np.zeros((0, len(self.model.label_names)))
-        outputs = np.stack(values)[numbers]
-        if self.model.label_task != MULTI_LABEL:
-            return outputs
-        return self.model.select([encoded[one.instance].instance for one in erased], outputs)
+        return np.stack(values)[numbers]
 
     def states(self, encoded: Sequence[Encoded], erased: Sequence[Erased] | None = None) -> NDArray[np.float64]:
         """Return the pooled state of each erased input, float64 (len(erased), width), the mean over its windows.
@@ -281,8 +277,7 @@ class Runner:
     def _keep(self, outputs: Any, keys: Sequence[bytes], ids: Sequence[str]) -> None:
         """Keep a batch's checked probabilities, in the dataset's order."""
         model = self.model
-        size = 2 * len(model.label_columns) if model.label_task == MULTI_LABEL else len(model.label_names)
-        values = check_outputs(outputs, ids, size, model.description, model.label_task)
+        values = check_outputs(outputs, ids, len(model.label_names), model.description)
         self.counts.passes += len(keys)
         if self._on_passes is not None:
             self._on_passes(len(keys))
@@ -290,9 +285,7 @@ class Runner:
         self.results.update(zip(keys, ordered, strict=True))
 
 
-def check_outputs(
-    output: object, ids: Sequence[str], classes: int, whose: str, task: LabelTask = CLASSIFICATION
-) -> NDArray[np.float64]:
+def check_outputs(output: object, ids: Sequence[str], classes: int, whose: str) -> NDArray[np.float64]:
     """Check a model's output for a batch and return it, shape (len(ids), classes).
 
     Args:
@@ -300,7 +293,6 @@ def check_outputs(
         ids: the instance of each input, for the error.
         classes: number of outputs.
         whose: the model, for the error.
-        task: what the outputs are: probabilities that sum to 1, or to 1 for each label, or a number.
 
     Raises:
         DataError: no array of numbers, wrong shape, another number of labels, NaN, infinite or negative values, rows
@@ -321,11 +313,6 @@ def check_outputs(
         row = int(finite.argmin())
     if message:
         raise DataError(f"{whose}: {message}", rule="model-output", instance=ids[row])
-    if task == REGRESSION:
-        return values
-    if task == MULTI_LABEL:
-        check_outputs(values.reshape(-1, 2), [one for one in ids for _ in range(classes // 2)], 2, whose)
-        return values
     sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
     bad = (least < 0) | (np.abs(sums - 1) > SUM_TOLERANCE)
     if bad.any():

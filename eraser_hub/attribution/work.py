@@ -18,7 +18,6 @@ import orjson
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
-from eraser_hub.schema.label_tasks import LabelTask
 
 from .adapter import Adapter, align_labels
 from .config import ExplainConfig, Prompting
@@ -95,15 +94,12 @@ class Worker:
         return ChunkResult(number, list(map(orjson.dumps, predictions)), facts)
 
 
-def load_model(
-    config: ExplainConfig, label_names: Sequence[str], task: LabelTask, model: Adapter | None = None
-) -> Adapter:
+def load_model(config: ExplainConfig, label_names: Sequence[str], model: Adapter | None = None) -> Adapter:
     """Open the model of a run, its labels in the dataset's order; every worker opens it alike.
 
     Args:
         config: the model and the data.
         label_names: the dataset's.
-        task: what the dataset's labels are.
         model: the model, where it is open already.
 
     Raises:
@@ -118,7 +114,7 @@ def load_model(
         model = open_model(config.model, uses_query=config.query, prompting=prompting, **options)
         if config.threads:
             limit_threads(config.threads)  # once more: opening the model has loaded libraries with threads of their own
-    align_labels(model, label_names, config.labels, task)
+    align_labels(model, label_names, config.labels)
     return model
 
 
@@ -252,7 +248,7 @@ def explain_on_ray(
         logging.getLogger("ray.data").setLevel(logging.ERROR)
         results = ray.data.from_items(items, override_num_blocks=len(items)).map_batches(
             ChunkWorker,
-            fn_constructor_args=(config, settings, split.label_names, split.label_task, split.kind),
+            fn_constructor_args=(config, settings, split.label_names, split.kind),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=min(workers, len(items))),
             num_cpus=CPUS_PER_WORKER,
@@ -273,13 +269,12 @@ class ChunkWorker:
         config: ExplainConfig,
         settings: ExplainSettings,
         label_names: tuple[str, ...],
-        task: LabelTask,
         kind: str,
     ) -> None:
         self.error, self.rule = "", ""
         try:
             infiller = load_infiller(config.infill, settings.seed, config)
-            self.worker = Worker(load_model(config, label_names, task), config, settings, kind, infiller=infiller)
+            self.worker = Worker(load_model(config, label_names), config, settings, kind, infiller=infiller)
         except DataError as error:  # the driver raises it; Ray would restart the worker forever
             self.error, self.rule = str(error), error.rule
 

@@ -48,7 +48,6 @@ DISTRIBUTIONS = (
 # scores by class, and the words where there are none
 BY_CLASS = (
     (
-        "label_micro_f1",
         "accuracy",
         "auprc",
         "comprehensiveness",
@@ -141,7 +140,7 @@ def make_report(
     if rows.kind == "perturbation" and not pair_rows(rows.rows):
         message = "expected original records with perturbed ones, found no pair"
         raise DataError(message, rule="empty", file=rows.dataset)
-    everything, chance = settings.everything(rows.kind == "perturbation", rows.label_task), list[Scores]()
+    everything, chance = settings.everything(rows.kind == "perturbation"), list[Scores]()
     answers = [read_predictions(rows, system.path) for system in systems]
     scored = [score_system(rows, system, everything) for system in systems]
     if rows.kind != "perturbation":

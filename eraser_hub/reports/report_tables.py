@@ -199,7 +199,7 @@ def make_chance_block(systems: Sequence[Scores]) -> Block | None:
 
 
 def make_class_blocks(systems: Sequence[Scores], keys: Sequence[str]) -> list[Block]:
-    """Return the chosen scores by gold class, or by label of a multi-label corpus, a block for each system."""
+    """Return the chosen scores by gold class, a block for each system."""
     blocks = []
     for system in systems:
         shown = [key for key in keys if any(_plain(scores.get(key)) is not None for scores in system.by_class.values())]
@@ -209,9 +209,7 @@ def make_class_blocks(systems: Sequence[Scores], keys: Sequence[str]) -> list[Bl
             ShownRow(label, tuple(ShownCell(format_number(_plain(scores.get(key)))) for key in shown))
             for label, scores in system.by_class.items()
         )
-        blocks.append(
-            Block(("label" if system.by == "query" else "gold class", *map(label_with_arrow, shown)), rows, system.name)
-        )
+        blocks.append(Block(("gold class", *map(label_with_arrow, shown)), rows, system.name))
     return blocks
 
 

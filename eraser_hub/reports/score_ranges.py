@@ -18,8 +18,6 @@ from eraser_hub.metrics import (
 from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.statistics_builder import ScoreInfo
 from eraser_hub.records.errors import DataError
-from eraser_hub.schema.instance import ERASED
-from eraser_hub.schema.label_tasks import CLASSIFICATION, REGRESSION
 from eraser_hub.scoring.evaluators import EVALUATED
 from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
 
@@ -35,17 +33,15 @@ _DECLARED: Sequence[ScoreInfo] = (
 )
 
 
-def find_range(key: str, task: str = CLASSIFICATION) -> tuple[float, float]:
+def find_range(key: str) -> tuple[float, float]:
     """Return the lowest and the highest value of a score; infinite where there is no end or no declaration.
 
-    A score of several metrics has the widest of their ranges. The changes of a regression's value have its units.
+    A score of several metrics has the widest of their ranges.
 
     >>> find_range("auprc"), find_range("iou_macro_r@0.1"), find_range("sufficiency")
     ((0.0, 1.0), (0.0, inf), (-1.0, 1.0))
     """
     name = key.partition("@")[0]
-    if task == REGRESSION and name.startswith(ERASED):
-        return 0.0, math.inf
     known = [info[each] for each in (name, name.removesuffix("_random")) for info in _DECLARED if each in info]
     lows = [-math.inf if low is None else low for _, low, _ in known]
     highs = [math.inf if high is None else high for _, _, high in known]
@@ -71,10 +67,9 @@ def check_scores(
     """
     levels = [float(level) for line in signatures for level in _LEVEL.findall(line)]
     holds = min(levels, default=1.0) >= LEAST_LEVEL
-    task = REGRESSION if any(f"|task:{REGRESSION}|" in line for line in signatures) else CLASSIFICATION
-    bounds = [(key, value, *find_range(key, task)) for key, value in scores.items() if value is not None]
+    bounds = [(key, value, *find_range(key)) for key, value in scores.items() if value is not None]
     for key, (low, high) in intervals.items():
-        least, greatest = find_range(key, task)
+        least, greatest = find_range(key)
         score = scores[key] if holds else None
         bounds.append((f"{key}_ci[0]", low, least, high if score is None else min(high, score)))
         bounds.append((f"{key}_ci[1]", high, low if score is None else max(low, score), greatest))

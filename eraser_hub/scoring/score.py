@@ -36,7 +36,7 @@ from eraser_hub.metrics.matching import (
 from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rankings import AUPRC_POLICIES
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
-from eraser_hub.metrics.results import average_groups, describe_breakdown, report
+from eraser_hub.metrics.results import describe_breakdown, report
 from eraser_hub.metrics.soft_gold import SCORES as OF_SOFT_GOLD
 from eraser_hub.metrics.statistics_builder import Statistics, make_info
 from eraser_hub.metrics.unknown_fields import UnknownFields
@@ -44,7 +44,6 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import read_chunks as parts_of
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
-from eraser_hub.schema.label_tasks import MULTI_LABEL, REGRESSION
 
 from .gold.forms import EVIDENCE, MAJORITY, SOFT_FORM, choose_gold
 from .gold.soft_agreement import SoftAgreement, resample_annotators
@@ -86,8 +85,6 @@ def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None
     if settings.paper not in (None, "eraser"):
         message = f"expected eraser for an ERASER corpus, found {settings.paper}"
         raise DataError(message, rule="option-value", argument="paper")
-    if source.label_task == MULTI_LABEL and settings.by is None:
-        settings = replace(settings, by="query")  # the label of each annotation
     return _Instances(source, predictions, settings).score(num_proc)
 
 
@@ -146,10 +143,8 @@ class _Instances:
             if settings.gold == SOFT_FORM
             else Agreement(self.parts, own, settings.totals)
         )
-        is_multi_label = source.label_task == MULTI_LABEL and "query" in gold.columns
-        queries = list(map(str, gold("query"))) if is_multi_label else None
         n, bins = len(gold.references.ids), settings.aopc_thresholds or ()
-        self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, settings.totals, queries)
+        self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, settings.totals)
         self.masks = Masks(gold) if settings.mask_leak else None
         self.unknown, self.row_fields = UnknownFields(), frozenset[str]()
 
@@ -282,8 +277,6 @@ class _Instances:
             by=s.by,
             ranges=RANGES[name],
         )
-        if self.source.label_task == MULTI_LABEL and s.by == "query" and isinstance(result["by"], dict):
-            result["macro"] = average_groups(result["by"])
         redrawn = name == "agreement" and s.resample_annotators
         return self._resample_annotators(result, block.statistics) if redrawn else result
 
@@ -316,10 +309,7 @@ class _Instances:
         return np.stack(columns, axis=1)
 
     def _add_fidelity(self, scores: Scores) -> None:
-        """Add normalised fidelity, which a regression has none of."""
-        if self.faithfulness.classes.regression:
-            scores.notes.append(f"normalised fidelity is left out: it needs probabilities, the task is {REGRESSION}")
-            return
+        """Add normalised fidelity."""
         options = self.settings.of_module(*LEVELS, "by")
         result, notes = module_result("normalized_fidelity", self.rows, self.gold.rows(), self.path, options)
         scores.add(result, "normalized_fidelity")
@@ -335,11 +325,8 @@ class _Instances:
         per_label = classification_report(self.faithfulness.builder)
         if "classification" in used and ("full" in used or per_label is not None):
             part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}
-            ends: tuple[str, ...] = ("", "_entropy", "_kl", "_aopc", "_aopc_points")
-            if self.faithfulness.classes.regression:
-                part, ends = {}, ("", "_aopc", "_aopc_points")
             for side in ("comprehensiveness", "sufficiency"):
-                for end in ends:
+                for end in ("", "_entropy", "_kl", "_aopc", "_aopc_points"):
                     part[f"{side}{end}"] = f.get(f"{side}{end}")
             part["aopc_thresholds"] = f.get("aopc_thresholds")
             result["classification_scores"] = part

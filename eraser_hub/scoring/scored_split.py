@@ -17,7 +17,6 @@ from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split, release_split
-from eraser_hub.schema.label_tasks import CLASSIFICATION, LabelTask
 
 if TYPE_CHECKING:
     from eraser_hub.records.built import BuiltDataset
@@ -167,11 +166,6 @@ class ScoredSplit:
         why = f"none of the labels of {name} is among them" if name in CONFIGS else f"{name} is no config's name"
         note = f"labels: those of the annotations ({why}; name others in {CORPUS_YAML}, or by `config`)"
         return LabelNames(None, note)
-
-    @property
-    def label_task(self) -> LabelTask:
-        """The task of the labels, by the corpus.yaml of the corpus or of the built dataset."""
-        return CLASSIFICATION if self.own_config is None else self.own_config.label_task
 
     @cached_property
     def digest(self) -> str:

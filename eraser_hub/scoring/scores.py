@@ -29,7 +29,6 @@ from .tables import (
     BESIDE,
     BLOCK_TITLES,
     DIGITS,
-    MACRO,
     format_score,
     make_breakdown_table,
     make_comparison_tables,
@@ -190,9 +189,6 @@ class Scores:
                 self._add_per_instance(value)
             elif key == "by":
                 self.by_class |= {name: {**part, **self.by_class.get(name, {})} for name, part in value.items()}
-            elif key == "macro":
-                # behind the labels, those of the next block too
-                self.by_class[MACRO] = {**value, **self.by_class.pop(MACRO, {})}
             elif key in BESIDE and key != "aopc_thresholds":
                 continue
             elif not is_bound:
@@ -347,7 +343,6 @@ class Scores:
             if name == "agreement":
                 tables.tables[-1].notes += self.describe_gold()
             if isinstance(groups := flat.get("by"), Mapping):
-                groups = {**groups, MACRO: flat["macro"]} if "macro" in flat else groups
                 groups = {group: self._drop_lacking(scores) for group, scores in groups.items()}
                 tables.tables.append(make_breakdown_table(f"{name}_by", f"{title}, by {self.by}", groups, flat))
         if tables.tables:

@@ -14,7 +14,6 @@ from eraser_hub.metrics.sources import PAPERS, check_paper
 from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.errors import DataError
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
 
 @dataclass(frozen=True)
@@ -80,13 +79,14 @@ class ScoreSettings:
         rows = rows or self.gold == "soft"
         return self.totals_only and not rows and self.confidence_level is None and self.n_resamples is None
 
-    def everything(self, pairs: bool = False, task: LabelTask = CLASSIFICATION) -> ScoreSettings:
-        """Return these settings with everything that reports show: per instance, by class, every block.
-
-        Labels of a multi-label corpus take the place of classes; a regression has none.
-        """
-        by = None if pairs else {CLASSIFICATION: "classification", MULTI_LABEL: "query", REGRESSION: None}[task]
-        options = {"per_instance": True, "by": by, "mask_leak": task == CLASSIFICATION, "fidelity": True}
+    def everything(self, pairs: bool = False) -> ScoreSettings:
+        """Return these settings with everything that reports show: per instance, by class, every block."""
+        options = {
+            "per_instance": True,
+            "by": None if pairs else "classification",
+            "mask_leak": True,
+            "fidelity": True,
+        }
         return replace(self, **options, allow_empty=True, aopc_thresholds=None)  # type: ignore[arg-type]
 
     def plain(self) -> ScoreSettings:

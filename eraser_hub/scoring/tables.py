@@ -20,8 +20,7 @@ BLOCK_TITLES = {
 ADJUSTED = {"holm": "p Holm", "bh": "p BH", "none": "p alone"}
 DIGITS = 4
 # what stands beside the scores in a flat result
-BESIDE = ("by", "macro", "per_instance", "signature", "aopc_thresholds", "gold", "marked", "all")
-MACRO = "macro average"  # of the labels of a multi-label corpus
+BESIDE = ("by", "per_instance", "signature", "aopc_thresholds", "gold", "marked", "all")
 
 
 def format_score(value: object) -> str:

@@ -7,7 +7,6 @@ training split, so that the validation split stays unseen.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,10 @@ from eraser_hub.attribution.open import TOKENIZER
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL
 
-from .data import Data, Labelled, Training, say_nothing
+from .data import Labelled, Training, say_nothing
 from .folder import mark_saving, write_facts
-from .folds import choose_size, cluster_texts, make_folds
-from .label_heads import fit_labels, fit_number, group_texts
+from .folds import choose_size, make_folds
 from .system import CARTON, Baseline
 from .train_config import Say
 
@@ -52,10 +49,7 @@ def train_baseline(system: Baseline, training: Training) -> None:
     else:
         joiner = config.joiner if config.joiner is not None else "" if config.features == "characters" else " "
         options: dict[str, Any] = {"features": config.features, "joiner": joiner, "seed": config.seed, "say": say}
-        if data.label_task == CLASSIFICATION:
-            model, facts = fit_baseline(system, *data.train, clusters=data.clusters, **options)
-        else:
-            model, facts = fit_other_task(system, data, **options)
+        model, facts = fit_baseline(system, *data.train, clusters=data.clusters, **options)
     out = training.out
     with mark_saving(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -112,57 +106,21 @@ def fit_baseline(
     """
     from threadpoolctl import threadpool_limits
 
-    _check_features(features, instances)
-    gold = np.asarray(labels)
-    pipeline = build_pipeline(system, features, system.sizes[0], seed)
-    counts = pipeline[0].fit_transform([join_text(one, joiner) for one in instances])
-    vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
-    with threadpool_limits(1):
-        folds = make_folds(gold, seed, clusters)
-        size = choose_size(system, [(counts, gold, folds)], seed, say, f"{len(folds)} folds", "instances")
-        pipeline[-1].set_params(**{system.size: size}).fit(counts, gold)
-    return pipeline, {"size": size, "features": features, "joiner": joiner, "seed": seed}
-
-
-def fit_other_task(
-    system: Baseline, data: Data, *, features: str, joiner: str, seed: int, say: Say
-) -> tuple[Any, dict[str, Any]]:
-    """Fit a baseline to several labels of a text, or to a number; see `fit_baseline`.
-
-    Returns:
-        The fitted pipeline and the facts for ``model.json``.
-    """
-    from threadpoolctl import threadpool_limits
-
-    _check_features(features, data.train[0])
-    facts: dict[str, Any] = {"features": features, "joiner": joiner, "seed": seed}
-    pipeline = build_pipeline(system, features, system.sizes[0], seed)
-    texts, gold = list(data.train[0]), np.zeros((0, 0), dtype=np.int64)
-    if data.label_task == MULTI_LABEL:
-        texts, gold = group_texts(*data.train, data.outputs)
-        texts = [replace(one, query=()) for one in texts]
-        facts |= {"labels": list(data.outputs), "uses_query": False}
-    with threadpool_limits(1):
-        counts = pipeline[0].fit_transform([join_text(one, joiner) for one in texts])
-        vars(pipeline[0]).pop("_stop_words_id", None)  # as in `fit_baseline`
-        if data.label_task == MULTI_LABEL:
-            clusters = None if data.clusters is None else cluster_texts(texts, by_name=True)
-            estimator, size = fit_labels(system, counts, gold, data.outputs, seed, say, clusters)
-        else:
-            numbers = np.asarray(list(map(float, data.train[1])))
-            estimator, size = fit_number(system, counts, numbers, seed, say, data.clusters)
-    pipeline.steps[-1] = (type(estimator).__name__.lower(), estimator)
-    return pipeline, {"size": size, **facts}
-
-
-def _check_features(features: str, instances: Sequence[Instance]) -> None:
-    """Refuse unknown features, and instances without any text."""
     if features not in FEATURES:
         words = f"expected one of {', '.join(FEATURES)}; found {features!r}"
         raise DataError(words, rule="option-value", argument="features")
     if not any(one.query or one.tokens for one in instances):
         message = f"expected text to train on, found none in {len(instances)} instances"
         raise DataError(message, rule="empty", field="documents")
+    gold = np.asarray(labels)
+    pipeline = build_pipeline(system, features, system.sizes[0], seed)
+    counts = pipeline[0].fit_transform([join_text(one, joiner) for one in instances])
+    vars(pipeline[0]).pop("_stop_words_id", None)  # a place in memory, by which it knows stop words that it has checked
+    with threadpool_limits(1):
+        folds = make_folds(gold, seed, clusters)
+        size = choose_size(system, counts, gold, folds, seed, say)
+        pipeline[-1].set_params(**{system.size: size}).fit(counts, gold)
+    return pipeline, {"size": size, "features": features, "joiner": joiner, "seed": seed}
 
 
 def fit_carton(

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.dataset import Split, draw_stratified
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, VALUE, LabelTask
 
 from .train_config import Say, TrainConfig
 
@@ -36,7 +35,6 @@ class Data:
         uses_query: True if the network sees the query.
         draw: Maps an epoch to the numbers of the instances that it trains on; None to use all instances in every epoch.
         answers: True if the labels are answers, words of the texts.
-        label_task: The task of the data, see `schema.label_tasks`.
         clusters: int64 (texts,), the number of each text's cluster of texts that share documents; None if none do.
     """
 
@@ -46,15 +44,7 @@ class Data:
     uses_query: bool
     draw: Callable[[int], NDArray[np.int64]] | None = None
     answers: bool = False
-    label_task: LabelTask = CLASSIFICATION
     clusters: NDArray[np.int64] | None = None
-
-    @property
-    def outputs(self) -> Sequence[str]:
-        """The names of the outputs of a model with a head for its task."""
-        if self.label_task == MULTI_LABEL:
-            return sorted({" ".join(one.query) for one in self.train[0]})
-        return (VALUE,) if self.label_task == REGRESSION else self.label_names
 
     @property
     def has_pairs(self) -> bool:

@@ -13,7 +13,6 @@ from eraser_hub.attribution.adapter import Adapter, align_labels
 from eraser_hub.attribution.dataset import Split
 from eraser_hub.attribution.instances import Instance, split_into_chunks
 from eraser_hub.attribution.runner import Runner
-from eraser_hub.schema.label_tasks import MULTI_LABEL, PRESENT, REGRESSION
 
 from .data import read_examples, say_nothing
 from .train_config import Say
@@ -37,33 +36,6 @@ class Evaluation:
         return f"accuracy {self.accuracy:.3f}, macro F1 {self.macro_f1:.3f}"
 
 
-@dataclass(frozen=True, slots=True)
-class MultiLabelEvaluation(Evaluation):
-    """F1 of the present labels, besides: over all pairs of a text and a label, and the mean of the labels' own."""
-
-    label_micro_f1: float
-    label_macro_f1: float
-
-    def describe(self) -> str:
-        """Return the figures as text."""
-        return f"F1 of labels: micro {self.label_micro_f1:.3f}, macro {self.label_macro_f1:.3f}"
-
-
-@dataclass(frozen=True, slots=True)
-class RegressionEvaluation:
-    """Error and correlation of a number, in the units of its gold values."""
-
-    mean_absolute_error: float
-    root_mean_squared_error: float
-    pearson_r: float
-    instances: int
-
-    def describe(self) -> str:
-        """Return the figures as text."""
-        errors = f"mean absolute error {self.mean_absolute_error:.3f}, root of the mean squared error "
-        return f"{errors}{self.root_mean_squared_error:.3f}, Pearson's r {self.pearson_r:.3f}"
-
-
 def evaluate_on(
     model: Adapter,
     split: Split,
@@ -72,7 +44,7 @@ def evaluate_on(
     limit: int | None = None,
     seed: int = 1,
     say: Say = say_nothing,
-) -> Evaluation | RegressionEvaluation:
+) -> Evaluation:
     """Evaluate a model on the full texts of a split, or on its human rationales alone.
 
     Args:
@@ -83,14 +55,9 @@ def evaluate_on(
         seed: Seed of that draw.
         say: Receives the progress and the time left, every ten seconds.
     """
-    align_labels(model, split.label_names, task=split.label_task)
-    options = {"rationale_only": rationale_only, "uses_query": model.uses_query or split.label_task == MULTI_LABEL}
+    align_labels(model, split.label_names)
+    options = {"rationale_only": rationale_only, "uses_query": model.uses_query}
     instances, gold = read_examples(split, limit=limit, seed=seed, **options)
-    if split.label_task == REGRESSION:
-        probabilities = TextProbabilities(model)
-        chunks = split_into_chunks(map(model.seen, instances), CHUNK)
-        values = np.concatenate([probabilities.compute(chunk)[:, 0] for _, chunk in chunks])
-        return RegressionEvaluation(*compute_errors(np.asarray(list(map(float, gold))), values), len(gold))
     guesses: list[str] = []
     start = last_report = time.monotonic()
     for several in predict_labels(model, instances):
@@ -100,11 +67,7 @@ def evaluate_on(
             seconds_left = (now - start) / len(guesses) * (len(instances) - len(guesses))
             say(f"evaluated {len(guesses)} of {len(instances)}, {format_duration(seconds_left)} left")
             last_report = now
-    figures = compute_figures(gold, guesses)
-    if split.label_task != MULTI_LABEL:
-        return Evaluation(**figures, instances=len(gold))
-    labels = [" ".join(one.query) for one in instances]
-    return MultiLabelEvaluation(**figures, instances=len(gold), **compute_label_f1(labels, gold, guesses))
+    return Evaluation(**compute_figures(gold, guesses), instances=len(gold))
 
 
 class TextProbabilities:
@@ -136,27 +99,6 @@ def compute_figures(gold: Sequence[str] | Sequence[int], guesses: Sequence[str] 
 
     macro_f1 = f1_score(gold, guesses, average="macro", zero_division=0)  # pyright: ignore[reportArgumentType]
     return {"accuracy": float(accuracy_score(gold, guesses)), "macro_f1": float(macro_f1)}
-
-
-def compute_label_f1(labels: Sequence[str], gold: Sequence[str], guesses: Sequence[str]) -> dict[str, float]:
-    """Return ``label_micro_f1`` and ``label_macro_f1`` of present labels; one that is nowhere counts as 0."""
-    from sklearn.metrics import f1_score
-
-    def score(rows: Sequence[int]) -> float:
-        truth, guess = ([side[row] == PRESENT for row in rows] for side in (gold, guesses))
-        return float(f1_score(truth, guess, zero_division=0))  # pyright: ignore[reportArgumentType]
-
-    rows = {label: [row for row, name in enumerate(labels) if name == label] for label in sorted(set(labels))}
-    macro = float(np.mean([score(own) for own in rows.values()]))
-    return {"label_micro_f1": score(range(len(labels))), "label_macro_f1": macro}
-
-
-def compute_errors(gold: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the mean absolute error, the root of the mean squared error, and Pearson's r; NaN for a constant side."""
-    errors, spread = values - gold, gold.std() * values.std()
-    covariance = float(np.mean((gold - gold.mean()) * (values - values.mean())))
-    r = covariance / spread if spread > 0 else float("nan")
-    return float(np.abs(errors).mean()), float(np.sqrt(np.square(errors).mean())), float(r)
 
 
 def format_duration(seconds: float) -> str:

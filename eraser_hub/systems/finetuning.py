@@ -18,8 +18,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eraser_hub.attribution.adapters.transformer import HEADS
-from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import to_float64
 from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, CutChoices, split_answers
 from eraser_hub.attribution.transformers.pieces import Window
@@ -27,18 +25,15 @@ from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 from eraser_hub.attribution.transformers.words import load_tokenizer, make_open_error, silence
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.errors import DataError
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
 
 from .data import Data, Labelled, Training
-from .evaluation import compute_errors, compute_figures
+from .evaluation import compute_figures
 from .fitting import Objective, fit
 from .folder import mark_saving, write_facts
 from .hyper import Hyper
-from .label_heads import group_texts
 from .system import FineTuning
 from .train_config import MULTIPLE_CHOICE, Task, TrainConfig
 
-PROBLEM_TYPES = {MULTI_LABEL: "multi_label_classification", REGRESSION: "regression"}  # of transformers
 Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_type_ids, labels
 
 
@@ -55,12 +50,8 @@ def train_encoder(system: FineTuning, training: Training) -> None:
     if task == "auto":
         # CoS-E's labels are letters, which mean another answer in every question: its query holds one for each
         size = len(data.label_names)
-        chooses = data.label_task == CLASSIFICATION and data.uses_query and size > 1
-        chooses = chooses and all(len(split_answers(one)) == size for one in data.train[0])
-        task = MULTIPLE_CHOICE if chooses else CLASSIFICATION
-    elif task == MULTIPLE_CHOICE and data.label_task != CLASSIFICATION:
-        words = f"expected classification or auto for the dataset's task {data.label_task}, found {task}"
-        raise DataError(words, rule="option-conflict", argument="task")
+        chooses = data.uses_query and size > 1 and all(len(split_answers(one)) == size for one in data.train[0])
+        task = MULTIPLE_CHOICE if chooses else "classification"
     facts = {**training.facts, "task": task}
     if load_preset(config.paper).choices.query_last:
         facts["query_last"] = True
@@ -82,7 +73,7 @@ def finetune(training: Training, hyper: Hyper) -> None:
     transformers.set_seed(config.seed)
     chooses = config.task == MULTIPLE_CHOICE
     model = _make_untrained_model(config, data, bool(training.facts.get("query_last")))
-    train, validation = (_make_training_rows(model, part, data) for part in (data.train, data.validation))
+    train, validation = (_make_training_rows(model, part, data.label_names) for part in (data.train, data.validation))
     inputs = f"{sum(map(len, train))} {'questions' if chooses else 'windows'} of at most {model.window} sub-words"
     say(f"{inputs} from {len(train)} instances")
     pad = transformers.DataCollatorWithPadding(model.tokenizer)
@@ -90,7 +81,7 @@ def finetune(training: Training, hyper: Hyper) -> None:
     hyper = replace(hyper, **config.options())  # type: ignore[arg-type]
     if hyper.max_steps:
         hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
-    objective = OBJECTIVES[data.label_task](model, train, validation, collate, data.draw, hyper.batch_size)
+    objective = FinetuningObjective(model, train, validation, collate, data.draw, hyper.batch_size)
     progress = fit(objective, hyper, config.seed, training.folder, say)
     facts = {"base": Path(config.model).name, "steps": progress.step, "window": config.window, "seed": config.seed}
     with mark_saving(out):
@@ -155,82 +146,15 @@ class FinetuningObjective(Objective[Row]):
         return {**figures, "loss": float(loss)}
 
 
-class MultiLabelObjective(FinetuningObjective):
-    """Binary cross-entropy of a text's labels; one that no annotation names does not count."""
-
-    def loss(self, batch: Sequence[Row]) -> Tensor:
-        """Return the loss of a batch."""
-        labels = torch.tensor([row["labels"] for row in batch], dtype=torch.float32, device=self.device)
-        return compute_label_loss(self._compute_outputs(_without_labels(batch)).logits, labels)
-
-    def validate(self) -> dict[str, float]:
-        """Validate by text: the logits of its windows are averaged."""
-        if not self._validation:
-            return {}
-        logits, gold = self._compute_means()
-        known = gold >= 0
-        guesses = (logits > 0).long()
-        figures = compute_figures(gold[known].tolist(), guesses[known].tolist())
-        return {**figures, "loss": float(compute_label_loss(logits, gold))}
-
-    def _compute_means(self) -> tuple[Tensor, Tensor]:
-        """Return the mean logits of each text's windows, and its gold labels or value, float64 (texts, outputs)."""
-        means, gold = [], []
-        for rows in self._validation:
-            parts = [
-                self._compute_outputs(_without_labels(batch)).logits for batch in self.batches(rows, self._batch_size)
-            ]
-            means.append(to_float64(torch.cat(parts)).mean(dim=0).cpu())
-            gold.append(torch.tensor(rows[0]["labels"], dtype=torch.float64).reshape(-1))
-        return torch.stack(means), torch.stack(gold)
-
-
-class RegressionObjective(MultiLabelObjective):
-    """Squared error of a number."""
-
-    def loss(self, batch: Sequence[Row]) -> Tensor:
-        """Return the loss of a batch."""
-        values = torch.tensor([row["labels"] for row in batch], dtype=torch.float32, device=self.device)
-        errors: Tensor = self._compute_outputs(_without_labels(batch)).logits[:, 0] - values
-        return errors.square().mean()
-
-    def validate(self) -> dict[str, float]:
-        """Validate by text: the numbers of its windows are averaged."""
-        if not self._validation:
-            return {}
-        values, gold = self._compute_means()
-        absolute, _, r = compute_errors(gold[:, 0].numpy(), values[:, 0].numpy())
-        return {"mean_absolute_error": absolute, "pearson_r": r, "loss": float((values - gold).square().mean())}
-
-
-OBJECTIVES = {
-    CLASSIFICATION: FinetuningObjective,
-    MULTI_LABEL: MultiLabelObjective,
-    REGRESSION: RegressionObjective,
-}
-
-
-def compute_label_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the mean binary cross-entropy of labels 1 and 0; those below 0 are unknown."""
-    known = labels >= 0
-    loss: Tensor = torch.nn.functional.binary_cross_entropy_with_logits(logits[known], labels[known])
-    return loss
-
-
-def _without_labels(batch: Sequence[Row]) -> list[Row]:
-    return [{name: value for name, value in row.items() if name != "labels"} for row in batch]
-
-
 def _make_untrained_model(config: TrainConfig, data: Data, query_last: bool) -> SequenceModel:
     """Return the adapter of an encoder with a new head, which cuts the training examples."""
     import transformers
 
-    label_names = data.outputs
+    label_names = data.label_names
     chooses, names, head = config.task == MULTIPLE_CHOICE, dict(enumerate(label_names)), dict[str, Any]()
     kind: Any = transformers.AutoModelForMultipleChoice if chooses else transformers.AutoModelForSequenceClassification
     if not chooses:
         head = {"num_labels": len(names), "id2label": names, "label2id": {name: at for at, name in names.items()}}
-        head |= {"problem_type": PROBLEM_TYPES[data.label_task]} if data.label_task in PROBLEM_TYPES else {}
     try:
         network = kind.from_pretrained(
             config.model, ignore_mismatched_sizes=True, trust_remote_code=config.trust_remote_code, **head
@@ -242,30 +166,17 @@ def _make_untrained_model(config: TrainConfig, data: Data, query_last: bool) -> 
         raise make_open_error(error, config.model) from error
     more: dict[str, Any] = {"window": config.window, "description": Path(config.model).name, "precision": "float32"}
     if not chooses:
-        return HEADS[data.label_task](network, tokenizer, uses_query=data.uses_query, query_last=query_last, **more)
+        return SequenceModel(network, tokenizer, uses_query=data.uses_query, query_last=query_last, **more)
     model = ChoiceModel(network, tokenizer, **more)
     model.label_names = tuple(label_names)
     return model
 
 
-def _make_labels(part: Labelled, data: Data) -> tuple[Sequence[Instance], Sequence[Any]]:
-    """Return the texts, and of each the number of its class, its value, or the list of its labels."""
-    instances, labels = part
-    if data.label_task == REGRESSION:
-        return instances, list(map(float, labels))
-    if data.label_task != MULTI_LABEL:
-        return instances, list(map(list(data.label_names).index, labels))
-    if not instances:
-        return [], []
-    texts, gold = group_texts(instances, labels, data.outputs)
-    return texts, gold.tolist()
-
-
-def _make_training_rows(model: SequenceModel, part: Labelled, data: Data) -> list[list[Row]]:
+def _make_training_rows(model: SequenceModel, part: Labelled, label_names: Sequence[str]) -> list[list[Row]]:
     """Return the examples of each instance: its windows, or a question with one input per answer."""
-    examples = []
-    for one, label in zip(*_make_labels(part, data), strict=True):
-        encoded = model.encode(one)
+    examples, names = [], list(label_names)
+    for one, name in zip(*part, strict=True):
+        encoded, label = model.encode(one), names.index(name)
         if isinstance(encoded, CutChoices):
             choices = [_make_row(window, model.tokenizer) for window in encoded.whole()]
             examples.append([{**{name: [row[name] for row in choices] for name in choices[0]}, "labels": label}])

@@ -57,35 +57,31 @@ def cluster_texts(instances: Sequence[Instance], by_name: bool) -> NDArray[np.in
     return cluster_by_items("documents", [one.names if by_name else one.documents for one in instances]).numbers
 
 
-def choose_size(
-    system: Baseline, parts: Sequence[tuple[Any, NDArray[Any], Folds]], seed: int, say: Say, folds: str, rows: str
-) -> float:
+def choose_size(system: Baseline, counts: Any, labels: NDArray[Any], folds: Folds, seed: int, say: Say) -> float:
     """Return the size of the greatest mean accuracy over the folds; among equals the one of stronger regularisation.
 
     Args:
         system: The baseline.
-        parts: Word counts, labels and folds of each estimator; those without folds choose nothing. If none has any, the
-            middle size is taken.
+        counts: Word counts of the instances, sparse (instances, words).
+        labels: Their labels.
+        folds: The folds; without any, the middle size is taken.
         seed: Seed of the estimators.
         say: Receives the accuracies.
-        folds: Words for all folds.
-        rows: Words for what is in the folds.
     """
-    parts, grid = [part for part in parts if part[2]], system.sizes
-    if not parts:
+    grid = system.sizes
+    if not folds:
         size = grid[len(grid) // 2]
-        say(f"{system.words} {size:g}: too few {rows} of each label to choose by")
+        say(f"{system.words} {size:g}: too few instances of each label to choose by")
         return size
     sums = [Fraction(0)] * len(grid)  # exact: ties stay ties
-    for counts, labels, own in parts:
-        for train, test in own:
-            estimator = system.estimator(grid[0], seed, warm=True)
-            train_counts, validation_counts = counts[train], counts[test]
-            train_counts.sort_indices()  # once, and not in each fit
-            for place, size in enumerate(grid):
-                estimator.set_params(**{system.size: size}).fit(train_counts, labels[train])
-                hits = np.count_nonzero(estimator.predict(validation_counts) == labels[test])
-                sums[place] += Fraction(int(hits), len(test) * len(own) * len(parts))
+    for train, test in folds:
+        estimator = system.estimator(grid[0], seed, warm=True)
+        train_counts, validation_counts = counts[train], counts[test]
+        train_counts.sort_indices()  # once, and not in each fit
+        for place, size in enumerate(grid):
+            estimator.set_params(**{system.size: size}).fit(train_counts, labels[train])
+            hits = np.count_nonzero(estimator.predict(validation_counts) == labels[test])
+            sums[place] += Fraction(int(hits), len(test) * len(folds))
     for value, accuracy in zip(grid, sums, strict=True):
-        say(f"{system.words} {value:g}: {float(accuracy):.3f}, the mean of {folds}")
+        say(f"{system.words} {value:g}: {float(accuracy):.3f}, the mean of {len(folds)} folds")
     return grid[sums.index(max(sums))]

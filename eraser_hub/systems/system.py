@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 from eraser_hub.records.registry import Registry
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION, LabelTask
 
 from .hyper import Hyper, NetworkHyper, Value, parse_grid
 from .train_config import ANSWERS, MULTIPLE_CHOICE, Say, TrainConfig
@@ -39,7 +38,6 @@ class TrainedSystem(ABC):
         takes: Options of `TrainConfig` that it takes and others do not.
         needs: Required parts of the data: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
         tasks: Tasks that it can learn beside classification.
-        label_tasks: Tasks of the data that it learns, see `schema.label_tasks`.
         selects: True if it gives hard rationales of its own.
         trainer: The place of the function that trains it: (system, :class:`Training`) -> the figures of the validation
             split, or None if it has none.
@@ -49,7 +47,6 @@ class TrainedSystem(ABC):
     takes: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ()
-    label_tasks: ClassVar[tuple[LabelTask, ...]] = (CLASSIFICATION, MULTI_LABEL)
     selects: ClassVar[bool] = False
     trainer: ClassVar[str]
 
@@ -70,20 +67,6 @@ class TrainedSystem(ABC):
         if config.tokenizer and not (config.paper == CARTON and "tokenizer" in self.takes):
             words = f"only the baselines of `paper` {CARTON} count sub-words"
             raise DataError(words, rule="option-conflict", argument="tokenizer")
-
-    def check_label_task(self, config: TrainConfig, task: LabelTask) -> None:
-        """Refuse labels that the system does not learn, and options that go with classes alone.
-
-        Raises:
-            DataError: Such labels or options; with the task's name.
-        """
-        if task not in self.label_tasks:
-            able = [name for name in SYSTEMS if task in SYSTEMS[name].label_tasks]
-            words = f"{', '.join([*able, 'transformers models'])} learn the dataset's task {task}, not {config.model}"
-            raise DataError(words, rule="unsupported", argument="model")
-        if config.paper and task != CLASSIFICATION:
-            words = f"the dataset's task is {task}: expected none of classification alone"
-            raise DataError(words, rule="option-conflict", argument="paper")
 
     def validation_limit(self, config: TrainConfig) -> int | None:
         """Return how many instances of the validation split the training reads; None for all."""
@@ -196,7 +179,6 @@ class FineTuning(TrainedSystem):
     """A fine-tuned transformers encoder (Carton et al., 2020, appendix A): for model names that are not registered."""
 
     tasks = (MULTIPLE_CHOICE,)
-    label_tasks = (CLASSIFICATION, MULTI_LABEL, REGRESSION)
     trainer = "eraser_hub.systems.finetuning:train_encoder"
     # the paper's batch, warmup and learning rate; AdamW with a linear decay
     hyper = Hyper(epochs=3.0, learning_rate=2e-5, warmup_steps=50, linear_decay=True, patience=0, clip=1.0)

@@ -21,7 +21,6 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.outputs import find_inputs
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
 
 from .data import (
     Data,
@@ -32,7 +31,7 @@ from .data import (
     read_examples,
     say_nothing,
 )
-from .evaluation import Evaluation, RegressionEvaluation, evaluate_on
+from .evaluation import Evaluation, evaluate_on
 from .folder import checkpoint_dir
 from .folds import cluster_texts
 from .system import Baseline, TrainedSystem, find_system, list_answering_systems
@@ -148,7 +147,6 @@ def train_model(config: TrainConfig, out: Path, say: Say = say_nothing, figures:
     data = open_split(config.dataset, config.config, config.split)
     system = find_system(config.model)
     check_config(config, system)
-    system.check_label_task(config, data.label_task)
     answers = is_answering(config, system, data)
     evaluated = open_evaluation_split(config)
     identity, learns = config.identity(), _read_answer_data if answers else partial(_read_data, system)
@@ -192,7 +190,6 @@ def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]
         "instances": len(data.train[0]),
         "label_names": list(data.label_names),
         **({"task": ANSWERS} if data.answers else {}),
-        **({"label_task": data.label_task} if data.label_task != CLASSIFICATION else {}),
         **({"paper": config.paper} if config.paper else {}),
     }
 
@@ -278,7 +275,6 @@ def _describe_figures(
                 continue
             say(f"{name}: {marked}; of the others nothing remains")
         rationale_only = seen == "rationale"
-        figures: Evaluation | RegressionEvaluation | None
         figures = known if rationale_only == (config.train_on == "rationale") else None
         figures = figures or evaluate_on(adapter, split, rationale_only=rationale_only, **options)
         sampled = "" if config.limit is None else f"at most {config.limit} by `limit`: "
@@ -289,22 +285,15 @@ def _describe_figures(
 def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluated: Split | None, say: Say) -> Data:
     """Return the instances to train on, and those to validate on if the system validates."""
     query = has_different_queries(split) if config.query is None else config.query
-    if split.label_task == MULTI_LABEL and not query:
-        if config.query is False:
-            words = f"expected it for the task {MULTI_LABEL}, whose query is the label"
-            raise DataError(words, rule="option-conflict", argument="query")
-        query = True
     rationale_only = config.train_on == "rationale"
     options: dict[str, Any] = {"rationale_only": rationale_only, "uses_query": query, "seed": config.seed}
     instances, labels = read_examples(split, limit=config.limit, **options)
     label_counts = Counter(labels)
     if len(label_counts) < 2:
-        kind = "values" if split.label_task == REGRESSION else "labels"
-        words = f"expected at least two {kind}, found {', '.join(label_counts)}"
+        words = f"expected at least two labels, found {', '.join(label_counts)}"
         raise DataError(words, rule="label-missing", file=split.name)
     names = list(split.label_names) or sorted(label_counts)
-    missing = [] if split.label_task == REGRESSION else [name for name in names if name not in label_counts]
-    if missing:
+    if missing := [name for name in names if name not in label_counts]:
         words = f"labels that no instance of {config.split} has, and the model does not learn"
         say(f"{words}: {', '.join(missing)} ({len(missing)} of {len(names)})")
     has_folds = isinstance(system, Baseline) and config.folds != "instances"
@@ -312,7 +301,7 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
     if clusters is not None and not config.paper:
         words = f"{len(instances)} instances in {len(set(clusters.tolist()))} clusters that share documents"
         say(f"folds: {words}; no cluster is in two folds")
-    if config.limit is not None and split.label_task != REGRESSION:
+    if config.limit is not None:
         counts = ", ".join(f"{number} {label}" for label, number in sorted(label_counts.items()))
         say(f"`limit`: {len(labels)} labelled instances, drawn by seed {config.seed} with each label's share: {counts}")
     limit = system.validation_limit(config)
@@ -324,6 +313,5 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
         validation,
         names,
         query,
-        label_task=split.label_task,
         clusters=clusters,
     )

@@ -78,28 +78,21 @@ def test_a_token_of_several_words_has_the_sum_of_their_weights() -> None:
     assert soft(prediction) == pytest.approx([weights["good"] + weights["film"], weights["warm"]], abs=1e-8)
 
 
-@pytest.mark.filterwarnings("ignore:Label .* is present in all training examples")
-@pytest.mark.parametrize("constant", [0, 1])
-@pytest.mark.parametrize("method", ["coefficients", "gradient", "integrated-gradients"])
-def test_a_label_that_all_training_texts_have_weighs_no_word(constant: int, method: str) -> None:
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.multiclass import OneVsRestClassifier
-
-    gold = np.asarray([[1, 1], [1, 1], [0, 0], [0, 0], [0, 0]])
-    gold[:, constant] = 1
-    model = PipelineModel(fit(OneVsRestClassifier(LogisticRegression()), gold), labels=["first", "second"])
-    rows = explain_texts(model, ["good dull film"] * 2, queries=["first", "second"], method=method)
-    assert not any(soft(rows[constant])) and all(soft(rows[1 - constant]))
-
-
-def test_sensitivity_of_a_regression_compares_absolute_scores_with_absolute_ones() -> None:
-    """A word of a linear regression weighs the same whatever else stands there, also one that lowers its number."""
-    from sklearn.linear_model import Ridge
-
-    pipeline = fit(Ridge(), [1.0, 2.0, -1.0, -2.0, 0.0])
-    (one,) = explain_texts(pipeline, ["good bad film bad"], method="occlusion", sensitivity_draws=3)
-    assert soft(one)[1] > 0.1
-    assert one["sensitivity_max"] < 1e-8
+@needs("torch", "transformers")
+@pytest.mark.parametrize(
+    ("head", "found"),
+    [
+        ({"problem_type": "multi_label_classification"}, "multi_label_classification"),
+        ({"id2label": {0: "value"}, "label2id": {"value": 0}}, "one output"),
+    ],
+)
+def test_a_head_that_is_no_softmax_over_labels_is_refused(
+    network: Callable[..., Any], tokenizer: Any, tmp_path: Path, head: dict[str, Any], found: str
+) -> None:
+    network(**head).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with refused("unsupported", "one label per text", found):
+        open_model(tmp_path)
 
 
 @needs("torch", "transformers")

@@ -126,13 +126,6 @@ def test_a_score_that_no_document_changes_has_the_bounds_of_as_many_equal_ones(v
     assert np.isnan(bounds([value])).all() and np.isnan(bounds([np.nan, np.nan])).all()
 
 
-def test_a_regression_is_not_bound_by_the_ranges_of_probabilities():
-    rows = of(means([0.9, 1.8, 1.2, 1.1, 1.6, 0.7]))
-    result = report(rows, "m", {"task": "regression"}, confidence_level=0.95, ranges=UNIT)
-    assert result["score_ci"][1] > result["score"] > 1
-    assert result["score_ci"] == student_intervals(rows.values, finalize)["score"].tolist()
-
-
 def test_a_score_of_one_document_has_no_interval():
     rows = means([0.5, 0.0, 0.0], [1, 0, 0])  # the other documents lack the score
     assert np.isnan(student_intervals(rows, finalize, ranges=UNIT)["score"]).all()

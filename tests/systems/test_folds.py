@@ -17,8 +17,6 @@ import eraser_hub
 from eraser_hub.conversion.importing.corpus import Columns, import_corpus
 from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.systems.folds import cluster_texts, make_folds
-from eraser_hub.systems.label_heads import fit_number
-from eraser_hub.systems.system import Baseline, find_system
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 from tests.attribution.conftest import instance
@@ -49,39 +47,6 @@ def test_folds_that_could_not_train_are_left_out(labels: str, clusters: Sequence
     folds = make_folds(np.array(list(labels)), 1, np.array(clusters))
     assert len(folds) == count
     assert all(len({*np.array(list(labels))[train]}) == 2 for train, _ in folds)
-
-
-def test_folds_of_a_number_keep_clusters_together_by_old_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """GroupKFold takes ``shuffle`` from 1.6 on."""
-    import sklearn.model_selection
-    from scipy.sparse import csr_matrix
-
-    monkeypatch.delattr(sklearn.model_selection, "GroupKFold")
-    system = find_system("ridge")
-    assert isinstance(system, Baseline)
-    clusters = np.repeat(np.arange(12), 3)
-    values = np.random.default_rng(1).normal(size=12)[clusters]
-    counts = csr_matrix(np.eye(12)[clusters])
-    errors = {}
-    for name, own in (("together", clusters), ("apart", None)):
-        said: list[str] = []
-        fit_number(system, counts, values, 3, said.append, own)
-        again: list[str] = []
-        fit_number(system, counts, values, 3, again.append, own)
-        assert said == again and all(line.endswith("of 5 folds") for line in said)
-        errors[name] = min(float(line.split("squared error ")[1].split(",")[0]) for line in said)
-    assert errors["together"] > 1.3 * errors["apart"]  # there a twin in the training folds tells the value
-
-
-def test_a_number_of_texts_of_one_cluster_is_fitted_without_folds() -> None:
-    from scipy.sparse import csr_matrix
-
-    system, lines = find_system("ridge"), list[str]()
-    assert isinstance(system, Baseline)
-    counts, gold = csr_matrix(np.eye(4)), np.array([1.0, 2.0, 3.0, 4.0])
-    _, size = fit_number(system, counts, gold, 1, lines.append, np.zeros(4, dtype=np.int64))
-    assert size == system.sizes[len(system.sizes) // 2]
-    assert lines == [f"alpha {size:g}: too few texts apart from each other to choose by"]
 
 
 def test_texts_share_documents_by_id_or_by_tokens() -> None:

@@ -28,7 +28,7 @@ SCALERS = ("TfidfTransformer", "MaxAbsScaler", "Normalizer", "StandardScaler")
 
 @dataclass(frozen=True, slots=True)
 class LinearPipeline:
-    """A pipeline of a vectoriser and a linear estimator, of a multi-label model that of one label.
+    """A pipeline of a vectoriser and a linear estimator.
 
     Attributes:
         steps: the pipeline's steps: a fitted vectoriser first, an estimator with coefficients last.
@@ -107,15 +107,8 @@ def find_occurrences(vectoriser: Any, tokens: Sequence[str], joiner: str) -> Ite
 def get_weights(model: LinearPipeline, column: int) -> NDArray[np.float64]:
     """Return w_c of an output column; a binary model has one row of coefficients, for its second class."""
     coefficients = np.asarray(model.steps[-1].coef_, dtype=np.float64)
-    if is_regression(model):
-        return coefficients.reshape(-1)
     row: NDArray[np.float64] = coefficients[0 if len(coefficients) == 1 else column]
     return -row if len(coefficients) == 1 and column != 1 else row
-
-
-def is_regression(model: LinearPipeline) -> bool:
-    """Return True if the estimator has no classes: its output is the linear function itself."""
-    return not hasattr(model.steps[-1], "classes_")
 
 
 def token_scores(
@@ -159,9 +152,6 @@ def compute_slopes(
 ) -> tuple[NDArray[np.float64], float | None]:
     """Return d p_c / d x_f of each feature, averaged over the path for integrated gradients, and p's change on it."""
     estimator = model.steps[-1]
-    if is_regression(model):
-        slope = get_weights(model, column)
-        return slope, float((row @ slope)[0]) if method == "integrated-gradients" else None
     weights = np.stack([get_weights(model, c) for c in range(len(estimator.classes_))])
     raw = np.asarray(estimator.decision_function(row), dtype=np.float64).reshape(-1)
     bias = np.asarray(estimator.intercept_, dtype=np.float64).reshape(-1)

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from eraser_hub.conversion.download.unpack import Limits
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
-from eraser_hub.schema.label_tasks import ABSENT, MULTI_LABEL, PRESENT, REGRESSION, VALUE
 
 from ..adapter import Adapter, Encoded, View
 from ..instances import Instance
@@ -122,8 +121,8 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
             raise DataError(f"cannot be opened: {get_first_line(error)}", rule="file-unreadable", file=path) from error
     else:
         raise DataError("expected a model file ending in .skops, .joblib or .pkl", rule="file-name", file=path)
-    if not hasattr(model, "predict_proba") and not is_regressor(model):
-        message = f"expected a classifier with predict_proba or a regressor, found {type(model).__name__}"
+    if not hasattr(model, "predict_proba"):
+        message = f"expected a classifier with predict_proba, found {type(model).__name__}"
         raise DataError(message, rule="model", file=path)
     for tree in find_trees(model):
         check_tree(tree, path)
@@ -137,12 +136,12 @@ def check_takes_strings(model: Any, path: Path | None) -> None:
 
     name = type(getattr(model, "steps", [("", model)])[-1][1]).__name__
     try:
-        (model.predict if is_regressor(model) else model.predict_proba)(["a b"])
+        model.predict_proba(["a b"])
     except NotFittedError as error:
         message = f"expected a fitted model, found {name} before its fit"
         raise DataError(message, rule="model", file=path) from error
     except Exception as error:  # a model raises what its own reading of the input raises
-        message = f"expected a pipeline over strings (a vectoriser, then a classifier or regressor), found {name}"
+        message = f"expected a pipeline over strings (a vectoriser, then a classifier), found {name}"
         raise DataError(f"{message}: {get_first_line(error).rstrip(':')}", rule="model", file=path) from error
 
 
@@ -179,16 +178,6 @@ def save_pipeline(model: Any, path: Path) -> None:
             after.writestr(ZipInfo(member), content)
 
 
-def is_regressor(model: Any) -> bool:
-    """Return True for a scikit-learn regressor, or a pipeline that ends in one."""
-    from sklearn.base import is_regressor
-
-    try:
-        return bool(is_regressor(model))
-    except (AttributeError, TypeError):  # an object without scikit-learn's tags
-        return False
-
-
 def find_trees(model: Any) -> Iterator[Any]:
     """Yield the node arrays of every decision tree in a pipeline, in estimators of estimators too."""
     tree = getattr(model, "tree_", None)
@@ -214,19 +203,18 @@ def check_tree(tree: Any, path: Path) -> None:
 
 
 def predicts_on_strings(model: Any) -> bool:
-    """Return True for a scikit-learn classifier or regressor that predicts on strings and not on token lists.
+    """Return True for a scikit-learn classifier that predicts on strings and not on token lists.
 
     One of scikit-learn's own that predicts on neither is refused where it is opened.
     """
     if not callable(getattr(model, "get_params", None)):
         return False
-    regression = is_regressor(model)
     for example in (["a", "b"], "a b"):
         try:
-            (model.predict if regression else model.predict_proba)([example])
+            model.predict_proba([example])
         except Exception:  # a vectoriser raises what its own splitting of the text raises
             continue
-        return isinstance(example, str) and (regression or hasattr(model, "classes_"))
+        return isinstance(example, str) and hasattr(model, "classes_")
     return type(model).__module__.startswith("sklearn.")
 
 
@@ -257,11 +245,7 @@ class _Bag(Encoded):
 
 
 class PipelineModel(Adapter):
-    """A fitted scikit-learn pipeline over strings.
-
-    One that ends in a OneVsRestClassifier of several labels a text is multi-label, one that ends in a regressor a
-    regression.
-    """
+    """A fitted scikit-learn pipeline over strings."""
 
     vocabulary: dict[str, int] | None = None
 
@@ -272,21 +256,13 @@ class PipelineModel(Adapter):
         uses_query: bool = False,
         joiner: str = " ",
         subwords: Subwords | None = None,
-        labels: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self.subwords = subwords
         self.pipeline, self.uses_query, self.joiner = pipeline, uses_query, joiner
         self.steps = [step for _, step in getattr(pipeline, "steps", [("model", pipeline)])]
         self.description = type(self.steps[-1]).__name__
-        if is_regressor(self.steps[-1]):
-            self.label_task, self.label_names = REGRESSION, (VALUE,)
-        elif getattr(self.steps[-1], "multilabel_", False):
-            self.label_task, self.label_names, self.uses_query = MULTI_LABEL, (ABSENT, PRESENT), False
-            names = labels or [f"LABEL_{number}" for number in range(len(self.steps[-1].estimators_))]
-            self.label_columns = {name.casefold(): column for column, name in enumerate(names)}
-        else:
-            self.label_names = tuple(map(str, pipeline.classes_))
+        self.label_names = tuple(map(str, pipeline.classes_))
         vectoriser = self.steps[0]
         counts = len(self.steps) > 1 and type(vectoriser).__name__ == "CountVectorizer" and joiner == " "
         counts = counts and subwords is None and tuple(vectoriser.ngram_range) == (1, 1)
@@ -318,7 +294,7 @@ class PipelineModel(Adapter):
         return max(batch_size, min(4096, 1_000_000 // max(size, 1)))
 
     def forward(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Return the outputs of a batch, see `Adapter.label_task`."""
+        """Return the probabilities of a batch."""
         model: Any = self.pipeline
         inputs: Any
         if self.vocabulary is None:
@@ -338,42 +314,27 @@ class PipelineModel(Adapter):
             for step in self.steps[1:-1]:
                 inputs = step.transform(inputs)
             model = self.steps[-1]
-        if self.label_task == REGRESSION:
-            return np.asarray(model.predict(inputs), dtype=np.float64).reshape(-1, 1)
-        p = np.asarray(model.predict_proba(inputs))
-        return np.stack([1 - p, p], axis=-1).reshape(len(p), -1) if self.label_task == MULTI_LABEL else p
+        return np.asarray(model.predict_proba(inputs))
 
     @property
     def provides(self) -> frozenset[str]:  # type: ignore[override]  # the pipeline's steps decide
         """Capabilities that methods may ask of the model."""
-        counts, estimator = self.steps[0], self.steps[-1]
-        if self.label_task == MULTI_LABEL:
-            heads = estimator.estimators_
-            estimator = next((one for one in heads if hasattr(one, "coef_")), heads[0])
         # features of sub-words are no words' or characters', to which coefficients could be traced
-        linear = self.subwords is None and keeps_features_apart([*self.steps[:-1], estimator])
+        linear = self.subwords is None and keeps_features_apart(self.steps)
         # softmax or sigmoid of a linear function of token counts (no tf-idf norm between)
-        names = [type(step).__name__ for step in (*self.steps[:-1], estimator)]
-        known = (["CountVectorizer", "LogisticRegression"], ["CountVectorizer", "Ridge"])
-        sums_counts = linear and names in known and not counts.binary
+        names = [type(step).__name__ for step in self.steps]
+        sums_counts = linear and names == ["CountVectorizer", "LogisticRegression"] and not self.steps[0].binary
         return frozenset(["probabilities", *["coefficients"] * linear, *["gradients"] * sums_counts])
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
         """Compute token scores by a method that looks inside the model."""
-        rows = list[NDArray[np.float64]]()
-        for one, target in zip(encoded, targets, strict=True):
-            estimator, column = self.steps[-1], self.column(target)
-            if self.label_task == MULTI_LABEL:
-                estimator, column = estimator.estimators_[self.find_label_column(one.instance)], target
-            if self.label_task != MULTI_LABEL or hasattr(estimator, "coef_"):
-                some = [*self.steps[:-1], estimator]
-                pipeline = LinearPipeline(some, self.joiner, self.uses_query, self.choices, self.notes)
-                rows.append(token_scores(pipeline, one.instance, column, method, steps))
-            else:  # scikit-learn's constant, for a label that all texts of the training had, or none
-                rows.append(np.zeros(one.instance.bounds[-1]))
-        return rows
+        pipeline = LinearPipeline(self.steps, self.joiner, self.uses_query, self.choices, self.notes)
+        return [
+            token_scores(pipeline, one.instance, self.column(target), method, steps)
+            for one, target in zip(encoded, targets, strict=True)
+        ]
 
 
 class PipelineOpener(Opener):
@@ -399,8 +360,7 @@ class PipelineOpener(Opener):
         file = file if file.is_file() else opening.path
         subwords = None if longest is None else open_subwords(file.parent / TOKENIZER, longest)
         pipeline = load_pipeline(file, opening.trust_pickle)
-        more = {"joiner": facts.get("joiner", " "), "labels": facts.get("labels") or ()}
-        return PipelineModel(pipeline, uses_query=asks, subwords=subwords, **more)
+        return PipelineModel(pipeline, uses_query=asks, joiner=facts.get("joiner", " "), subwords=subwords)
 
     @classmethod
     def embeds(cls, opening: Opening) -> bool:

@@ -6,11 +6,9 @@ from typing import Any
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
-from eraser_hub.schema.label_tasks import CLASSIFICATION, MULTI_LABEL, REGRESSION
 
 from ..adapter import Adapter
 from ..open import Opener, Opening, is_path_like
-from ..transformers.label_heads import MultiLabelModel, RegressionModel
 from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.prompted import PromptedModel
 from ..transformers.question_answering import AnswerModel
@@ -25,21 +23,13 @@ TASKS: tuple[tuple[str, str, type[SequenceModel], tuple[str, ...]], ...] = (
     *(("generation", name, PromptedModel, endings) for name, endings in GENERATORS.items()),
 )
 
-HEADS: dict[str, type[SequenceModel]] = {
-    CLASSIFICATION: SequenceModel,
-    MULTI_LABEL: MultiLabelModel,
-    REGRESSION: RegressionModel,
-}
 
-
-def find_head(config: Any) -> str:
-    """Return what the outputs of a sequence classifier are, by its config.json.
-
-    ``problem_type`` says it; a head of one output without it is a regression, as in transformers.
-    """
-    known = {"multi_label_classification": MULTI_LABEL, "regression": REGRESSION}
-    task = known.get(getattr(config, "problem_type", None) or "", CLASSIFICATION)
-    return REGRESSION if task == CLASSIFICATION and config.num_labels == 1 else task
+def check_head(config: Any, description: str) -> None:
+    """Refuse a sequence classifier whose outputs are not the probabilities of classes that exclude each other."""
+    kind = getattr(config, "problem_type", None)
+    if kind not in (None, "single_label_classification") or config.num_labels == 1:
+        message = f"{description}: expected a classifier with one label per text, found {kind or 'one output'}"
+        raise DataError(message, rule="unsupported")
 
 
 class TransformerOpener(Opener):
@@ -62,8 +52,7 @@ class TransformerOpener(Opener):
         if path is not None and not path.is_dir() and is_path_like(name) and find_gguf(name) is None:
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")
-        wanted: str = CLASSIFICATION if opening.task in HEADS else opening.task
-        able = [one for one in TASKS if wanted in ("auto", one[0])]
+        able = [one for one in TASKS if opening.task in ("auto", one[0])]
 
         def find_class(architecture: str) -> str:
             fitting = [class_name for _, class_name, _, endings in able if architecture.endswith(endings)]
@@ -82,7 +71,7 @@ class TransformerOpener(Opener):
         adapter = next(adapter for _, name, adapter, _ in TASKS if name == class_name)
         more: dict[str, Any] = {"prompting": opening.prompting} if adapter is PromptedModel else {}
         if adapter is SequenceModel:
-            adapter = HEADS[opening.task if opening.task in HEADS else find_head(network.config)]
+            check_head(network.config, description)
         try:
             return adapter(
                 network,

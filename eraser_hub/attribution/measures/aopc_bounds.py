@@ -31,7 +31,6 @@ class AopcBounds(Measure):
 
     source = "Edin et al. 2025"
     enabled_by, reads, fields = "aopc_bounds", ("units", "beam"), (AOPC_BOUNDS,)
-    of_labels = True
     signature_format = "aopc-bounds:beam{0.beam}"
 
     def measure(self, chunk: Chunk) -> Fields:

@@ -32,7 +32,6 @@ class OodDistances(Measure):
     source = "Lee et al. 2018; Hase, Xie and Bansal 2021"
     default = 200
     enabled_by, fields = "distribution_texts", (*DISTANCES, *ENTROPIES)
-    of_labels = True
     signature_format = "distribution:{0.distribution_texts}"
     ranks = erases_units = False
     gaussian: Gaussian | None = None

@@ -24,7 +24,6 @@ class Infidelity(Measure):
     source = "Yeh et al. 2019"
     default = 50
     enabled_by, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
-    of_labels = True
     signature_format = "infidelity:{0.infidelity_draws}"
 
     def measure(self, chunk: Chunk) -> Fields:

@@ -38,7 +38,6 @@ class PromptParts(Measure):
     enabled_by, fields = "prompt_parts", (PROMPT_PARTS,)
     signature_format = "prompt-parts"
     ranks = erases_units = costly = False
-    of_labels = True
 
     def prepare(self, model: Adapter, config: ExplainConfig, settings: Any) -> str:
         """Refuse models without a prompt."""

@@ -37,7 +37,6 @@ class SoftScores(Measure):
     source = "Zhao and Aletras 2023"
     default = 50
     enabled_by, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
-    of_labels = True
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return both scores of each instance."""

@@ -27,7 +27,6 @@ class TokensToFlip(Measure):
 
     source = "Nguyen 2018, switching point; Serrano and Smith 2019, decision flips; DeYoung et al. 2020, ERASER's code"
     enabled_by = "tokens_to_flip"
-    of_labels = True
     signature_format = "flip:evidence-documents"
     fields = ("tokens_to_flip",)
     erases_units = costly = False

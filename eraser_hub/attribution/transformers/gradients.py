@@ -18,7 +18,6 @@ from eraser_hub.attribution.adapter import Notes, is_out_of_memory, run_in_halve
 from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
-from eraser_hub.schema.label_tasks import MULTI_LABEL
 
 from .devices import to_float32, to_float64
 from .pieces import Explained
@@ -379,8 +378,7 @@ def compute_ends(
     import torch
 
     window = one.windows[0]
-    # a multi-label model is known by the pair of its label alone
-    if model.half or model.explains_singly or model.label_task == MULTI_LABEL or window.key not in model.outputs:
+    if model.half or model.explains_singly or window.key not in model.outputs:
         return None
     key = np.where(window.piece < 0, window.code, -1).tobytes(), one.target
     if key not in baseline_probabilities:

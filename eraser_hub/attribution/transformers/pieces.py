@@ -166,7 +166,7 @@ class WindowModel(Adapter):
         """Return the inputs of an instance whose mean output is explained."""
 
     def to_outputs(self, logits: Any) -> Any:
-        """Return the outputs of a head's logits, see `Adapter.label_task`; without a head of labels, the logits."""
+        """Return the outputs of a head's logits; without a head of labels, the logits."""
         return logits
 
     @abstractmethod

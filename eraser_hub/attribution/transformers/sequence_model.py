@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
-from eraser_hub.schema.label_tasks import MULTI_LABEL
 
 from .devices import (
     describe_half,
@@ -191,10 +190,6 @@ class SequenceModel(WindowModel):
         """Return the outputs of a head's logits: probabilities by softmax, shape (inputs, labels)."""
         return self.torch.softmax(logits, dim=-1)
 
-    def output_column(self, encoded: Pieces, target: int) -> int:
-        """Return the number of the output that belongs to a label."""
-        return self.column(target)
-
     def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
         """Return the encoder's last states, their mean over the visible places."""
         torch, windows = self.torch, [view.data[number] for view, number in units]
@@ -236,7 +231,7 @@ class SequenceModel(WindowModel):
         """Return the outputs of whole inputs that the gradients' passes give."""
         self._known = {}
         # in half precision passes are not those of the gradient
-        if self.half or method not in PLAIN or self.explains_singly or self.label_task == MULTI_LABEL:
+        if self.half or method not in PLAIN or self.explains_singly:
             return {}
         pieces = [one for one in encoded if isinstance(one, Pieces)]
         columns = [None if target is None else self.column(target) for target in targets]
@@ -249,7 +244,7 @@ class SequenceModel(WindowModel):
         """Return p of a label with elements of token embeddings masked at random."""
         if not isinstance(encoded, Pieces):
             return super().masked_elements(encoded, target, keep, draws, random)
-        return compute_masked_probabilities(self, encoded, self.output_column(encoded, target), keep, draws, random)
+        return compute_masked_probabilities(self, encoded, self.column(target), keep, draws, random)
 
 
 def find_longest_input(network: Any, tokenizer: Any) -> int:

@@ -348,7 +348,7 @@ class _Run:
         """Return model and data of an explanation, and the model."""
         plan, split = self.plan, self.split
         config = ExplainConfig(self.dataset, plan.config, plan.split, place, sample=self.sample, sample_seed=plan.seed)
-        return config, load_model(resolve_query(config, split), split.label_names, split.label_task)
+        return config, load_model(resolve_query(config, split), split.label_names)
 
     def describe(self, models: Sequence[PlannedModel]) -> list[str]:
         """Return the plan in lines: what is trained, and the largest number of model inputs of each explanation.

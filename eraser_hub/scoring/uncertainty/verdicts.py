@@ -52,7 +52,7 @@ def _scores() -> ScoreInfo:
 def find_range(key: str) -> tuple[float | None, float | None]:
     """Return the lowest and the highest value of a score; None: no end, or not known.
 
-    Scores of erased texts have no such end: of a regression they have the units of its value.
+    Scores of erased texts have no such end.
     """
     return (None, None) if key.startswith(ERASED) else _scores().get(key.partition("@")[0], (None, None, None))[1:]
 

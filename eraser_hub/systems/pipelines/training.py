@@ -17,7 +17,6 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import parse_strict_value
-from eraser_hub.schema.label_tasks import CLASSIFICATION
 from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, compute_figures
 from eraser_hub.systems.finetuning import finetune
@@ -106,8 +105,8 @@ def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: st
         if system.network:
             train_network(system, stage)
         else:
-            encoder = replace(config, model=config.encoder, encoder="", task=CLASSIFICATION, window=hyper.window)
-            finetune(replace(stage, config=encoder, facts={**facts, "task": CLASSIFICATION}), hyper)
+            encoder = replace(config, model=config.encoder, encoder="", task="classification", window=hyper.window)
+            finetune(replace(stage, config=encoder, facts={**facts, "task": "classification"}), hyper)
     atomic_write(path, json.dumps([*finished, name]).encode())
     return place
 

@@ -312,9 +312,12 @@ def test_a_model_that_takes_no_strings_or_is_not_fitted(tmp_path, ending):
 
     save = skops.io.dump if ending == ".skops" else joblib.dump
     features = TfidfVectorizer().fit_transform(TEXTS)
-    for bare in (LogisticRegression().fit(features, LABELS), Ridge().fit(features, range(len(TEXTS)))):
+    for bare, expected in (
+        (LogisticRegression().fit(features, LABELS), "pipeline over strings"),
+        (Ridge().fit(features, range(len(TEXTS))), "classifier with predict_proba"),
+    ):
         save(bare, tmp_path / f"bare{ending}")
-        with refused("model", "pipeline over strings", type(bare).__name__, file=f"bare{ending}") as caught:
+        with refused("model", expected, type(bare).__name__, file=f"bare{ending}") as caught:
             open_model(tmp_path / f"bare{ending}", trust_pickle=True)
         assert len(str(caught.error).splitlines()) == 1
         with refused("model", "pipeline over strings", type(bare).__name__):

@@ -330,9 +330,9 @@ def test_each_model_is_opened_once(hub, benched, tmp_path, monkeypatch):
 
     opened: list[str] = []
 
-    def load(config, label_names, task, model=None):
+    def load(config, label_names, model=None):
         opened.extend([config.model] if model is None else [])
-        return of_work.load_model(config, label_names, task, model)
+        return of_work.load_model(config, label_names, model)
 
     for module in (of_bench, of_runs):
         monkeypatch.setattr(module, "load_model", load)
