@@ -12,7 +12,7 @@ SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 .PHONY: help quickstart test unit quick slow test-fast lint types bench bench-inference matrix explain-table \
-        reference docs browser latex language-model screenshots pictures figures attack clean
+        reference docs browser latex language-model screenshots pictures figures clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,7 +31,6 @@ help:
 	@echo "make pictures       the pictures of README.md and docs/, anew"
 	@echo "make figures        the figures of docs/results.md out of docs/results/*.csv"
 	@echo "make matrix         the wheel on every Python at hand (PYTHONS), with the newest and the oldest dependencies"
-	@echo "make attack N=5000  hostile input for every verb and module, kills, requests to serve; findings in attack.md"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -142,11 +141,3 @@ types: $(VENV)/.installed-test
 
 clean:
 	rm -rf build dist hub report site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-
-# The long campaign: N cases, KILLS of each verb that writes, REQUESTS to serve; the same for the same SEED. The tests run a sample.
-N        ?= 5000
-KILLS    ?= 10
-REQUESTS ?= 300
-SEED     ?= 20
-attack: $(VENV)/.installed-test
-	$(BIN)/python -m tests.attack --cases $(N) --kills $(KILLS) --requests $(REQUESTS) --seed $(SEED) --findings attack.md
