@@ -10,7 +10,7 @@ from typing import Any
 from eraser_hub.records.errors import DataError
 
 from .corpus import GROUPS, Imported, import_corpus
-from .sources import READERS, find_reader, split_source
+from .sources import READERS, find_reader
 from .task_rows import make_source
 from .tasks import TaskReader
 from .texts import BLANKS
@@ -27,7 +27,6 @@ def import_annotations(
     text: Sequence[str] = (),
     query: str | None = None,
     id: str | None = None,
-    shares: Mapping[str, float] | None = None,
     annotators: str = GROUPS,
     tokenizer: str | None = None,
     force: bool = False,
@@ -47,7 +46,6 @@ def import_annotations(
         text: the column of the text, where the export does not say it.
         query: the column of the query.
         id: the column of the id; by default the tool's id.
-        shares: split -> share of the texts of ``files["train"]``.
         annotators: see `import_corpus`.
         tokenizer: cut the texts anew (see `texts.get_tokenizer`); by default the tool's tokens, if it has tokens, else
             U+0020 separates.
@@ -61,8 +59,6 @@ def import_annotations(
     """
     readers = {split: open_tool(Path(file), format, text) for split, file in files.items()}
     sources, columns, notes = make_source(readers, tuple(span_label), label, query, id, tokenizer is not None)
-    if shares:
-        sources = {**split_source(sources.pop("train"), shares, columns.texts), **sources}
     options: dict[str, Any] = {"annotators": annotators, "tokenizer": tokenizer or BLANKS, "force": force}
     done = import_corpus(sources, name, columns, out, **options)
     return Imported(done.folder, done.rows, done.labels, [*notes, *done.notes])

@@ -211,8 +211,7 @@ def import_corpus(
         digests = {path.relative_to(folder).as_posix(): compute_file_digest(path) for path in new}
         (folder / IMPORT_RECORD).write_text(json.dumps({"generator": GENERATOR, "files": digests}, indent=1))
         kept = _keep_files(target, folder, {*written, IMPORT_RECORD}, changed)
-    notes = [source.note for source in opened.values() if source.note]
-    return Imported(target, rows, labels, [*notes, *importer.notes(tokenizer), *kept])
+    return Imported(target, rows, labels, [*importer.notes(tokenizer), *kept])
 
 
 def _read_record(target: Path) -> dict[str, str]:

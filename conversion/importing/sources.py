@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,8 @@ from eraser_hub.records.hub import find_place
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.registry import Registry
 
-from .reader import Reader, SourceRow, describe_separator, find_class_names, locate
+from .reader import Reader, SourceRow, describe_separator, find_class_names
 from .tasks import TaskReader
-from .texts import get_cell
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
@@ -37,13 +35,11 @@ class Source:
         name: the file or dataset, for messages.
         rows: returns a new iterator over the rows.
         classes: column -> names of a ClassLabel's numbers; ``a.b`` is a nested column.
-        note: how the rows were chosen from those of a larger source; "" for all rows of a source.
     """
 
     name: str
     rows: Callable[[], Iterator[SourceRow]]
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    note: str = ""
 
 
 def find_reader(path: Path, name: str | None = None) -> type[Reader]:
@@ -88,57 +84,6 @@ def open_file(path: Path, name: str | None = None) -> Source:
     with wrap_read_errors(path):
         reader = kind(path)
         return Source(str(path), reader.rows, reader.classes())
-
-
-def split_source(source: Source, shares: Mapping[str, float], texts: Sequence[str]) -> dict[str, Source]:
-    """Return split -> rows, divided by digests of the texts; ``train`` has the rest, if the shares leave one.
-
-    Equal texts are in one split, and the result is deterministic.
-
-    Args:
-        source: all rows.
-        shares: split -> share of the texts.
-        texts: the columns of the texts.
-
-    Raises:
-        DataError: the shares are more than 100% together.
-    """
-    if not shares:
-        return {"train": source}
-    total = round(sum(shares.values()), 9)
-    if total > 1:
-        message = f"expected shares of at most 100% together, found {show(dict(shares))}"
-        raise DataError(message, rule="option-value", argument="split")
-
-    def digest(row: SourceRow) -> bytes:
-        with locate(source.name, row.number):
-            content = repr([get_cell(row.cells, column) for column in texts]).encode("utf-8", "surrogatepass")
-        return blake2b(content, digest_size=8).digest()
-
-    rows = Counter(digest(row) for row in source.rows())
-    digests = sorted(rows)
-    splits: dict[bytes, str] = {}
-    first = 0
-    for split, share in shares.items():
-        size = max(1, round(share * len(digests)))
-        splits |= dict.fromkeys(digests[first : first + size], split)
-        first += size
-    rest = "train" if total < 1 else list(shares)[-1]
-
-    def select(split: str) -> Source:
-        chosen = [each for each in digests if splits.get(each, rest) == split]
-        asked = f"{100 * shares[split]:g} % by digests of the texts" if split in shares else "the rest"
-        note = (
-            f"split {split}: {len(chosen):,} of {len(digests):,} different texts "
-            f"({sum(rows[each] for each in chosen):,} of {rows.total():,} rows), {asked}; equal texts stay in one split"
-        )
-
-        def iterate() -> Iterator[SourceRow]:
-            return (row for row in source.rows() if splits.get(digest(row), rest) == split)
-
-        return replace(source, rows=iterate, note=note)
-
-    return {split: select(split) for split in dict.fromkeys((rest, *shares))}
 
 
 def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -56,8 +56,7 @@ class ImportOptions(Options):
         span_label: Label of the marks that are evidence; repeat it. Not needed if all marks have one label.
 
     Splits and tokens:
-        split: SPLIT=FILE, SPLIT=SPLIT of the dataset, or SPLIT=20% of the texts of `source`; repeat it. The file
-            `source` is the split train.
+        split: SPLIT=FILE, or SPLIT=SPLIT of the dataset; repeat it. The file `source` is the split train.
         annotators: Use of several annotators: groups (an evidence group each), or majority.
         tokenizer: Tokenizer of `text`: whitespace, or a tokenizer's folder; by default U+0020 separates.
         config: Configuration of a dataset that has several.
@@ -172,7 +171,7 @@ def _import_recipe(options: ImportOptions) -> Imported:
     print_note(f"recipe: {recipe.title}, {recipe.url}; licence: {recipe.facts['license']}")
     print_note(f"tried on: {recipe.tried}")
     dropped: Counter[str] = Counter()
-    sources = _sources(options, recipe.columns.texts, partial(apply_steps, recipe, dropped=dropped))
+    sources = _sources(options, partial(apply_steps, recipe, dropped=dropped))
     for step, count in dropped.items():
         if count:
             print_note(f"rows left out by the recipe's step {step}: {count:,}")
@@ -198,7 +197,7 @@ def _import_tasks(options: ImportOptions) -> Imported:
     from eraser_hub.conversion.download.addresses import fetch_file
     from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
 
-    shares, others = _parse_splits(options.split or [], of_file=True)
+    others = _parse_splits(options.split or [], of_file=True)
     source = fetch_file(options.source)
     try:
         open_tool(source, options.format)
@@ -212,7 +211,7 @@ def _import_tasks(options: ImportOptions) -> Imported:
     same = ("format", "label", "query", "id", "annotators", "tokenizer", "force")
     settings: dict[str, Any] = {name: getattr(options, name) for name in same}
     settings |= {name: getattr(options, name) or () for name in ("span_label", "text")}
-    return import_annotations(files, options.name, options.out, shares=shares, **settings)
+    return import_annotations(files, options.name, options.out, **settings)
 
 
 def _list_columns(source: Path) -> str:
@@ -237,7 +236,7 @@ def _import_rows(options: ImportOptions) -> Imported:
     kind, marks = next(((name, marks) for name in MARKS if (marks := getattr(options, name))), ("mask", []))
     tokenized = texts_argument == "tokens"
     how = (tokenized, kind, options.offsets or ("tokens" if tokenized else "characters"))
-    sources = _sources(options, texts)
+    sources = _sources(options)
     label = options.label
     if label is None:
         marked = (name.strip() for mark in marks for name in mark.split(","))
@@ -249,24 +248,21 @@ def _import_rows(options: ImportOptions) -> Imported:
     return run(sources, options.name, columns, options.out, force=options.force, **cut)
 
 
-def _sources(
-    options: ImportOptions, texts: Sequence[str], prepare: Callable[[Source], Source] = lambda source: source
-) -> dict[str, Source]:
+def _sources(options: ImportOptions, prepare: Callable[[Source], Source] = lambda source: source) -> dict[str, Source]:
     """Split -> its rows, after ``prepare``."""
     from eraser_hub.conversion.download.addresses import fetch_file
-    from eraser_hub.conversion.importing.sources import list_suffixes, open_dataset, open_file, split_source
+    from eraser_hub.conversion.importing.sources import list_suffixes, open_dataset, open_file
 
     path = options.source
     of_file = options.format is not None or path.endswith(list_suffixes())
-    shares, others = _parse_splits(options.split or [], of_file)
+    others = _parse_splits(options.split or [], of_file)
     if of_file:
         paths = {split: fetch_file(file) for split, file in [("train", path), *others.items()]}
         if options.recipe is None:
             _name_tool(options, paths["train"])
-        files = {split: prepare(open_file(file, options.format)) for split, file in paths.items()}
-        return {**split_source(files.pop("train"), shares, texts), **files}
+        return {split: prepare(open_file(file, options.format)) for split, file in paths.items()}
     sources_by_split = open_dataset(path, options.config, options.revision)
-    if not others:  # with shares too: they are of this split
+    if not others:
         others = {"train": "train" if "train" in sources_by_split else next(iter(sources_by_split))}
         rest = [split for split in sources_by_split if split != others["train"]]
         left_out = f" (left out: {', '.join(rest)}; --split SPLIT=SPLIT takes them)" if rest else ""
@@ -274,10 +270,7 @@ def _sources(
     for split in others.values():
         if split not in sources_by_split:
             raise _wrong_split(f"expected one of {', '.join(sources_by_split)}, found {split!r}")
-    chosen = {split: prepare(sources_by_split[name]) for split, name in others.items()}
-    if shares and "train" not in chosen:
-        raise _wrong_split("a share is taken from train: name it too (train=SPLIT)")
-    return {**split_source(chosen.pop("train"), shares, texts), **chosen} if shares else chosen
+    return {split: prepare(sources_by_split[name]) for split, name in others.items()}
 
 
 def _name_tool(options: ImportOptions, path: Path) -> None:
@@ -298,33 +291,24 @@ def _name_tool(options: ImportOptions, path: Path) -> None:
         )
 
 
-def _parse_splits(splits: list[str], of_file: bool) -> tuple[dict[str, float], dict[str, str]]:
-    """Return split -> share of the source, and split -> file or split of the dataset.
+def _parse_splits(splits: list[str], of_file: bool) -> dict[str, str]:
+    """Return split -> file, or split of the dataset.
 
     Args:
-        splits: the arguments, ``SPLIT=SHARE%``, or ``SPLIT=FILE`` (of a dataset ``SPLIT=SPLIT``).
+        splits: the arguments, ``SPLIT=FILE`` (of a dataset ``SPLIT=SPLIT``).
         of_file: the source is a file, which is the split train.
     """
-    shares, others = dict[str, float](), dict[str, str]()
+    others: dict[str, str] = {}
     for text in splits:
         split, equals, file = text.partition("=")
         if not equals or not split or not file:
             raise _wrong_split(f"expected SPLIT=FILE, found {text!r}")
-        if split in shares or split in others:
+        if split in others:
             raise _wrong_split("expected each split once")
-        if not file.endswith("%"):
-            others[split] = file
-            continue
-        try:
-            percent = float(file[:-1])
-        except ValueError:
-            percent = 0
-        if not 0 < percent <= 100:
-            raise _wrong_split(f"expected a share above 0% and up to 100%, found {file!r}")
-        shares[split] = percent / 100
-    if of_file and ("train" in others or shares.get("train", 1) != 1):
+        others[split] = file
+    if of_file and "train" in others:
         raise _wrong_split("expected other splits than train, which is `source`")
-    return shares, others
+    return others
 
 
 def _wrong_split(message: str) -> UsageError:

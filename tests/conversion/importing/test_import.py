@@ -19,7 +19,6 @@ from eraser_hub.conversion.importing.sources import (
     find_label_column,
     open_dataset,
     open_file,
-    split_source,
     wrap_dataset,
 )
 from eraser_hub.conversion.importing.texts import get_cell
@@ -312,38 +311,6 @@ def test_a_built_dataset_of_ours_can_be_imported_again(tmp_path: Path, samples: 
         *words, "--label", "label", "--out", str(tmp_path / "all"), "--split", "val=validation", "--split", "test=test"
     )
     assert "sst-again: val 3, test 4; labels" in done.stdout and (tmp_path / "all/sst-again/val.jsonl").is_file()
-
-
-def test_shares_of_one_file(tmp_path: Path) -> None:
-    """Every row in one split, equal texts in the same, and the same ones each time."""
-    rows = [{**GOOD, "tokens": [f"text{number % 200}", "fine", "film"], "id": str(number)} for number in range(400)]
-    write_lines(tmp_path / "rows.jsonl", rows)
-    words = ["--source", str(tmp_path / "rows.jsonl"), "--name", "mine", "--tokens", "tokens", "--mask", "mask"]
-    words += ["--label", "label", "--id", "id"]
-    splits = ["--split", "test=20%", "--split", "val=10%"]
-    held = []
-    for out in (tmp_path / "one", tmp_path / "two"):
-        done = typed(*words, *splits, "--out", str(out))
-        assert done.exit_code == 0, done.output
-        held.append(
-            {
-                split: {row["annotation_id"] for row in rows_of(out / "mine", split)}
-                for split in ("train", "val", "test")
-            }
-        )
-        assert NOTES["in several splits"] not in done.stderr
-    one = held[0]
-    assert (
-        one == held[1]
-        and sum(map(len, one.values())) == 400
-        and set().union(*one.values()) == {row["id"] for row in rows}
-    )
-    assert (len(one["test"]), len(one["val"])) == (80, 40)
-    assert all(str((int(name) + 200) % 400) in names for names in one.values() for name in names)
-    for share in ("0%", "101%", "x%", "-1%"):
-        assert typed(*words, "--split", f"test={share}", "--out", str(tmp_path / "out")).exit_code == 2
-    with refused("option-value", "100%", "{'test': 0.7, 'val': 0.5}", argument="split"):
-        split_source(source([GOOD]), {"test": 0.7, "val": 0.5}, ["tokens"])
 
 
 # -- what may be meant otherwise --------------------------------------------------------------------------------------

@@ -328,8 +328,8 @@ def test_the_command_finds_the_tool_and_says_it(tmp_path: Path) -> None:
     assert "format: Label Studio" in done.stderr and "label: verdict" in done.stderr
     assert done.stdout.strip() == f"{tmp_path}/mine: train 2; labels bad, good"
     words = ("--source", str(EXPORTS / "prodigy.jsonl"), "--name", "two", "--out", str(tmp_path))
-    done = typed(*words, "--split", "test=100%", "--span-label", "RATIONALE", "--format", "prodigy")
-    assert done.exit_code == 0 and "two: test 2;" in done.stdout, done.output
+    done = typed(*words, "--span-label", "RATIONALE", "--format", "prodigy")
+    assert done.exit_code == 0 and "two: train 2;" in done.stdout, done.output
     assert typed(*words, "--format", "nothing").exit_code == 2
     assert typed(*words, "--format", "doccano", "--text", "text", "--spans", "spans").exit_code == 2
     done = typed(*words, "--text", "text", "--spans", "spans", "--label", "accept", "--span-label", "x")
