@@ -45,7 +45,7 @@ from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs
 from eraser_hub.records.splits import dataset_split, release_split
 
 from .documents import find_objects, parse_objects, split_marks
-from .evidence_marks import MASK, SENTENCES, SPANS, TOKENS, Annotators, MarkReader, RowTally, remove_marks
+from .evidence_marks import MASK, SENTENCES, SPANS, TOKENS, Annotators, MarkReader, RowTally
 from .people import AnnotatedRow, PeopleJoiner, PeopleTable, Person, TextSpans, join_people, parse_names
 from .reader import SourceRow, locate
 from .sources import Source, wrap_dataset
@@ -81,7 +81,6 @@ NOTES = {
     "no tokens": "rows left out, for they have no token",
     "ties": "rows left out, for their labels tie",
     "lists": "cells of text read as lists",
-    "asterisks": "texts with asterisks within a word or apart from words, which are kept and mark nothing",
     "other blanks": "rows whose tokens hold a tab, carriage return or other blank (`tokenizer` whitespace cuts there)",
     "blank sentences": "texts with blank lines or sentences, which sentence numbers do not count",
     "no label": "rows left out, for none of their annotators gives a label",
@@ -110,11 +109,11 @@ class Columns:
 
     Attributes:
         texts: columns of the texts, one per document of a row.
-        marks: for each text, the column of its rationale, or several separated by commas, one per annotator; empty for
-            a corpus without rationales.
+        marks: for each text, the column of its rationale; or for one text several columns, one for each annotator, who
+            has the column's name; empty for a corpus without rationales.
         label: column of the gold label, or of the labels of several annotators.
         tokenized: True if the texts are lists of tokens.
-        kind: form of ``marks``: mask, spans or quotes.
+        kind: form of ``marks``: mask, spans or quotes; stars in the recipe of e-SNLI.
         offsets: unit of spans: tokens, characters or sentences.
         query: column of the query, if any.
         id: column of the annotation's id, if any.
@@ -364,6 +363,8 @@ class _Importer:
         texts = self._parse_texts(cells)
         column = columns.annotator
         names = None if column is None else parse_names(get_cell(cells, column), column)
+        if column is None and self._has_column_per_annotator():
+            names = list(columns.marks)
         cell = self._get_cell(cells, columns.label, parse_literal)
         one_person = isinstance(names, str)
         if one_person and (cell is None or cell == ""):
@@ -405,24 +406,19 @@ class _Importer:
         if len(columns.texts) == 1 and (objects := find_objects(get_cell(cells, columns.texts[0]))) is not None:
             texts = parse_objects(objects, self.cut, columns.texts[0], tokenized=columns.tokenized)
         else:
-            pairs = zip(columns.texts, columns.marks or [None] * len(columns.texts), strict=True)
-            texts = [self._parse(cells, column, marks) for column, marks in pairs]
+            texts = [self._parse(cells, column) for column in columns.texts]
         if not columns.tokenized and self.cut is split_at_blanks:
             held = any(blank in text.source for text in texts for blank in OTHER_BLANKS)
             self.tally.note("other blanks", held)
         return texts
 
-    def _parse(self, cells: Row, column: str, marks: str | None) -> Text:
+    def _parse(self, cells: Row, column: str) -> Text:
         if self.columns.tokenized:
             value = get_cell(cells, column)
             text = parse_tokens(value, column)
             blank = isinstance(value, list) and [] in value
         else:
-            value = self._get_cell(cells, column)
-            if self.columns.kind == MASK and marks == column and isinstance(value, str):
-                value, stars = remove_marks(value)  # the column has the text with marks only
-                self.tally.note("asterisks", stars > 0)
-            text = parse_text(value, self.cut, column)
+            text = parse_text(self._get_cell(cells, column), self.cut, column)
             blank = text.source.rstrip().count("\n") + 1 > len(text.lines)
         self.tally.note("blank sentences", blank and self.columns.offsets == SENTENCES)
         return text
@@ -440,25 +436,36 @@ class _Importer:
             return []
         if texts[0].name:  # documents, whose marks are those of one annotator
             column = self.columns.marks[0]
+            if len(self.columns.marks) > 1:
+                message = f"expected one column of marks for documents with ids, found {len(self.columns.marks)}"
+                raise DataError(message, rule="unsupported", field=column)
             marks = split_marks(get_cell(cells, column), [text.name for text in texts], column)
             pairs = zip(marks, texts, strict=True)
             by_text = [self._marks.read_annotators(each, text, f"{column}.{text.name}") for each, text in pairs]
             return self._align_annotators(by_text)
+        if self._has_column_per_annotator():
+            return self._align_annotators([[self._read_one(cells, texts[0], name) for name in self.columns.marks]])
         for text, column in zip(texts, self.columns.marks, strict=True):
-            names = [column] if column in cells or "," not in column else [name.strip() for name in column.split(",")]
-            annotators: Annotators = []
-            for name in names:
-                value = get_cell(cells, name)
-                # one column per annotator: an empty cell is an annotator without marks
-                annotators += self._marks.read_annotators(value, text, name) or ([[]] if len(names) > 1 else [])
-            by_text.append(annotators)
+            by_text.append(self._marks.read_annotators(get_cell(cells, column), text, column))
         return self._align_annotators(by_text)
+
+    def _has_column_per_annotator(self) -> bool:
+        return len(self.columns.texts) == 1 and len(self.columns.marks) > 1
+
+    def _read_one(self, cells: Row, text: Text, column: str) -> list[Span] | None:
+        """Return the marks of an annotator with a column of his own; an empty cell marks nothing."""
+        found = self._marks.read_annotators(get_cell(cells, column), text, column) or [[]]
+        if len(found) > 1:
+            message = f"expected the marks of one annotator, whose column it is, found those of {len(found)}"
+            raise DataError(message, rule="length", field=column)
+        return found[0]
 
     def _align_annotators(self, by_text: Sequence[Annotators]) -> list[TextSpans | None]:
         """Return [annotator][text][span]; each text has all annotators, or none. None: no mark could be located."""
         count = max(map(len, by_text))
         columns = self.columns.marks
-        columns = columns if len(columns) == len(by_text) else columns * len(by_text)  # of documents in one column
+        # several documents in one column, or several columns for one text
+        columns = columns if len(columns) == len(by_text) else columns[:1] * len(by_text)
         for column, annotators in zip(columns, by_text, strict=True):
             if len(annotators) not in (0, count):
                 message = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"

@@ -1,4 +1,4 @@
-"""Marks of evidence in a row's text: masks, spans, quotes, or asterisks within the text.
+"""Marks of evidence in a row's text: masks, spans, quotes, or asterisks in e-SNLI's copies of a text.
 
 All of them become spans of tokens, annotator by annotator.
 """
@@ -17,12 +17,10 @@ from eraser_hub.records.rules import Rule
 from .texts import Span, Text, have_same_letters, parse_literal
 
 MASK, SPANS, QUOTES = "mask", "spans", "quotes"
+STARS = "stars"  # of the recipe e-snli-highlights: asterisks in a copy of the text
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
 OFFSETS = (TOKENS, CHARACTERS, SENTENCES)
 STAR = "*"
-_LETTER = r"[^\W_\u2e80-\U0010ffff]"  # of a script that parts words by blanks
-# asterisks that no mark begins or ends with: within a word (f**k), or apart from words (5 * 3)
-_KEPT_STARS = re.compile(rf"(?<={_LETTER})\*+(?={_LETTER})|(?<!\S)\*+(?!\S)")
 _PAIR = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+)\s*")
 _NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
 
@@ -48,7 +46,7 @@ class MarkReader(NamedTuple):
     """Reader of one form of marks.
 
     Attributes:
-        kind: mask, spans or quotes.
+        kind: mask, spans, quotes or stars.
         offsets: unit of spans: tokens, characters or sentences.
         tally: counts of changed and skipped marks.
     """
@@ -69,14 +67,14 @@ class MarkReader(NamedTuple):
             DataError: the cell does not fit the text, or has another form.
         """
         value = parse_literal(value)
-        if self.kind == MASK and isinstance(value, str):
-            return [find_mask_runs(_read_starred_text(value, text, column))] if value.strip() else []
-        if value is None or value == [] or value == "":
+        if value is None or value == [] or (isinstance(value, str) and not value.strip()):
             return []
+        if self.kind == STARS:
+            return [find_mask_runs(_read_starred_text(value, text, column))]
         reader: Callable[[Any, Text, str], list[Span] | None]
         several: Callable[[Any], bool]
         several, reader = {
-            MASK: (lambda each: isinstance(each, list | str), self._read_mask),
+            MASK: (lambda each: isinstance(each, list), self._read_mask),
             SPANS: (self._is_list_of_spans, self._read_spans),
             QUOTES: (lambda each: isinstance(each, list), self._read_quotes),
         }[self.kind]
@@ -87,9 +85,6 @@ class MarkReader(NamedTuple):
         return [reader(each, text, f"{column}[{number}]") for number, each in enumerate(parts)]
 
     def _read_mask(self, value: Any, text: Text, column: str) -> list[Span]:
-        value = parse_literal(value)
-        if isinstance(value, str):
-            return find_mask_runs(_read_starred_text(value, text, column))
         if value == []:
             return []
         if not isinstance(value, list):
@@ -186,17 +181,6 @@ class MarkReader(NamedTuple):
         return sorted(spans)
 
 
-def remove_marks(marked: str) -> tuple[str, int]:
-    """Return a text without the asterisks that mark words in it, and the number of asterisks that belong to it.
-
-    >>> remove_marks("a *fine* f**king film")
-    ('a fine f**king film', 2)
-    """
-    parts, kept = _KEPT_STARS.split(marked), _KEPT_STARS.findall(marked)
-    texts = (part.replace(STAR, "") + stars for part, stars in zip(parts, [*kept, ""], strict=True))
-    return "".join(texts), sum(map(len, kept))
-
-
 def _is_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -240,12 +224,14 @@ def _is_within_word(source: str, start: int, end: int) -> bool:
     return any(len(pair) == 2 and all(sign.isalnum() for sign in pair) for pair in (before, behind))
 
 
-def _read_starred_text(marked: str, text: Text, column: str) -> list[bool]:
+def _read_starred_text(marked: Any, text: Text, column: str) -> list[bool]:
     """Return a mask of the tokens between asterisks in a copy of the text (``a *fine* film``).
 
     Raises:
         DataError: the copy differs from the text, or an asterisk has no partner.
     """
+    if not isinstance(marked, str):
+        raise DataError(f"expected the text with marks (*word*), found {show(marked)}", rule="type", field=column)
     mask, inside, place = [False] * len(text), False, 0
     for at, sign in enumerate(marked):
         same = text.source[place : place + 1]

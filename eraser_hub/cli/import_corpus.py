@@ -36,8 +36,8 @@ class ImportOptions(Options):
         text: Column of text, or of lists of sentences, in place of `tokens`.
 
     Columns:
-        mask: For each text: 0/1 a token, a list or a list of lists (several annotators), or the text again with marks
-            (`*word*`). COL,COL: a column an annotator. Without `mask`, `spans` and `quotes` a corpus has no rationales.
+        mask: For each text: 0/1 a token, a list or a list of lists (several annotators); of one text repeat it for a
+            column an annotator. Without `mask`, `spans` and `quotes` a corpus has no rationales.
         spans: [start, end] pairs in place of `mask`, a list or a list of lists.
         quotes: Passages of the text in place of `mask`; each occurs once in the text.
         offsets: Unit of spans: tokens (default for `tokens`), characters (for `text`), or sentences.
@@ -104,7 +104,7 @@ class ImportOptions(Options):
         texts_argument, texts = self.one_of("tokens", "text")
         if marked:
             marks_argument, marks = self.one_of(*MARKS)
-            if len(marks) != len(texts):
+            if len(marks) != len(texts) and len(texts) > 1:  # of one text a column an annotator
                 expected = f"expected it as often as `{texts_argument}` ({len(texts)}), found it {len(marks)} times"
                 raise UsageError(expected, rule="option-value", argument=marks_argument)
         if self.offsets is not None and not self.spans:
@@ -140,8 +140,8 @@ def import_corpus(options: ImportOptions) -> None:
         eraser-hub import --source posts.json --name hate --tokens post_tokens --mask rationales \
 --label annotators.label --out corpora
 
-        eraser-hub import --source train.csv --split val=dev.csv --name nli --text Sentence1 --text Sentence2
-        --mask Sentence1_marked_1 --mask Sentence2_marked_1 --label gold_label --out corpora
+        eraser-hub import --source reviews.csv --split val=more.csv --name reviews --text review --quotes Anna \
+--quotes Ben --label stars --out corpora
 
         eraser-hub import --source org/claims --split train=train --split test=test --name claims --text abstract \
 --spans evidence
@@ -239,8 +239,7 @@ def _import_rows(options: ImportOptions) -> Imported:
     sources = _sources(options)
     label = options.label
     if label is None:
-        marked = (name.strip() for mark in marks for name in mark.split(","))
-        used = {*texts, *marked, options.query, options.id, options.annotator}
+        used = {*texts, *marks, options.query, options.id, options.annotator}
         label, found = find_label_column(next(iter(sources.values())), used)
         print_note(f"label: {label} ({found}), the only candidate")
     columns = Columns(tuple(texts), tuple(marks), label, *how, options.query, options.id, options.annotator)

@@ -56,13 +56,9 @@ def typed(*words: str) -> Any:
         ([0.0, 1.0, 0.0], [[0, 1, 0]]),
         ("[0, 1, 1]", [[0, 1, 1]]),
         ("[False, True, False]", [[0, 1, 0]]),
-        ("a *fine* film", [[0, 1, 0]]),
-        ("*a fine* film", [[1, 1, 0]]),
-        ("a f*in*e film", [[0, 1, 0]]),
         ([[0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 0, 1]]),
         ([[0, 1, 0], []], [[0, 1, 0]]),
         ([[0, 1, 0], None], [[0, 1, 0]]),
-        (["*a* fine film", "a fine *film*"], [[1, 0, 0], [0, 0, 1]]),
         (None, []),
         ([], []),
         ("", []),
@@ -314,32 +310,37 @@ def test_a_built_dataset_of_ours_can_be_imported_again(tmp_path: Path, samples: 
 
 
 # -- what may be meant otherwise --------------------------------------------------------------------------------------
-STARRED = Columns(("marked",), ("marked",), "label", tokenized=False)
+STARS = Columns(("text",), ("marked",), "label", tokenized=False, kind="stars")
 
 
 @pytest.mark.parametrize(
-    ("marked", "text", "groups", "kept"),
+    ("marked", "groups"),
     [
-        ("a f**k of a *fine* film", "a f**k of a fine film", [[0, 0, 0, 0, 1, 0]], True),
-        ("*f**k* it", "f**k it", [[1, 0]], True),
-        ("sh*t and f*ck", "sh*t and f*ck", [], True),
-        ("5 * 3 is *more*", "5 * 3 is more", [[0, 0, 0, 0, 1]], True),
-        ("*", "*", [], True),
-        ("*warm* and *funny*, *-really-*", "warm and funny, -really-", [[1, 0, 1, 1]], False),
-        ("*好**坏*电", "好坏电", [[1]], False),
+        ("a *fine* film", [[0, 1, 0]]),
+        ("*a fine* film", [[1, 1, 0]]),
+        ("*a* *fine* film", [[1, 1, 0]]),
+        ("a f*in*e film", [[0, 1, 0]]),
+        ("", []),
     ],
 )
-def test_asterisks_that_mark_nothing_are_kept(marked: str, text: str, groups: list, kept: bool, tmp_path: Path) -> None:
-    result = run([{"marked": marked, "label": "x"}], STARRED, tmp_path)
+def test_asterisks_in_a_copy_of_the_text_as_in_e_snli(marked: str, groups: list, tmp_path: Path) -> None:
+    result = run([{"text": "a fine film", "marked": marked, "label": "x"}], STARS, tmp_path)
     (row,) = rows_of(result.folder)
-    assert row["documents"][0]["text"] == text and group_masks(row) == groups
-    assert any(NOTES["asterisks"] in note for note in result.notes) is kept
+    assert row["documents"][0]["text"] == "a fine film" and group_masks(row) == groups
 
 
-@pytest.mark.parametrize("marked", ["a *fine film", "un*happy*", "footnote*"])
-def test_an_asterisk_without_its_partner(marked: str, tmp_path: Path) -> None:
-    with refused("syntax", "asterisk", file="rows", line=1, field="marked"):
-        run([{"marked": marked, "label": "x"}], STARRED, tmp_path)
+@pytest.mark.parametrize(
+    ("marked", "rule", "mentions"),
+    [
+        ("a *fine film", "syntax", ("asterisk",)),
+        ("a *good* film", "span-text", ("'good* film'", "'fine film'", "character 4")),
+        ("a *fine*", "span-text", ("' film'",)),
+        ([0, 1, 0], "type", ("[0, 1, 0]",)),
+    ],
+)
+def test_a_copy_that_is_not_the_text(marked: object, rule: str, mentions: tuple[str, ...], tmp_path: Path) -> None:
+    with refused(rule, *mentions, file="rows", line=1, field="marked"):
+        run([{"text": "a fine film", "marked": marked, "label": "x"}], STARS, tmp_path)
 
 
 def test_a_text_in_brackets_is_a_text(tmp_path: Path) -> None:
@@ -419,9 +420,7 @@ def test_a_span_of_tokens_with_its_own_text(tmp_path: Path) -> None:
         ({"mask": [0, "1", 0]}, "choice", "mask[1]", ("'1'",)),
         ({"mask": [[0, 1, 0], [0, 1]]}, "length", "mask[1]", ("3 marks", " 2")),
         ({"mask": 814}, "type", "mask", (814,)),
-        ({"mask": "a *fine film"}, "syntax", "mask", ("asterisk",)),
-        ({"mask": "a *good* film"}, "span-text", "mask", ("'good* film'", "'fine film'", "character 4")),
-        ({"mask": "a *fine*"}, "span-text", "mask", ("' film'",)),
+        ({"mask": "a *fine* film"}, "type", "mask", ("list of 0 and 1", "'a *fine* film'")),
         ({"tokens": ["a b", "c", "d"]}, "text", "tokens[0]", ("'a b'",)),
         ({"tokens": ["a", "", "d"]}, "text", "tokens[1]", ("''",)),
         ({"tokens": ["a", "b\nc", "d"]}, "text", "tokens[1]", (repr("b\nc"),)),

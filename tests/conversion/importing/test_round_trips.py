@@ -71,7 +71,7 @@ def test_marks_within_the_text_say_the_same(row: Row, other: Row) -> None:
     ways = [("tokens", "mask", True, "mask", "tokens"), ("tokens", "spans", True, "spans", "tokens")]
     ways += [("text", "characters", False, "spans", "characters")]
     if "*" not in cells["one_text"] + cells["two_text"]:
-        ways.append(("text", "copy", False, "mask", "tokens"))
+        ways.append(("text", "copy", False, "stars", "tokens"))
     for text, marks, tokenized, kind, offsets in ways:
         columns = Columns(
             (f"one_{text}", f"two_{text}"), (f"one_{marks}", f"two_{marks}"), "label", tokenized, kind, offsets
