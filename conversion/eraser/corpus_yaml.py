@@ -27,9 +27,9 @@ from eraser_hub.conversion.dataset import LICENSES
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.unknown_fields import find_similar
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.json_lines import is_nested_deeper
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
 from eraser_hub.records.rules import Rule
+from eraser_hub.records.yaml_text import check_yaml
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 
@@ -130,13 +130,7 @@ def _validate_values(values: dict[str, Any], lines: Mapping[str, int], path: Pat
 
 
 class _Loader(yaml.SafeLoader):
-    """Loader of plain YAML values; it refuses aliases, because a few lines of them can expand to gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="expected no aliases (*name)", problem_mark=mark)
-        return super().compose_node(parent, index)
+    """Loader of plain YAML values."""
 
     def construct_small_integer(self, node: yaml.ScalarNode) -> int:
         """Return an integer; one beyond 64 bits is refused, as its digits may be too many to print."""
@@ -154,11 +148,7 @@ def load_yaml_values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, i
     """Return key -> value and key -> line of a YAML mapping without repeated keys."""
     values: dict[str, Any] = {}
     lines: dict[str, int] = {}
-    if len(text) > MOST_CHARACTERS:
-        words = f"expected at most {MOST_CHARACTERS:,} characters, found {len(text):,}"
-        raise DataError(words, rule="size-limit", file=path)
-    if is_nested_deeper(text):
-        raise DataError("is no YAML of ours: its brackets nest too deeply", rule="syntax", file=path)
+    check_yaml(text, path, MOST_CHARACTERS)
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

@@ -14,11 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from eraser_hub.metrics.token_rows import find_runs
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import wrap_read_errors
+from eraser_hub.records.yaml_text import load_yaml
 
 from .corpus import Columns
 from .reader import SourceRow
@@ -64,7 +63,7 @@ def read_recipe(name: str) -> Recipe:
     with wrap_read_errors(path):
         text = path.read_text(encoding="utf-8")
     try:
-        values = yaml.safe_load(text)
+        values = load_yaml(text, path)
         columns: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in values["columns"].items()
         }
@@ -73,7 +72,9 @@ def read_recipe(name: str) -> Recipe:
         facts = {key: str(values[key]) for key in ("language", "license", "citation")}
         more: dict[str, Any] = {key: dict(values.get(key, {})) for key in ("sample", "expect")}
         recipe = Recipe(path.stem, columns=Columns(**columns), facts=facts, steps=steps, **words, **more)
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
         message = f"expected a recipe, found none: {get_first_line(error)}"
         raise DataError(message, rule="syntax", file=path) from None
     if unknown := [step for step, _ in steps if step not in STEPS]:

@@ -26,6 +26,7 @@ from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import read_utf8_file
 from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.yaml_text import load_yaml
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData
@@ -186,8 +187,10 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
         return []
     text = _read_text(path)
     try:
-        entries = parse_eval_result_entries(yaml.safe_load(text) or [])
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+        entries = parse_eval_result_entries(load_yaml(text, path) or [])
+    except DataError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         message = f"expected a list of results, cannot be read ({get_first_line(error)})"
         raise DataError(message, rule="syntax", file=path) from None
     for entry in entries:

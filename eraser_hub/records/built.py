@@ -28,7 +28,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import yaml
 
 from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table, digest_rows
 
@@ -39,6 +38,7 @@ from .json_lines import read_json_object
 from .lines import read_utf8_lines, wrap_read_errors
 from .rules import Rule
 from .splits import dataset_split
+from .yaml_text import load_yaml
 
 BATCH_ROWS = 400
 LABEL_COLUMNS = ("classification", "label")
@@ -60,12 +60,7 @@ def read_card(path: Path) -> tuple[dict[str, Any], str]:
     front = _FRONT.match(text)
     if front is None:
         raise DataError("expected a card that begins with YAML metadata, found none", rule="syntax", file=path)
-    try:
-        # by libyaml where PyYAML has it: a card of all configs takes a tenth of the time
-        metadata = yaml.load(front[1], Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none, brackets without end
-        message = f"the card's YAML cannot be read ({' '.join(str(error).split())})"
-        raise DataError(message, rule="syntax", file=path) from None
+    metadata = load_yaml(front[1], path)
     if not isinstance(metadata, dict):
         raise DataError(f"expected YAML metadata with names, found {show(metadata)}", rule="type", file=path)
     return metadata, text[front.end() :]
