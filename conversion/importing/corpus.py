@@ -94,7 +94,6 @@ NOTES = {
     "empty spans": "empty spans left out",
     "quotes of another case": "quotes that stand in the text in another case, taken from there",
     "quotes nowhere": "quotes left out, for they do not stand in the text, in any case",
-    "quotes joined": "quotes left out whose parts between | or ; stand in the text (several quotes are a JSON list)",
     "quotes twice": "quotes left out, for they stand in the text several times",
     "unlocated": "people of whose quotes in a text none could be located, so that their marks are unknown",
     "shared": "rows with the same text as an earlier one of the split, whose document they share",
@@ -114,7 +113,7 @@ class Columns:
         label: column of the gold label, or of the labels of several annotators.
         tokenized: True if the texts are lists of tokens.
         kind: form of ``marks``: mask, spans or quotes; stars in the recipe of e-SNLI.
-        offsets: unit of spans: tokens, characters or sentences.
+        offsets: unit of spans: tokens, characters or sentences; or indices, the numbers of the marked tokens.
         query: column of the query, if any.
         id: column of the annotation's id, if any.
         annotator: column of the annotators' names: one name in a table of a row per text and person, or a list in the
@@ -296,7 +295,7 @@ class _Importer:
             DataError: there are quotes, and none of them could be located.
         """
         rows = {split: self._write(split, source, folder) for split, source in sources.items()}
-        kinds = ("quotes nowhere", "quotes joined", "quotes twice")
+        kinds = ("quotes nowhere", "quotes twice")
         if not self._located and (lost := sum(self.tally.counts[kind] for kind in kinds)):
             reasons = self.tally.describe({kind: NOTES[kind] for kind in kinds})
             message = "; ".join([f"expected quotes of the texts, found none among {lost:,}", *reasons])

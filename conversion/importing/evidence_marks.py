@@ -19,9 +19,10 @@ from .texts import Span, Text, have_same_letters, parse_literal
 MASK, SPANS, QUOTES = "mask", "spans", "quotes"
 STARS = "stars"  # of the recipe e-snli-highlights: asterisks in a copy of the text
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
-OFFSETS = (TOKENS, CHARACTERS, SENTENCES)
+INDICES = "indices"  # the numbers of the marked tokens, one by one
+OFFSETS = (TOKENS, CHARACTERS, SENTENCES, INDICES)
 STAR = "*"
-_PAIR = re.compile(r"\s*(\d+)\s*[-:,]\s*(\d+)\s*")
+_PAIR = re.compile(r"\s*(\d+)\s*[-:]\s*(\d+)\s*")
 _NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
 
 Annotators = list[list[Span] | None]
@@ -47,7 +48,7 @@ class MarkReader(NamedTuple):
 
     Attributes:
         kind: mask, spans, quotes or stars.
-        offsets: unit of spans: tokens, characters or sentences.
+        offsets: unit of spans: tokens, characters or sentences; or indices, the numbers of the marked tokens.
         tally: counts of changed and skipped marks.
     """
 
@@ -67,7 +68,7 @@ class MarkReader(NamedTuple):
             DataError: the cell does not fit the text, or has another form.
         """
         value = parse_literal(value)
-        if value is None or value == [] or (isinstance(value, str) and not value.strip()):
+        if value is None or value in ([], {}) or (isinstance(value, str) and not value.strip()):
             return []
         if self.kind == STARS:
             return [find_mask_runs(_read_starred_text(value, text, column))]
@@ -97,9 +98,23 @@ class MarkReader(NamedTuple):
         return find_mask_runs(value)
 
     def _is_list_of_spans(self, each: Any) -> bool:
-        return isinstance(each, list) and (self.offsets == SENTENCES or not _is_pair(each))
+        return isinstance(each, list) and (self.offsets in (SENTENCES, INDICES) or not _is_pair(each))
+
+    def _read_indices(self, value: Any, text: Text, column: str) -> list[Span]:
+        """Return the runs of tokens whose numbers a cell holds: ``[0, 2]``, or ``0,2`` as in e-SNLI."""
+        if isinstance(value, str) and re.fullmatch(r"[\d\s,;]+", value):
+            value = [int(number) for number in re.findall(r"\d+", value)]
+        numbers = [value] if _is_integer(value) else value
+        if not isinstance(numbers, list) or not all(map(_is_integer, numbers)):
+            raise DataError(f"expected numbers of tokens, found {show(value)}", rule="type", field=column)
+        if outside := [number for number in numbers if not 0 <= number < len(text)]:
+            message = f"expected the numbers of {len(text)} tokens, from 0, found {outside[0]}"
+            raise DataError(message, rule="span-bounds", field=column)
+        return find_mask_runs([number in numbers for number in range(len(text))])
 
     def _read_spans(self, value: Any, text: Text, column: str) -> list[Span]:
+        if self.offsets == INDICES:
+            return self._read_indices(value, text, column)
         spans = []
         for span, words, field in self._parse_spans(value, column):
             spans.append(self._to_token_span(span, text, field))
@@ -120,6 +135,8 @@ class MarkReader(NamedTuple):
             pairs = [_PAIR.fullmatch(part) for part in value.split(";") if part.strip()]
             if None in pairs:
                 message = f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {show(value)}"
+                if re.fullmatch(r"[\d\s,]+", value):
+                    message += " (`offsets` indices reads numbers of tokens)"
                 raise DataError(message, rule="syntax", field=column)
             value = [[int(pair[1]), int(pair[2])] for pair in pairs if pair is not None]
         if isinstance(value, dict):
@@ -154,7 +171,7 @@ class MarkReader(NamedTuple):
         return text.find_covered(start, end)
 
     def _read_quotes(self, value: Any, text: Text, column: str) -> list[Span] | None:
-        quotes = [value] if isinstance(value, str) else value
+        quotes = _split_quotes(value, text) if isinstance(value, str) else value
         spans, lost = set(), False
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
@@ -169,12 +186,10 @@ class MarkReader(NamedTuple):
                 spans.add(text.find_covered(*places[0]))
                 continue
             lost |= bool(quote.strip())
-            parts = [[part.strip() for part in quote.split(mark)] for mark in "|;" if mark in quote]
-            joined = any(all(_find_quote(part, text) for part in some) for some in parts)
             if places:
                 self.tally.note("quotes twice", words=f"{shown} {len(places)} times")
             else:
-                self.tally.note("quotes joined" if joined else "quotes nowhere", words=shown)
+                self.tally.note("quotes nowhere", words=shown)
         if lost and not spans:
             self.tally.note("unlocated")
             return None
@@ -217,6 +232,23 @@ def _find_quote(quote: str, text: Text, flags: int = 0) -> list[Span]:
     spans = [match.span(1) for match in pattern.finditer(text.source)]
     full = [(start, end) for start, end in spans if not _is_within_word(text.source, start, end)]
     return full or spans
+
+
+def _split_quotes(cell: str, text: Text) -> list[str]:
+    """Return the quotes of a cell: the whole, if it stands in the text, else its parts.
+
+    The signs ; and | and line ends part quotes; commas do where all parts stand in the text.
+    """
+    if _find_quote(cell, text, re.IGNORECASE):
+        return [cell]
+    quotes: list[str] = []
+    for part in filter(str.strip, re.split(r"[;|\n]", cell)):
+        pieces = [piece for piece in part.split(",") if piece.strip()]
+        if not _find_quote(part, text, re.IGNORECASE) and all(_find_quote(one, text, re.IGNORECASE) for one in pieces):
+            quotes += pieces
+        else:
+            quotes.append(part)
+    return [quote.strip() for quote in quotes] or [cell]
 
 
 def _is_within_word(source: str, start: int, end: int) -> bool:

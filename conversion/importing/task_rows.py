@@ -110,14 +110,22 @@ def _refuse_empty(by_split: Mapping[str, Sequence[object]], readers: Mapping[str
 def _read_tasks(reader: TaskReader, tally: Tally) -> list[Task]:
     """Return the tasks that were finished, with one annotation for each person."""
     merged: dict[str | int, Task] = {}
-    for number, task in enumerate(reader.tasks(), 1):
+    tasks = list(reader.tasks())
+    # by all marks of the file: in a text with repeated words a mark may fit either way
+    utf16 = reader.counts_utf16 and all(
+        _fits(mark, task, _convert_mark(mark, task))
+        for task in tasks
+        for annotation in task.annotations
+        for mark in annotation.marks
+    )
+    for number, task in enumerate(tasks, 1):
         task.file = task.file or reader.path
         finished = any(each.marks or each.choices or each.relations for each in task.annotations)
         if task.left_out or not finished:
             tally.add(task.left_out or NOT_ANNOTATED, 1, [task.place])
             continue
         for annotation in task.annotations:
-            annotation.marks = [_check_mark(mark, task, tally) for mark in annotation.marks]
+            annotation.marks = [_check_mark(mark, task, tally, utf16) for mark in annotation.marks]
         earlier = merged.setdefault(number if task.id is None else task.id, task)
         if earlier is task:
             continue
@@ -132,25 +140,51 @@ def _read_tasks(reader: TaskReader, tally: Tally) -> list[Task]:
     return list(merged.values())
 
 
-def _check_mark(mark: Mark, task: Task, tally: Tally) -> Mark:
-    """Return the mark with its text's name; its own words, if it has them, stand at its offsets."""
-    name = mark.text or next(iter(task.texts))
-    text = task.texts[name]
-    mark = mark._replace(text=name)
-    if mark.words is not None and not have_same_letters(text[mark.start : mark.end], mark.words):
-        offsets = Utf16Offsets(text)
-        converted = mark._replace(start=offsets.to_character(mark.start), end=offsets.to_character(mark.end))
-        if not have_same_letters(text[converted.start : converted.end], mark.words):
-            found = show(text[mark.start : mark.end])
-            message = f"expected the mark's own text {show(mark.words)} at {[mark.start, mark.end]}, found {found}"
-            raise DataError(message, rule="span-text", file=task.file, line=task.number, field="spans")
+def _get_text(mark: Mark, task: Task) -> str:
+    """Return the text that a mark is in."""
+    return task.texts[mark.text or next(iter(task.texts))]
+
+
+def _convert_mark(mark: Mark, task: Task) -> Mark:
+    """Return the mark with offsets in characters, if they were in UTF-16 units."""
+    offsets = Utf16Offsets(_get_text(mark, task))
+    return mark._replace(start=offsets.to_character(mark.start), end=offsets.to_character(mark.end))
+
+
+def _fits(mark: Mark, task: Task, at: Mark) -> bool:
+    """Return True if the mark's own words, if it has them, stand at the offsets of ``at``."""
+    return mark.words is None or have_same_letters(_get_text(mark, task)[at.start : at.end], mark.words)
+
+
+def _check_mark(mark: Mark, task: Task, tally: Tally, utf16: bool) -> Mark:
+    """Return the mark with its text's name and offsets in characters; its own words, if it has them, stand there.
+
+    Args:
+        mark: the mark.
+        task: its task.
+        tally: counts converted offsets.
+        utf16: the file's offsets are UTF-16 units; else those of marks that do not fit as characters may be.
+    """
+    text, converted = _get_text(mark, task), _convert_mark(mark, task)
+    if (utf16 or not _fits(mark, task, mark)) and converted != mark:
+        if not _fits(mark, task, converted):
+            raise _make_words_error(mark, task)
         tally.add("utf-16", 1, [task.place])
         mark = converted
+    elif not _fits(mark, task, mark):
+        raise _make_words_error(mark, task)
+    mark = mark._replace(text=mark.text or next(iter(task.texts)))
     if not 0 <= mark.start <= mark.end <= len(text):
         message = f"expected a span within the text's {len(text)} characters, found {[mark.start, mark.end]}"
         rule: Rule = "span-bounds" if 0 <= mark.start <= mark.end else "span-order"
         raise DataError(message, rule=rule, file=task.file, line=task.number, field="spans")
     return mark
+
+
+def _make_words_error(mark: Mark, task: Task) -> DataError:
+    found = show(_get_text(mark, task)[mark.start : mark.end])
+    message = f"expected the mark's own text {show(mark.words)} at {[mark.start, mark.end]}, found {found}"
+    return DataError(message, rule="span-text", file=task.file, line=task.number, field="spans")
 
 
 # -- choices ----------------------------------------------------------------------------------------------------------

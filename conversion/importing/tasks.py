@@ -103,10 +103,12 @@ class TaskReader(Reader):
 
     Attributes:
         title: name of the tool, for messages.
+        counts_utf16: True if the tool counts offsets in UTF-16 units; not all exports are the tool's own.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
     title: ClassVar[str]
+    counts_utf16: ClassVar[bool] = False
 
     def __init__(self, path: Path, texts: Sequence[str] = ()) -> None:
         super().__init__(path)

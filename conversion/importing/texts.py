@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -219,8 +220,16 @@ def _get_member(value: Any, name: str, row: Row, column: str) -> Any:
     return value[name]
 
 
+# strings, words and numbers, brackets and commas of a list in Python's or numpy's notation
+_LIST_PARTS = re.compile(r"""[uU]?'(?:[^'\\]|\\.)*'|[uU]?"(?:[^"\\]|\\.)*"|[^\s\[\]{}(),:'"]+|\S""", re.DOTALL)
+
+
 def parse_literal(text: Any) -> Any:
-    """Return the list in a cell of text, in JSON or Python notation (as pandas writes it), else the cell as it is."""
+    """Return the list in a cell of text, else the cell as it is.
+
+    The list is in the notation of JSON, of Python (as pandas writes it), or of numpy, which writes no commas:
+    ``['a' 'b']``, ``[0 1 1]``.
+    """
     if not isinstance(text, str) or not text.lstrip().startswith(("[", "{")):
         return text
     if len(text) > LONGEST_LITERAL or is_nested_deeper(text):
@@ -229,8 +238,15 @@ def parse_literal(text: Any) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
+    literal, parts = text.strip(), _LIST_PARTS.findall(text)
+    # two values without a comma between: Python would join the strings 'a' 'b' to one
+    after = [one not in "[{(,:" and other not in "]}),:" for one, other in pairwise(parts)]
+    if any(after):
+        if "," in parts or "..." in parts:  # a mixture of notations, or an array that numpy shortened
+            return text
+        literal = "".join(part + "," * comma for part, comma in zip(parts, [*after, False], strict=True))
     try:
-        return ast.literal_eval(text.strip())
+        return ast.literal_eval(literal)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return text
 

@@ -39,8 +39,9 @@ class ImportOptions(Options):
         mask: For each text: 0/1 a token, a list or a list of lists (several annotators); of one text repeat it for a
             column an annotator. Without `mask`, `spans` and `quotes` a corpus has no rationales.
         spans: [start, end] pairs in place of `mask`, a list or a list of lists.
-        quotes: Passages of the text in place of `mask`; each occurs once in the text.
-        offsets: Unit of spans: tokens (default for `tokens`), characters (for `text`), or sentences.
+        quotes: Passages of the text in place of `mask`, a list or with ; between; each occurs once in the text.
+        offsets: Unit of spans: tokens (default for `tokens`), characters (for `text`), or sentences; or indices, the
+            numbers of the marked tokens.
         query: Column of questions about the text.
         id: Column of ids; by default SPLIT_LINE.
         annotator: Column of annotators' names, in a table of a row per text and person; rows of one text have one
@@ -74,7 +75,7 @@ class ImportOptions(Options):
     mask: list[str] | None = None
     spans: list[str] | None = None
     quotes: list[str] | None = None
-    offsets: Literal["tokens", "characters", "sentences"] | None = None
+    offsets: Literal["tokens", "characters", "sentences", "indices"] | None = None
     query: str | None = None
     id: str | None = None
     annotator: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow, describe_separator
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.lines import read_csv_records
+from eraser_hub.records.lines import read_csv_records, read_utf8_lines
 
 
 class Csv(Reader):
@@ -19,7 +19,7 @@ class Csv(Reader):
         path = self.path
         header: list[str] = []
         separator = "\t" if path.suffix == ".tsv" else ","
-        for line, fields, _ in read_csv_records(path, "excel-tab" if path.suffix == ".tsv" else "excel"):
+        for line, fields, _ in self._read_records():
             if not header:
                 header = fields
                 if len(set(header)) < len(header):
@@ -30,3 +30,15 @@ class Csv(Reader):
                 raise DataError(message, rule="length", file=path, line=line)
             else:
                 yield SourceRow(line, None, dict(zip(header, fields, strict=True)))
+
+    def _read_records(self) -> Iterator[tuple[int, list[str], str]]:
+        """Yield the records; an error of the first says whether another separator parts its columns."""
+        is_tsv = self.path.suffix == ".tsv"
+        try:
+            yield from read_csv_records(self.path, "excel-tab" if is_tsv else "excel")
+        except DataError as error:
+            if error.line != 1 or error.rule != "syntax":
+                raise
+            header = next(read_utf8_lines(self.path), "")
+            hint = describe_separator([header], "\t" if is_tsv else ",")
+            raise DataError(error.message + hint, rule=error.rule, file=error.file, line=error.line) from None

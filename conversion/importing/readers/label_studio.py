@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ._first_rows import first_element
 from .json import Json
 
 _MIN_KEYS = {"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"}
+_TAG = re.compile(r"</?[A-Za-z]")
 _CHOICES = ("choices", "taxonomy", "rating", "number")
 
 
@@ -30,6 +32,7 @@ class LabelStudio(TaskReader):
     """Reader of tasks with the annotations of several people (JSON), or of a row for each annotation (JSON_MIN)."""
 
     title = "Label Studio"
+    counts_utf16 = True
 
     @classmethod
     def recognizes(cls, path: Path) -> bool:
@@ -48,6 +51,14 @@ class LabelStudio(TaskReader):
             _list_marked(cells) if whole else [("", span) for value in cells.values() for span in _get_spans(value)]
             for _, cells in rows
         ]
+        for (number, _), each, some in zip(rows, data, marks, strict=True):
+            texts = each.values() if isinstance(each, dict) else ()
+            has_tags = any(isinstance(text, str) and _TAG.search(text) for text in texts)
+            if has_tags and any("globalOffsets" in value for _, value in some):
+                message = (
+                    "HyperText with tags is not read: its marks count the visible text. Export the tasks as plain text"
+                )
+                raise DataError(message, rule="unsupported", file=self.path, line=number)
         names = self._find_texts([each if isinstance(each, dict) else {} for each in data], marks)
         for number, cells in rows:
             with locate(self.path, number):

@@ -8,6 +8,7 @@ from typing import Any
 
 import datasets
 import evaluate
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -21,7 +22,7 @@ from eraser_hub.conversion.importing.sources import (
     open_file,
     wrap_dataset,
 )
-from eraser_hub.conversion.importing.texts import get_cell
+from eraser_hub.conversion.importing.texts import get_cell, parse_literal
 
 from ...refusals import refused
 from .corpora import Row, group_masks, kept_masks, rows_of, source, write_lines
@@ -70,6 +71,83 @@ def test_masks_in_every_form(mask: object, groups: list[list[int]], tmp_path: Pa
     result = run([{**GOOD, "mask": mask}], MASKS, tmp_path)
     (row,) = rows_of(result.folder)
     assert group_masks(row) == groups
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("['a' 'fine' 'film']", ["a", "fine", "film"]),
+        ("['a' \"it's\"]", ["a", "it's"]),
+        ("[0 1 1]", [0, 1, 1]),
+        ("[0. 1. 1.]", [0, 1, 1]),
+        ("[[0 1]\n [2 3]]", [[0, 1], [2, 3]]),
+        ("['a', 'fine']", ["a", "fine"]),
+        ("[u'a', u'fine']", ["a", "fine"]),
+        ("[(2, 6)]", [(2, 6)]),
+        # two notations in one, and what numpy left out
+        ("['a' 'fine', 'film']", "['a' 'fine', 'film']"),
+        ("[0 1 ... 1 0]", "[0 1 ... 1 0]"),
+    ],
+)
+def test_lists_of_pandas_and_of_numpy(cell: str, value: object) -> None:
+    assert parse_literal(cell) == value
+
+
+def test_tokens_and_masks_that_numpy_printed(tmp_path: Path) -> None:
+    rows = [{"tokens": "['a' 'fine' 'film']", "mask": "[0 1 0]", "label": "x"}]
+    (row,) = rows_of(run(rows, MASKS, tmp_path).folder)
+    assert row["documents"][0]["text"] == "a fine film" and group_masks(row) == [[0, 1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "rationale"),
+    [
+        ("warm; funny", "warm … funny"),
+        ("warm|funny", "warm … funny"),
+        ("warm\nfunny", "warm … funny"),
+        ("warm, funny", "warm … funny"),
+        ("warm ; slow, it drags", "warm … slow, it drags"),
+        ("slow, it drags", "slow, it drags"),
+        ('["warm", "funny"]', "warm … funny"),
+        ("{}", ""),
+    ],
+)
+def test_several_quotes_in_a_cell(cell: str, rationale: str, tmp_path: Path) -> None:
+    columns = Columns(("text",), ("why",), "label", tokenized=False, kind="quotes")
+    rows = [{"text": "a warm and funny film but slow, it drags", "why": cell, "label": "x"}]
+    rows.append({**rows[0], "why": "film"})
+    assert rows_of(run(rows, columns, tmp_path).folder)[0]["rationale"] == rationale
+
+
+def test_a_column_for_each_person_keeps_its_name(tmp_path: Path) -> None:
+    columns = Columns(("text",), ("Anna", "Ben"), "label", tokenized=False, kind="quotes")
+    rows = [{"text": "a warm and funny film", "Anna": "warm; funny", "Ben": "", "label": "x"}]
+    result = run(rows, columns, tmp_path)
+    (row,) = rows_of(result.folder)
+    assert group_masks(row) == [[0, 1, 0, 1, 0]]
+    kept = pq.read_table(result.folder / "annotators" / "mine.parquet").to_pylist()
+    people = [(one["annotator"], one["rationale_positions"]) for one in kept]
+    assert people == [("Anna", [[1, 3]]), ("Ben", [[]])]
+
+
+@pytest.mark.parametrize(("cell", "mask"), [("0,2", [1, 0, 1]), ([1, 2], [0, 1, 1]), ("1", [0, 1, 0]), ("{}", None)])
+def test_numbers_of_marked_tokens(cell: object, mask: list[int] | None, tmp_path: Path) -> None:
+    columns = Columns(("text",), ("words",), "label", tokenized=False, kind="spans", offsets="indices")
+    (row,) = rows_of(run([{"text": "a fine film", "words": cell, "label": "x"}], columns, tmp_path).folder)
+    assert group_masks(row) == ([mask] if mask else [])
+    with refused("span-bounds", "3 tokens", field="words"):
+        run([{"text": "a fine film", "words": "0,3", "label": "x"}], columns, tmp_path / "other")
+
+
+def test_numbers_of_tokens_are_no_spans(tmp_path: Path) -> None:
+    with refused("syntax", "`offsets` indices", field="spans"):
+        run([{"text": "a fine film", "label": "x", "spans": "1,2"}], SPANS, tmp_path)
+
+
+def test_another_separator_is_named_where_cells_are_quoted(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text('"text";"label"\n"a film";"good"\n')
+    with refused("syntax", "separated by ';'", file="rows.csv", line=1):
+        list(open_file(tmp_path / "rows.csv").rows())
 
 
 @pytest.mark.parametrize(

@@ -183,6 +183,36 @@ def test_relations_in_label_studio_and_two_texts(tmp_path: Path) -> None:
     assert read_back(done) == [([premise, hypothesis], [[0, 0, 1, 1, 0, 0, 1]], "contradiction")]
 
 
+def label_studio(folder: Path, *tasks: tuple[str, dict[str, Any]]) -> Path:
+    """A file of tasks of one column, each with a text and the value of its mark."""
+    choice = {"type": "choices", "from_name": "verdict", "to_name": "text", "value": {"choices": ["bad"]}}
+    rows = []
+    for number, (text, value) in enumerate(tasks, 1):
+        mark = {"id": "a", "type": "labels", "from_name": "why", "to_name": "text", "value": {**value, "labels": ["W"]}}
+        annotation = {"completed_by": 1, "result": [mark, choice]}
+        rows.append({"id": number, "data": {"text": text}, "annotations": [annotation]})
+    (folder / "export.json").write_text(json.dumps(rows))
+    return folder / "export.json"
+
+
+def test_label_studio_counts_utf16_units_also_where_the_words_repeat(tmp_path: Path) -> None:
+    mark = {"start": 7, "end": 9, "text": "no"}
+    tasks = [("😂😂😂 no no no", mark), ("😂😂😂 so bad", {**mark, "text": "so"})]
+    done = run(label_studio(tmp_path, *tasks), tmp_path)
+    assert [masks for _, masks, _ in read_back(done)] == [[[0, 1, 0, 0]], [[0, 1, 0]]]
+    # where one mark fits as characters alone, the file counts these
+    tasks = [("😂😂😂 no no no", mark), ("😂😂😂 so bad", {"start": 4, "end": 6, "text": "so"})]
+    done = run(label_studio(tmp_path, *tasks), tmp_path, force=True)
+    assert [masks for _, masks, _ in read_back(done)] == [[[0, 0, 1, 0]], [[0, 1, 0]]]
+
+
+def test_hypertext_with_tags_is_refused_by_name(tmp_path: Path) -> None:
+    value = {"start": "/p[1]", "end": "/p[1]", "globalOffsets": {"start": 13, "end": 17}, "text": "cold"}
+    path = label_studio(tmp_path, ("<p>The <b>soup</b> was cold.</p>", value))
+    with refused("unsupported", "HyperText", file=path, line=1):
+        run(path, tmp_path)
+
+
 # -- choices ----------------------------------------------------------------------------------------------------------
 
 
