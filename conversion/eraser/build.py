@@ -45,7 +45,7 @@ from eraser_hub.conversion.dataset import (
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.finish import finish_build
-from eraser_hub.conversion.licenses import describe_license_mismatch, get_license_path
+from eraser_hub.conversion.licenses import get_license_path
 from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.conversion.written_files import is_recorded
@@ -248,10 +248,8 @@ class _ConfigBuild:
         return facts
 
     def copy_files(self) -> int:
-        """Copy licence files, with a note if one differs from the card, and annotators; return the number of people."""
+        """Copy licence files and annotators; return the number of people."""
         copies = {path: get_license_path(self.config.name, path.name) for path in self.corpus.licenses}
-        for path in copies:
-            self.notes += describe_license_mismatch(self.config.name, self.config.license, path)
         masks, people = get_annotators_path(self.config.name), set[str]()
         if self.config.corpus_yaml and os.path.lexists(path := self.corpus.folder / masks):
             texts = read_annotators(path).values()  # detects a damaged file
