@@ -20,7 +20,6 @@ MASK, SPANS, QUOTES = "mask", "spans", "quotes"
 STARS = "stars"  # of the recipe e-snli-highlights: asterisks in a copy of the text
 TOKENS, CHARACTERS, SENTENCES = "tokens", "characters", "sentences"
 INDICES = "indices"  # the numbers of the marked tokens, one by one
-OFFSETS = (TOKENS, CHARACTERS, SENTENCES, INDICES)
 STAR = "*"
 _PAIR = re.compile(r"\s*(\d+)\s*[-:]\s*(\d+)\s*")
 _NAMES = (("start", "end"), ("start_token", "end_token"), ("start_offset", "end_offset"), ("begin", "end"))
