@@ -202,21 +202,14 @@ def test_quotes_stand_once_or_are_told(tmp_path: Path) -> None:
     assert said(result, "widened").startswith("2 ")
 
 
-def test_quotes_joined_in_one_cell_are_recognized(tmp_path: Path) -> None:
-    quotes = ["thin plot | warm", "thin;warm", "thin|cold", "plot"]
-    result = run([{"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"}], QUOTES, tmp_path)
-    assert said(result, "quotes joined") == "2 (rows:1: 'thin plot | warm', rows:1: 'thin;warm')"
-    assert said(result, "quotes nowhere") == "1 (rows:1: 'thin|cold')"
-
-
 def test_an_import_of_which_no_quote_is_found_is_refused(tmp_path: Path) -> None:
-    rows = [{"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"} for quotes in ("thin; warm", "cold", "")]
-    with refused("span-text", "found none among 2", field="quotes") as caught:
+    rows = [{"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"} for quotes in ("thick; dull", "cold", "")]
+    with refused("span-text", "found none among 3", field="quotes") as caught:
         run(rows, QUOTES, tmp_path)
     assert caught.error.message.startswith(
-        "expected quotes of the texts, found none among 2; quotes left out, for they do not"
+        "expected quotes of the texts, found none among 3; quotes left out, for they do not"
     )
-    assert "several quotes are a JSON list): 1 (rows:1: 'thin; warm')" in caught.error.message
+    assert ": 3 (rows:1: 'thick', rows:1: 'dull', rows:2: 'cold')" in caught.error.message
     assert not (tmp_path / "mine").exists()
     run(rows[2:], QUOTES, tmp_path)  # nobody quoted
 

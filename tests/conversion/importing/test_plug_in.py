@@ -19,7 +19,7 @@ from eraser_hub import Columns, DataError, import_corpus
 from eraser_hub.conversion.importing.sources import READERS, open_file
 
 assert "starred" in READERS
-columns = Columns(("text",), ("marked",), "label", tokenized=False)
+columns = Columns(("words",), ("marked",), "label")
 result = import_corpus({"train": open_file(Path("reviews.starred"))}, "reviews", columns, "corpora")
 print(result.rows, result.labels)
 Path("bad.starred").write_text("no tab")
