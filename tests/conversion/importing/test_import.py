@@ -203,7 +203,9 @@ def test_quotes_stand_once_or_are_told(tmp_path: Path) -> None:
 
 
 def test_an_import_of_which_no_quote_is_found_is_refused(tmp_path: Path) -> None:
-    rows = [{"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"} for quotes in ("thick; dull", "cold", "")]
+    rows = [
+        {"text": "A thin plot, but warm.", "quotes": quotes, "label": "x"} for quotes in ("thick; dull", "cold", "")
+    ]
     with refused("span-text", "found none among 3", field="quotes") as caught:
         run(rows, QUOTES, tmp_path)
     assert caught.error.message.startswith(
