@@ -11,7 +11,7 @@ INTRODUCTION = """# Commands
 
 Look up what a command does and which options it takes. `eraser-hub VERB --help` prints the same in the terminal.
 Options of every command: `--help`. The exit status is 0 after success, 1 after an error in the data and 2 after an
-error in the command itself; every error has a [rule](errors.md).
+error in the command itself.
 
 This page is generated from the declarations of the options (`make reference`); a test compares the two.
 """

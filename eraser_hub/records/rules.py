@@ -1,7 +1,4 @@
-"""The rules that input is held to: the ids by which programs and tests tell errors apart.
-
-docs/errors.md gives the meaning of each, and an example; a test holds the page to this list.
-"""
+"""The rules that input is held to: the ids by which programs and tests tell errors apart."""
 
 from __future__ import annotations
 
