@@ -24,7 +24,7 @@ PANELS = {
     "First steps": ("quickstart",),
     "Data": ("import", "build", "check", "stats", "export"),
     "Models": ("train", "explain", "ask"),
-    "Scores": ("bench", "score", "compare", "power", "reproduce"),
+    "Scores": ("bench", "score", "compare", "reproduce"),
     "Pages": ("report", "highlight", "board"),
     "Publishing": ("publish", "serve"),
 }

@@ -33,7 +33,7 @@ from eraser_hub.records.options import (
 )
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments, Several
-from eraser_hub.scoring.options import CompareArguments, PowerArguments, ScoreArguments
+from eraser_hub.scoring.options import CompareArguments, ScoreArguments
 from eraser_hub.systems.train_config import TrainArguments
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from eraser_hub.reports.report import ReportFiles
     from eraser_hub.scoring.scores import Comparison, Scores
     from eraser_hub.scoring.settings import ScoreSettings
-    from eraser_hub.scoring.uncertainty.planning import Plan
 
 _NAMES = ", ".join(HUB_DATASETS)
 Place = str | os.PathLike[str]
@@ -407,34 +406,6 @@ def compare(
     comparison = Comparison(compare_files(arguments.scored_split, named, scoring, inference))
     comparison.inputs = arguments.inputs
     return comparison
-
-
-@with_keywords(PowerArguments)
-def power(arguments: PowerArguments) -> Plan:
-    """Plan a comparison: the documents and runs that it needs to find a difference, from a pilot.
-
-    The plan uses the model of documents and runs of ``compare``: with the pilot's own numbers its detectable difference
-    is that of the comparison.
-
-    Returns:
-        A dictionary: ``pairs`` with the documents needed and the differences that are found, ``notes``, and the pilot's
-        numbers; see :func:`eraser_hub.scoring.uncertainty.planning.make_plan`. ``table()`` and ``save(path)`` give it
-        in other forms.
-
-    Raises:
-        DataError: what ``compare`` refuses; a pilot that is too small, or without variance components.
-
-    Examples:
-        >>> from eraser_hub import power, samples
-        >>> folder = samples.path("predictions", "eraser")
-        >>> pilot = [folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"]
-        >>> plan = power(predictions=pilot, dataset="hub/eraser", config="movies", split="val", effect=[0.05])
-        >>> plan["pairs"][0]["scores"]["token_macro_f1"]["needed"]
-        [{'difference': 0.05, 'runs': 1, 'documents': 65}]
-    """
-    from eraser_hub.scoring.uncertainty.planning import plan_from_pilot
-
-    return plan_from_pilot(arguments)
 
 
 @with_keywords(BenchArguments)

@@ -8,7 +8,6 @@ from statistics import median
 from typing import TypeAlias
 
 from eraser_hub.scoring.scores import Scores
-from eraser_hub.scoring.uncertainty.planning import compute_power_curves
 
 from .catalogue import metric
 from .figures import Figure, Series, compute_histogram
@@ -69,22 +68,6 @@ def _chance(draws: Sequence[Series]) -> list[Series]:
     name = f"random (mean of {len(same)} draws)" if several else "random"
     low, high = (tuple(map(end, columns)) if several else None for end in (min, max))
     return [Series(name, draws[0].x, mean, low, high, chance=True)]
-
-
-def make_power_figures(comparison: Keys) -> list[Figure]:
-    """Draw the power of a comparison to find each score's minimum effect, by the number of documents; none without one.
-
-    Args:
-        comparison: the pilot, what ``compare`` gave.
-    """
-    curves = compute_power_curves(comparison)
-    lines = [Series(metric(key).label, tuple(one["documents"]), tuple(one["power"])) for key, one in curves.items()]
-    caption = (
-        "The probability to find each score's minimum effect with other numbers of documents and as many runs, by the "
-        "variances of this comparison; of several pairs of systems the lowest."
-    )
-    labels = ("documents", "power at .05, one test")
-    return [Figure("power", "Power", *labels, tuple(lines), caption, x_log=True)] if lines else []
 
 
 def make_fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:

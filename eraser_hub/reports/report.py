@@ -198,7 +198,7 @@ def _make_content(
         made.append(sections.make_agreement_section(names, runs, settings))
     made.append(sections.make_distribution_section(shown, PAIR_DISTRIBUTIONS if pairs else DISTRIBUTIONS))
     made.append(sections.make_class_section(shown, *(PAIRS_BY_CLASS if pairs else BY_CLASS)))
-    made += [sections.make_power_section(result), sections.make_provenance_section(scored, result)]
+    made.append(sections.make_provenance_section(scored, result))
     if pairs:
         title = title or f"Perturbation pairs of {split.config}, {split.split}"
     example = choose_example(marked, names, values, list(result["scores"]) if result else ())

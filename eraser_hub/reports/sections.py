@@ -23,7 +23,7 @@ from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
 from .catalogue import format_interval, format_number
-from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures, make_power_figures
+from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures
 from .explorer.matrix import make_matrix_block
 from .explorer.notes import count_systems, merge_notes, merge_pair_notes
 from .report_tables import (
@@ -157,14 +157,6 @@ def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any]
         "documents with one run each, else by the model; Holm's correction over the headline scores times the "
         "pairs of systems, all other scores are exploratory."
     )
-    return section
-
-
-def make_power_section(result: Mapping[str, Any] | None) -> Section:
-    """Make the curves of a comparison's power; ``result`` is None where there is no comparison."""
-    section = Section("power-section", "Power", figures=[] if result is None else make_power_figures(result))
-    if not section.figures:
-        section.missing.append("Power needs a comparison of two systems in scores with a known minimum effect.")
     return section
 
 

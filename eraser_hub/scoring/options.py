@@ -273,62 +273,6 @@ class CompareArguments(AgainstArguments):
         return inference
 
 
-@dataclass(frozen=True, kw_only=True)
-class PowerArguments(AgainstArguments):
-    """A pilot, and what is planned.
-
-    Attributes:
-        predictions: Pilot: predictions of a system as in `compare`, FILE, NAME=FILE or NAME=FILE,FILE,.. for several
-            runs; repeat it for each system.
-        comparison: Pilot: the file that `compare --out` wrote, in place of predictions.
-        scores: Pilot: score file of a system with per-instance scores (`score --per-instance --out`), named as
-            `predictions`, in their place; scores that are means of them count. Repeat it for each system.
-        primary: Score to plan for; repeat it for several; by default the headline scores.
-
-    Plan:
-        effect: Difference to find, in the score's units; repeat it for several; by default each score's minimum effect.
-        documents: Number of documents whose detectable difference is shown; repeat it for several; by default the
-            pilot's, 2, 5 and 10 times it.
-        runs: Number of runs of each system; repeat it for several; by default 1, 3, 5 and 10.
-        power: Probability to find the difference.
-        alpha: Level of a test; .05 over the number of tests is the strictest one of Holm's correction.
-    """
-
-    predictions: Sequence[str] = ()
-    comparison: Path | None = None
-    scores: Sequence[str] = ()
-    primary: str | Sequence[str] | None = None
-    effect: Annotated[Sequence[float], Option(min=1e-12)] = ()
-    documents: Annotated[Sequence[int], Option(min=2)] = ()
-    runs: Annotated[Sequence[int], Option(min=1)] = ()
-    power: Annotated[float, Option(min=0.5, max=0.9999)] = 0.8
-    alpha: Annotated[float, Option(min=1e-9, max=0.5)] = 0.05
-    minimum_effect: MinimumEffect = None
-    gold: Gold = "evidence"
-
-    def __post_init__(self) -> None:
-        pilots = [name for name in ("predictions", "comparison", "scores") if getattr(self, name)]
-        if len(pilots) != 1:
-            message = "expected a pilot: one of `predictions`, `comparison` and `scores`"
-            raise UsageError(message, rule="option-missing" if not pilots else "option-conflict")
-        if pilots == ["predictions"]:
-            super().__post_init__()
-            return
-        Options.__post_init__(self)
-        kept = {*pilots, "primary", "effect", "documents", "runs", "power", "alpha"}
-        kept |= {"minimum_effect"} if self.scores else set()
-        for one in fields(PowerArguments):
-            if one.name not in kept and getattr(self, one.name) != one.default:
-                raise UsageError("it goes with `predictions`", rule="option-conflict", argument=one.name)
-
-    @property
-    def inputs(self) -> tuple[Path, ...]:
-        """The files and folders to read, which no output may replace."""
-        from eraser_hub.records.outputs import find_inputs
-
-        return find_inputs(self.predictions, self.scores, self.comparison, self.dataset, self.source, self.annotations)
-
-
 def _make_usage_error(error: ValueError) -> UsageError:
     """Return the error of a setting as one of the argument, whose name opens the message."""
     name, colon, message = str(error).partition(": ")

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from eraser_hub.metrics.clusters import number_values
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.papers import COMPREHENSIVE
-from eraser_hub.records.errors import DataError, describe_choice
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.records.run_record import read_model_digest, read_predictions_digest
+from eraser_hub.records.run_record import read_predictions_digest
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .identity import Identity
@@ -34,7 +33,6 @@ from .tables import (
     make_comparison_tables,
     make_score_cells,
 )
-from .uncertainty.power import choose_run_counts, describe_power, make_pilot, make_score_pilot
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -274,35 +272,6 @@ class Scores:
         """
         save_json(path, self.as_json(), OutputWriter(tuple(self.inputs), force))
 
-    def power(self, key: str, effects: Sequence[float] = (), runs: Sequence[int] | None = None) -> list[dict[str, Any]]:
-        """Return what other numbers of documents and runs would find, with this system as the pilot.
-
-        The differences are those from a fixed value, such as chance or a published score. Two systems share their
-        documents, so that their difference varies less or more: `Comparison.power` plans for it.
-
-        Args:
-            key: the score.
-            effects: differences to find with power .8 at .05.
-            runs: numbers of runs of the system; None: 1, 3, 5 and 10, or 1 where the system has one run and so knows
-                nothing of runs (`average_runs`).
-
-        Returns:
-            A row for each number of runs, as of `Comparison.power`.
-
-        Raises:
-            DataError: as of `uncertainty.power.make_score_pilot`.
-        """
-        block = next((name for name, one in self.statistics.items() if key in one.scores()), None)
-        if block is None or self.number(key) is None:
-            known = [name for name in self.scores if self.number(name) is not None]
-            raise DataError(describe_choice(key, known), rule="option-value", argument="key")
-        own = [run[block] for run in self.runs]
-        digests = [read_model_digest(path) for path in self.files]
-        trainings = number_values(digests).tolist() if len(digests) == len(own) and all(digests) else None
-        pilot = make_score_pilot(own, key, trainings)
-        runs = choose_run_counts(len(own)) if runs is None else runs
-        return describe_power(pilot, own[0].n_clusters, effects, runs)
-
     def __repr__(self) -> str:
         """Return the headline scores as a table, and the notes: what a Python session shows."""
         headline = {key for own in HEADLINE.values() for key in own}
@@ -449,41 +418,6 @@ class Comparison(Result):
     def table(self) -> Tables:
         """Return a table for each pair of systems; ``.written(format)`` is its text."""
         return make_comparison_tables(self)
-
-    def power(
-        self, key: str, effects: Sequence[float] = (), runs: Sequence[int] | None = None, pair: int | None = None
-    ) -> list[dict[str, Any]]:
-        """Return what other numbers of documents and runs would find, with this comparison as the pilot.
-
-        Args:
-            key: the score.
-            effects: differences to find with power .8 at .05.
-            runs: numbers of runs of each system; None: 1, 3, 5 and 10, or 1 where the pilot has one run of each system
-                and so knows nothing of runs.
-            pair: the pair of systems, by its place; None: all pairs.
-
-        Returns:
-            A row for each pair and number of runs: the systems ``first`` and ``second``, ``detectable`` with the
-            documents at hand, and for each effect ``documents for EFFECT``, None where a million does not suffice, or
-            only more runs help (`uncertainty.power.Pilot.lacks_runs`). A pair that is no pilot has one row, which says
-            ``why``.
-
-        Raises:
-            DataError: as of `uncertainty.power.make_pilot`, where no pair is a pilot.
-        """
-        runs = choose_run_counts(max(self["runs"].values())) if runs is None else runs
-        rows, errors = list[dict[str, Any]](), list[DataError]()
-        for place in range(len(self["comparisons"])) if pair is None else (pair,):
-            systems = {side: self["comparisons"][place][side] for side in ("first", "second")}
-            try:
-                planned = describe_power(make_pilot(self, key, place), self["clusters"], effects, runs)
-            except DataError as error:
-                errors.append(error)
-                planned = [{"runs": None, "detectable": math.nan, "why": str(error)}]
-            rows += [systems | row for row in planned]
-        if len(errors) == len(rows):
-            raise errors[0]
-        return rows
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row for each pair of systems and score: both scores, and the figures of their difference.

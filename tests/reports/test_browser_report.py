@@ -106,7 +106,6 @@ def test_sections_are_there_and_missing_ones_say_why(opened):
         "Agreement of methods",
         "Per-instance scores",
         "By class",
-        "Power",
         "Provenance and notes",
     ]
     assert opened.find_elements("css selector", "#aopc_comprehensiveness svg")
