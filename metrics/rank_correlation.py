@@ -1,4 +1,4 @@
-"""Kendall's rank correlation of two rankings, and the overlap of their tops."""
+"""Kendall's rank correlation of two rankings."""
 
 from __future__ import annotations
 
@@ -50,27 +50,3 @@ def _inversions(ranks: np.ndarray) -> int:
         rows = np.sort(runs.reshape(len(runs), 2 * width), axis=1).ravel()
         width *= 2
     return count
-
-
-def top_overlap(left: npt.ArrayLike, right: npt.ArrayLike, count: int) -> float:
-    """Compute the share of the ``count`` highest items of one list that are among the other's, in [0, 1].
-
-    Equal scores at the end of a top are drawn at random, in both lists apart; the share is the mean over all draws. NaN
-    if a list is empty or constant, so that it has no top, or has a NaN.
-
-    >>> top_overlap([3, 2, 1, 0], [0, 9, 8, 7], 2), top_overlap([5, 1, 1, 0], [5, 4, 1, 0], 2)
-    (0.5, 0.75)
-    """
-    shares = [_share_of_top(np.asarray(side, dtype=np.float64), count) for side in (left, right)]
-    return float(shares[0] @ shares[1] / shares[0].sum()) if shares[0].size else float("nan")
-
-
-def _share_of_top(scores: np.ndarray, count: int) -> np.ndarray:
-    """Return the probability of each item to be among the highest; NaN for constant scores and those with a NaN."""
-    count = min(count, scores.size)
-    if not count or scores.min() == scores.max() or np.isnan(scores).any():
-        return np.full(scores.size, np.nan)
-    least = np.partition(scores, scores.size - count)[scores.size - count]
-    above, tied = scores > least, scores == least
-    chances: np.ndarray = above + tied * ((count - above.sum()) / tied.sum())
-    return chances

@@ -190,12 +190,7 @@ def _make_content(
         sections.make_comparison_section(scored, result, choose_baseline(compared)),
     ]
     if not pairs:
-        runs = [
-            [first, *(read_predictions(split, path) for path in system.paths[1:])]
-            for system, first in zip(systems, answers, strict=True)
-        ]
         made += [sections.make_aopc_section(scored, chance), sections.make_fidelity_section(scored)]
-        made.append(sections.make_agreement_section(names, runs, settings))
     made.append(sections.make_distribution_section(shown, PAIR_DISTRIBUTIONS if pairs else DISTRIBUTIONS))
     made.append(sections.make_class_section(shown, *(PAIRS_BY_CLASS if pairs else BY_CLASS)))
     made.append(sections.make_provenance_section(scored, result))

@@ -6,23 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eraser_hub.metrics.data_digest import shorten_digest
-from eraser_hub.metrics.rank_correlation import kendall_tau
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.evaluators import EVALUATED
 from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
-from eraser_hub.scoring.method_agreement import (
-    TOP_SHARE,
-    RankAgreement,
-    collect_soft_scores,
-    compute_agreement,
-    compute_top_overlap,
-)
 from eraser_hub.scoring.operators import compute_operator_sensitivity, describe_flips
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
-from .catalogue import format_interval, format_number
+from .catalogue import format_number
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures
 from .explorer.matrix import make_matrix_block
 from .explorer.notes import count_systems, merge_notes, merge_pair_notes
@@ -231,47 +223,6 @@ def make_fidelity_section(systems: Sequence[Scores]) -> Section:
     if not systems:
         section.missing.append("No predictions were given.")
     return section
-
-
-def make_agreement_section(
-    names: Sequence[str], runs: Sequence[Sequence[Mapping[str, Mapping[str, Any]]]], settings: ScoreSettings
-) -> Section:
-    """Make two matrices of how alike systems rank tokens; the diagonal compares runs of one system.
-
-    Args:
-        names: of the systems.
-        runs: for each system the predictions of each of its runs, by instance.
-        settings: of the intervals.
-    """
-    section = Section("agreement-section", "Agreement of methods")
-    scores = [[collect_soft_scores(answers) for answers in several] for several in runs]
-    ranked = [place for place, several in enumerate(scores) if all(several)]
-    words = "the predictions have no soft_rationale_predictions to rank tokens by."
-    section.missing += merge_notes(((names[at], words) for at in range(len(names)) if at not in ranked), names)
-    if len(ranked) < 2 and not any(len(scores[place]) > 1 for place in ranked):
-        section.missing.append("A matrix needs two methods, or several runs of one, with scores of every token.")
-        return section
-    for measure, caption in (
-        (kendall_tau, "Kendall's tau-b of both rankings of tokens, the mean over instances."),
-        (compute_top_overlap, f"Share of the top {TOP_SHARE:.0%} of tokens that both have, the mean over instances."),
-    ):
-        rows = list[ShownRow]()
-        for row in ranked:
-            agreements = (compute_agreement(measure, scores[row], scores[column], settings) for column in ranked)
-            rows.append(ShownRow(names[row], tuple(map(_agreement, agreements))))
-        section.blocks.append(Block(("system", *(names[place] for place in ranked)), tuple(rows), caption))
-    section.notes.append(
-        "Small print: the mean's interval, and instances with both; a ranking without differences has neither; "
-        "of equal scores at the end of a top, the mean over all orders counts. Diagonal: runs of one system."
-    )
-    return section
-
-
-def _agreement(agreement: RankAgreement | None) -> ShownCell:
-    if agreement is None:
-        return ShownCell(format_number(None))
-    small = f"{format_interval(agreement.interval)} n {agreement.instances}"
-    return ShownCell(format_number(agreement.mean), small.strip())
 
 
 def make_distribution_section(scored: Sequence[Scores], keys: Sequence[str]) -> Section:

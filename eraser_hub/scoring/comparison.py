@@ -46,7 +46,6 @@ from .score import RANGES, score
 from .scored_split import ScoredSplit
 from .scores import Scores, average_runs
 from .settings import ScoreSettings
-from .uncertainty.method_ranks import rank_methods
 from .uncertainty.mixed_model import DifferenceModel, find_attainable_level
 from .uncertainty.same_model import (
     NORMALISED,
@@ -623,8 +622,6 @@ def compare_scores(
     result["notes"] += describe_different_models(different, list(result["comparisons"][0]["keys"]))
     result["notes"] += describe_tied_systems({} if inference and inference.primary else tied)
     result |= _collect_levels(systems)
-    if different and (ranked := rank_methods(systems)):
-        result["method_ranks"] = ranked
     identity = next(iter(systems.values())).identity
     if identity is not None:
         result["signature"] = identity.sign(result["signature"])

@@ -88,8 +88,6 @@ def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
     tables = Tables("compare", pairs or [Table("compare", "Comparison", ("score",), ())])
     if result.get("levels"):
         tables.tables.append(_level_table(result))
-    if ranked := result.get("method_ranks"):
-        tables.tables.append(make_rank_table(ranked))
     if result.get("operators", {}).get("scores"):
         tables.tables.append(_operator_table(result["operators"]))
     tables.tables[-1].notes += [*notes, *result.get("notes", ())]
@@ -105,20 +103,6 @@ def _level_table(result: Mapping[str, Any]) -> Table:
     for key in next(iter(result["levels"].values()))["chance"]:
         numbers = {head: result["levels"][name][level].get(key) for head, (name, level) in columns.items()}
         table.add(key, **{head: Cell(number, digits=DIGITS) for head, number in numbers.items() if number is not None})
-    return table
-
-
-def make_rank_table(ranked: Mapping[str, Any]) -> Table:
-    """Return a line for each score and method: its rank within each model, and the mean; W per score."""
-    heads = tuple(ranked["models"])
-    title = "Ranks of methods within each model (1: best)"
-    table = Table("method-ranks", title, ("score", "method"), (*heads, "mean rank", "W"))
-    for key, own in ranked["scores"].items():
-        for place, method in enumerate(sorted(own["mean"], key=lambda one: own["mean"][one])):
-            cells = {head: Cell(rank, digits=1) for head, rank in zip(heads, own["ranks"][method], strict=True)}
-            agreement = {} if place else {"W": Cell(own["kendall_w"], digits=2)}
-            table.add(key, method, **cells, **{"mean rank": Cell(own["mean"][method], digits=2)}, **agreement)
-    table.notes.append("ranks have no test; W: Kendall's, 1 where all models rank the methods alike, 0 where none do.")
     return table
 
 

@@ -103,7 +103,6 @@ def test_sections_are_there_and_missing_ones_say_why(opened):
         "Paired comparison",
         "Erasure curves (AOPC)",
         "Fidelity curves",
-        "Agreement of methods",
         "Per-instance scores",
         "By class",
         "Provenance and notes",

@@ -98,20 +98,7 @@ def describe_findings(
             "Faithfulness of different models is not compared: it grows with a model's confidence. Compare the order "
             "of methods within each model."
         )
-        lines += _describe_ranks(comparison.get("method_ranks", {}).get("scores", {}))
     return lines
-
-
-def _describe_ranks(scores: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return a sentence on the best methods within each model, by the scores of faithfulness."""
-    parts = []
-    for key, own in scores.items():
-        if metric(key).family == FAITHFULNESS:
-            best = min(own["mean"].values())
-            names = _list([name for name, rank in own["mean"].items() if rank == best])
-            parts.append(f"{names} by {metric(key).label} ({best:.1f}, Kendall's W {own['kendall_w']:.2f})")
-    count = max((len(own["mean"]) for own in scores.values()), default=0)
-    return [f"Best mean rank of {count} methods within each model: {'; '.join(parts)}."] if parts else []
 
 
 def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> str:

@@ -60,7 +60,6 @@ from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.scores import Comparison
 from eraser_hub.scoring.settings import ScoreSettings
-from eraser_hub.scoring.tables import make_rank_table
 from eraser_hub.scoring.uncertainty.tied_rankings import TIED, UNTIED
 from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 from eraser_hub.systems.system import SYSTEMS
@@ -459,8 +458,6 @@ class _Run:
             name: json.loads(path.read_text("utf-8")) for name, path in zip(scored, report.score_files, strict=True)
         }
         tables = Tables(str(plan.config), [make_table(title, systems, flat, comparison)])
-        if comparison is not None and (ranked := comparison.get("method_ranks")):
-            tables.tables.append(make_rank_table(ranked))
         findings = [] if comparison is None else describe_findings(comparison, chance, models)
         result = BenchResult(out, findings, tables, comparison, report.page, notes)
         for suffix, format_name in ((".tex", "latex"), (".csv", "csv")):
