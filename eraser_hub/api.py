@@ -458,7 +458,6 @@ def report(arguments: ReportArguments) -> ReportFiles:
         split=arguments.split,
         systems=parse_systems(as_list(arguments.predictions) or [], several_operators=True),
         baselines=parse_systems(as_list(arguments.baseline) or []),
-        evaluators=parse_systems(as_list(arguments.evaluator) or []),
         out=arguments.out,
         title=arguments.title,
         settings=_choose_settings(arguments, n_resamples=arguments.resamples),

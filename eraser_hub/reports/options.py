@@ -28,8 +28,6 @@ class ReportArguments(Options):
 
     Curves and columns:
         baseline: Predictions of random rationales for the curves; several are averaged.
-        evaluator: NAME=FILE: an evaluator's predictions from system NAME's rationales (EVAL-X), written by
-            `explain --model EVALUATOR --rationales`.
 
     Page:
         title: Title of the page.
@@ -47,7 +45,6 @@ class ReportArguments(Options):
     config: str | None = None
     split: Split = "test"
     baseline: NamedFiles = None
-    evaluator: NamedFiles = None
     title: str = ""
     figures: Path | None = None
     confidence_level: float = 0.95
@@ -64,9 +61,7 @@ class ReportArguments(Options):
     @property
     def writer(self) -> OutputWriter:
         """The writer of the report's files."""
-        return OutputWriter(
-            find_inputs(self.dataset, *map(as_list, (self.predictions, self.baseline, self.evaluator))), self.force
-        )
+        return OutputWriter(find_inputs(self.dataset, *map(as_list, (self.predictions, self.baseline))), self.force)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.scoring.evaluators import add_evaluator
 from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import System, group_by_operator
@@ -106,7 +105,6 @@ def make_report(
     title: str = "",
     settings: ScoreSettings | None = None,
     figures: Path | None = None,
-    evaluators: Sequence[System] = (),
     compared: Compared | None = None,
     writer: OutputWriter | None = None,
 ) -> ReportFiles:
@@ -122,7 +120,6 @@ def make_report(
         title: the page's title.
         settings: confidence level, resamples and seed.
         figures: also write each figure there as PNG, SVG and PDF.
-        evaluators: predictions of an evaluator on a system's rationales, named like the system.
         compared: a comparison of the systems; None: they are compared here.
         writer: the run's writer; None: of a run without inputs.
 
@@ -147,7 +144,6 @@ def make_report(
         people = score_people(rows, settings) if scored else None
         for one in scored:
             one.people = people
-        _add_evaluators(scored, systems, evaluators, rows, settings)
         chance = [replace(score(rows, one.path, settings.plain()), name=one.name) for one in baselines]
     content = _make_content(rows, systems, answers, scored, chance, settings, title, compared)
     if len(systems_by_operator) > 1:
@@ -259,27 +255,6 @@ def choose_baseline(compared: Compared) -> str:
     """Return the system that others are compared with at first: chance, or the last one."""
     names = list(compared.result["scores"]) if compared.result else []
     return next((name for name in compared.chance if name in names), names[-1] if names else "")
-
-
-def _add_evaluators(
-    scored: Sequence[Scores],
-    systems: Sequence[System],
-    evaluators: Sequence[System],
-    split: ScoredSplit,
-    settings: ScoreSettings,
-) -> None:
-    """Add what evaluators tell from the rationales of the systems whose names they have.
-
-    Raises:
-        DataError: a name of no system.
-    """
-    known = {system.name: number for number, system in enumerate(systems)}
-    for evaluator in evaluators:
-        if evaluator.name not in known:
-            words = f"expected a system's name before it ({', '.join(known)}), found {show(evaluator.name)}"
-            raise DataError(words, rule="option-value", argument="evaluator")
-        number = known[evaluator.name]
-        add_evaluator(scored[number], systems[number], evaluator, split, settings)
 
 
 def describe_systems(systems: Sequence[System]) -> str:

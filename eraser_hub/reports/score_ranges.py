@@ -18,8 +18,6 @@ from eraser_hub.metrics import (
 from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.statistics_builder import ScoreInfo
 from eraser_hub.records.errors import DataError
-from eraser_hub.scoring.evaluators import EVALUATED
-from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
 
 # a score is a sum of many rounded numbers
 SLACK = 1e-9
@@ -29,7 +27,6 @@ _LEVEL = re.compile(r"\|level:(\d*\.?\d+(?:e-\d+)?)")
 _DECLARED: Sequence[ScoreInfo] = (
     *(describe_scores(), erasure.SCORE_INFO),
     *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes, soft_gold)),
-    dict.fromkeys((EVALUATED, SHAPE, CHANCE), (None, 0.0, 1.0)),
 )
 
 

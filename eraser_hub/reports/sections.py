@@ -8,13 +8,10 @@ from typing import Any
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.scoring.comparison import Inference, compare_scores
-from eraser_hub.scoring.evaluators import EVALUATED
-from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
 from eraser_hub.scoring.operators import compute_operator_sensitivity, describe_flips
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
-from .catalogue import format_number
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures
 from .explorer.matrix import make_matrix_block
 from .explorer.notes import count_systems, merge_notes, merge_pair_notes
@@ -57,7 +54,7 @@ def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Se
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
     section.notes += dict.fromkeys(line for one in scored for line in one.describe_gold())
-    section.notes += [*describe_leaks(scored), *describe_distances(scored)]
+    section.notes += describe_distances(scored)
     return section
 
 
@@ -90,32 +87,6 @@ def describe_distances(scored: Sequence[Scores]) -> list[str]:
         )
     if any("entropy_whole" in one.scores for one in scored):
         lines.append("Predictive entropy: how unsure the model is of each of these inputs, in nats.")
-    return lines
-
-
-def describe_leaks(scored: Sequence[Scores]) -> list[str]:
-    """Return a note on each figure of mask leaks, and one on the systems whose masks reveal their labels."""
-    lines = []
-    if any(SHAPE in one.scores for one in scored):
-        lines.append(
-            "Label told by the mask's shape: how often a linear classifier that sees the places and the number of the "
-            "selected tokens, and no word, tells the system's own label (five folds of whole documents); by chance: "
-            "the most frequent label."
-        )
-    leaking = [one for one in scored if one.intervals.get(SHAPE, (0.0, 0.0))[0] > one.scores.get(CHANCE, 1.0)]
-    if leaking:
-        names, its = [one.name for one in leaking], "its" if len(leaking) == 1 else "their"
-        values = [sorted(one.scores[key] for one in leaking) for key in (SHAPE, CHANCE)]
-        share, chance = (" to ".join(dict.fromkeys(map(format_number, (own[0], own[-1])))) for own in values)
-        lines.append(
-            f"{count_systems(names, len(scored))}: the shape of {its} masks gives {its} labels away ({share}, by "
-            f"chance {chance}), so {its} sufficiency may rest on where tokens stand and not on what they say."
-        )
-    if any(EVALUATED in one.scores for one in scored):
-        lines.append(
-            "EVAL-X: how often a model trained on random subsets of tokens, which no selector can have agreed with, "
-            "tells the gold label from the rationale alone (Jethani et al. 2021)."
-        )
     return lines
 
 

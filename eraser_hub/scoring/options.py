@@ -165,7 +165,6 @@ class ScoreArguments(AgainstArguments):
         sentence_threshold: Lowest score of a predicted sentence.
         per_instance: Add every score of every instance.
         people: Also score each annotator against the majority of the others, where annotators are known.
-        mask_leak: Also score how well positions and number of selected tokens predict the model's labels.
 
     Uncertainty:
         confidence_level: Confidence level of the intervals, e.g. 0.95; no intervals by default.
@@ -191,7 +190,6 @@ class ScoreArguments(AgainstArguments):
     per_instance: bool = False
     by: str | None = None
     people: bool = True
-    mask_leak: bool = False
     paper: str | None = None
     num_proc: NotNegative = 0
 

@@ -48,7 +48,6 @@ from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 from .gold.forms import EVIDENCE, MAJORITY, SOFT_FORM, choose_gold
 from .gold.soft_agreement import SoftAgreement, resample_annotators
 from .identity import identify
-from .mask_leaks import Masks
 from .modules import LEVELS, module_result, score_records
 from .quotes import BLOCK as QUOTES
 from .quotes import BlockScores, score_by_rows
@@ -118,7 +117,7 @@ class _Instances:
         if settings.unmarked is None:
             settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
         self.source, self.path, self.settings = source, predictions, settings
-        listed = settings.mask_leak or settings.fidelity or settings.gold != EVIDENCE or without is not None
+        listed = settings.fidelity or settings.gold != EVIDENCE or without is not None
         form = MAJORITY if without is not None else settings.gold
         clusters = None if settings.cluster_by in (AUTO, NONE) else settings.cluster_by
         columns = tuple(dict.fromkeys(name for name in (settings.by, clusters) if name is not None))
@@ -145,7 +144,6 @@ class _Instances:
         )
         n, bins = len(gold.references.ids), settings.aopc_thresholds or ()
         self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, settings.totals)
-        self.masks = Masks(gold) if settings.mask_leak else None
         self.unknown, self.row_fields = UnknownFields(), frozenset[str]()
 
     def score(self, num_proc: int) -> Scores:
@@ -171,8 +169,7 @@ class _Instances:
             lacking = f"nothing to score: expected {describe_fields(left_out)}, found none of them"
             raise DataError(lacking, rule="score-missing", file=self.path)
         statistics = {name: one.statistics for name, one in blocks.items()}
-        leak, leak_note = ({}, "") if self.masks is None else self.masks.leak(s)
-        notes = [self.unknown.describe(), *describe_left_out(left_out), *agreement.notes(), *gold.notes, leak_note]
+        notes = [self.unknown.describe(), *describe_left_out(left_out), *agreement.notes(), *gold.notes]
         notes += [note for one in blocks.values() for note in one.notes]
         if (scored := self.parts.scored) is not None:
             shares = f"scored:{scored.size}/{len(self.parts.whole.ids)}"
@@ -185,7 +182,6 @@ class _Instances:
             ids=gold.references.ids,
             statistics=statistics,
             chance=self.faithfulness.against_chance(s.per_instance),
-            leak=leak,
             run=self.identity.run,
             identity=self.identity,
             files=[self.path],
@@ -204,7 +200,6 @@ class _Instances:
             scores.rationale_form = agreement.levels.form.name if "hard" in used else ""
         if s.confidence_level is not None or s.n_resamples is not None:
             scores.cautions = _describe_cautions(statistics, results, s.ci_method)
-        scores.add(leak)
         if s.fidelity and used >= {"classification", *SCORE_FIELDS}:
             self._add_fidelity(scores)
         scores.signatures += [scores.run] if scores.run else []
@@ -225,8 +220,6 @@ class _Instances:
             part = parts.match(own.predictions, own.lines)
             self.agreement.add(part)
             self.faithfulness.add(part)
-            if self.masks is not None and not rules.collect():
-                self.masks.add(part)
         self.agreement.finish()
         self.faithfulness.finish()
         parts.finish()

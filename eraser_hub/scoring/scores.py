@@ -23,7 +23,6 @@ from eraser_hub.records.run_record import read_predictions_digest
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .identity import Identity
-from .mask_leaks import describe_leak
 from .tables import (
     BESIDE,
     BLOCK_TITLES,
@@ -92,7 +91,6 @@ class Scores:
         ceilings: key -> the score of the best rationale of the form that the system gives, where known.
         people: human performance, where annotators are known.
         chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
-        leak: how well masks predict labels, if requested and measurable: see `mask_leaks.compute_mask_leak`.
         reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
         signatures: one per block, and that of the run that wrote the predictions.
         run: the latter; "" where there is none.
@@ -124,7 +122,6 @@ class Scores:
     ceilings: dict[str, float] = field(default_factory=dict)
     people: HumanPerformance | None = None
     chance: dict[str, dict[str, Any]] = field(default_factory=dict)
-    leak: Mapping[str, Any] = field(default_factory=dict)
     reference: dict[str, object] | None = None
     signatures: list[str] = field(default_factory=list)
     run: str = ""
@@ -233,7 +230,7 @@ class Scores:
         chance = {"chance": self.chance} if self.chance else {}
         source_names = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
         facts = {"signature": self.signature, **self.names, **source_names, **self.digests()}
-        return {**self.reference, **self.blocks, **self.leak, **self._levels(), **chance, **facts}
+        return {**self.reference, **self.blocks, **self._levels(), **chance, **facts}
 
     def _levels(self) -> dict[str, Any]:
         """Return ``gold`` and ``levels``: the form of rationales, and chance and ceiling of each score."""
@@ -321,10 +318,6 @@ class Scores:
                 f"(mean win rate per instance {format_score(chance['mean_win_rate'])})"
                 for side, chance in self.chance.items()
             ]
-        if self.leak:
-            title = "Labels told by the mask's shape" + (f": {about}" if about else "")
-            tables.tables.append(_table("scores", title, self.leak, numbers=True))
-            tables.tables[-1].notes.append(describe_leak(self.leak))
         return tables
 
     def _drop_lacking(self, flat: Mapping[str, Any]) -> dict[str, Any]:

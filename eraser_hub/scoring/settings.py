@@ -36,7 +36,6 @@ class ScoreSettings:
         cluster_by: what intervals and tests draw together, see `clusters.clustered`.
         only_predicted: leave out annotations without an instance.
         allow_mismatch: score predictions that were made of other data; the signature has the other data's digest.
-        mask_leak: also see how well the shapes of hard rationales tell the model's labels, see `leaks`.
         fidelity: also score normalised fidelity, where the predictions have its fields.
         allow_empty: records of the perturbation benchmark may hold nothing that can be scored.
         paper: whose choices are made; see `metrics.sources`.
@@ -63,7 +62,6 @@ class ScoreSettings:
     cluster_by: str = AUTO
     only_predicted: bool = False
     allow_mismatch: bool = False
-    mask_leak: bool = False
     fidelity: bool = False
     allow_empty: bool = False
     paper: str | None = None
@@ -81,12 +79,7 @@ class ScoreSettings:
 
     def everything(self, pairs: bool = False) -> ScoreSettings:
         """Return these settings with everything that reports show: per instance, by class, every block."""
-        options = {
-            "per_instance": True,
-            "by": None if pairs else "classification",
-            "mask_leak": True,
-            "fidelity": True,
-        }
+        options = {"per_instance": True, "by": None if pairs else "classification", "fidelity": True}
         return replace(self, **options, allow_empty=True, aopc_thresholds=None)  # type: ignore[arg-type]
 
     def plain(self) -> ScoreSettings:

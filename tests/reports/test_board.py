@@ -424,12 +424,11 @@ def test_directions_are_those_of_the_modules():
 
     from eraser_hub import metrics
     from eraser_hub.metrics import soft_gold
-    from eraser_hub.scoring.evaluators import EVALUATED
-    from eraser_hub.scoring.mask_leaks import CHANCE, SHAPE
     from eraser_hub.scoring.modules import load_metric_module
 
-    better: dict[str, set[str]] = {SHAPE: {"lower"}, CHANCE: {""}, EVALUATED: {"higher"}}  # which a report works out
-    better |= {key: {"higher" if up else "lower"} for key, (up, _, _) in soft_gold.SCORES.items()}  # `score` alone
+    better: dict[str, set[str]] = {
+        key: {"higher" if up else "lower"} for key, (up, _, _) in soft_gold.SCORES.items()
+    }  # `score` alone
     for card in sorted((Path(metrics.__path__[0]) / "cards").glob("*.md")):
         for key, higher in load_metric_module(card.stem).info.higher_is_better.items():
             better.setdefault(key, set()).add({True: "higher", False: "lower", None: ""}[higher])

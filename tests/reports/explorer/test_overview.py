@@ -34,7 +34,6 @@ from eraser_hub.reports.explorer.overview import (
 from eraser_hub.reports.figures import COLOURS, find_system_style
 from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
 from eraser_hub.reports.report_tables import make_score_blocks
-from eraser_hub.reports.sections import describe_leaks
 from eraser_hub.scoring.scores import Scores
 
 pytestmark = pytest.mark.unit
@@ -235,17 +234,6 @@ def test_a_caption_of_many_systems_names_the_ends():
     caption = make_distribution_figures(systems, ["auprc"])[0].caption
     assert caption == "2 instances each; medians from 0.000 (s0) to 0.500 (s5)."
     assert make_distribution_figures(systems[:1], ["auprc"])[0].caption == "s0: 2 instances, median 0.000."
-
-
-def test_systems_whose_masks_leak_share_a_sentence():
-    def leaking(name, share):
-        return Scores(
-            name, scores={"mask_leak": share, "mask_leak_chance": 0.5}, intervals={"mask_leak": (share - 0.1, 1.0)}
-        )
-
-    _, words = describe_leaks([leaking("a", 0.9), leaking("b", 0.8), leaking("c", 0.55)])
-    assert words.startswith("2 of 3 systems (a, b): the shape of their masks gives their labels away (0.800 to 0.900, ")
-    assert "by chance 0.500)" in words
 
 
 @pytest.mark.parametrize(
