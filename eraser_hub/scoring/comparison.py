@@ -56,7 +56,6 @@ from .uncertainty.same_model import (
     number_trainings,
     share_trainings,
 )
-from .uncertainty.tied_rankings import TIED, UNTIED, describe_tied_systems, find_tied_systems
 from .uncertainty.verdicts import (
     ALPHA,
     BETTER,
@@ -110,13 +109,12 @@ class Inference:
         """The key of the corrected p-value."""
         return f"p_{self.adjust}"
 
-    def family(self, keys: Sequence[str], between_models: bool = False, tied: bool = False) -> list[str]:
+    def family(self, keys: Sequence[str], between_models: bool = False) -> list[str]:
         """Return the scores of a pair of systems that are tested for a star.
 
         Args:
             keys: the scores that the systems share.
             between_models: the systems explain different models: the headline is normalised.
-            tied: a system has many equal scores: average precision stands for AUPRC, see `tied_rankings`.
 
         Raises:
             DataError: a primary score that the systems do not share.
@@ -127,8 +125,6 @@ class Inference:
         headline = {key for own in HEADLINE.values() for key in own}
         if between_models:
             headline = (headline - UNNORMALISED) | set(NORMALISED)
-        if tied and UNTIED in keys:
-            headline = (headline - {TIED}) | {UNTIED}
         return list(self.primary) or [key for key in keys if key in headline] or list(keys)
 
 
@@ -332,7 +328,6 @@ def compare_blocks(
     draws: Mapping[str, Sequence[int]] | None = None,
     effects: Mapping[str, float] | None = None,
     different: Collection[tuple[str, str]] = (),
-    tied: Collection[str] = (),
 ) -> dict[str, Any]:
     """Compare systems whose runs have several blocks of statistics each (agreement, faithfulness, ..).
 
@@ -344,7 +339,6 @@ def compare_blocks(
             that share their numbers explain the same trainings; None: each run is a training of its own.
         effects: default minimum effects by key.
         different: the pairs of systems that explain different models, see `same_model`: their headline is normalised.
-        tied: the systems with many equal scores, see `tied_rankings`.
     """
     inference = inference or Inference()
     inference.check()
@@ -356,7 +350,7 @@ def compare_blocks(
     left_out: dict[str, list[str]] = {name: [] for name in names}
     shared_keys = [_single_keys([run for runs in level.values() for run in runs]) for level in levels]
     all_keys = list(dict.fromkeys(chain(*shared_keys)))
-    families = {pair: inference.family(all_keys, pair in different, bool(tied)) for pair in pairs}
+    families = {pair: inference.family(all_keys, pair in different) for pair in pairs}
     family = list(dict.fromkeys(chain(*families.values())))
     exchanges = _count_exchanges(inference, sum(map(len, families.values())), systems)
     for level, shared in zip(levels, shared_keys, strict=True):
@@ -610,17 +604,15 @@ def compare_scores(
     if not blocks:
         return None
     by_run = iter([list(own) for own in zip(*blocks.values(), strict=True)])
-    different, tied = find_different_models(systems), find_tied_systems(systems)
+    different = find_different_models(systems)
     result = compare_blocks(
         {name: [next(by_run) for _ in system.runs] for name, system in systems.items()},
         inference,
         number_trainings(systems),
         find_effects(systems),
         different,
-        tied,
     )
     result["notes"] += describe_different_models(different, list(result["comparisons"][0]["keys"]))
-    result["notes"] += describe_tied_systems({} if inference and inference.primary else tied)
     result |= _collect_levels(systems)
     identity = next(iter(systems.values())).identity
     if identity is not None:

@@ -60,7 +60,6 @@ from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.scores import Comparison
 from eraser_hub.scoring.settings import ScoreSettings
-from eraser_hub.scoring.uncertainty.tied_rankings import TIED, UNTIED
 from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
@@ -472,8 +471,7 @@ def make_table(
     title: str, systems: Sequence[PlannedSystem], flat: Mapping[str, Mapping[str, Any]], comparison: Any
 ) -> Table:
     """Return the headline scores of each system; bold is better than every other system by the verdicts."""
-    shown = [UNTIED if key == TIED and comparison and UNTIED in comparison["family"] else key for key in COLUMNS]
-    columns = tuple(key for key in shown if any(isinstance(one.get(key), int | float) for one in flat.values()))
+    columns = tuple(key for key in COLUMNS if any(isinstance(one.get(key), int | float) for one in flat.values()))
     winners = find_winners(comparison) if comparison is not None else {}
     table = Table("bench", title, ("system",), columns, labels={key: label_with_arrow(key) for key in columns})
     for one in systems:

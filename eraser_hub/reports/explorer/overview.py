@@ -10,7 +10,6 @@ from typing import Any
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.uncertainty.same_model import UNNORMALISED, group_by_model
-from eraser_hub.scoring.uncertainty.tied_rankings import TIED, UNTIED
 from eraser_hub.scoring.uncertainty.verdicts import find_direction
 
 from ..bench.findings import describe_findings
@@ -81,8 +80,6 @@ def list_headline(scored: Sequence[Scores], comparison: Mapping[str, Any] | None
     """Return the headline scores that any system has: those that a comparison tests, or the modules' own."""
     tested = list(comparison["family"]) if comparison is not None else []
     keys = list(dict.fromkeys([*tested, *(key for own in HEADLINE.values() for key in own)]))
-    if UNTIED in tested and TIED not in tested:
-        keys.remove(TIED)
     return [key for key in keys if any(one.number(key) is not None for one in scored)]
 
 

@@ -8,13 +8,9 @@ below AUPRC where no scores are equal. So the excess of AUPRC over it shows equa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from eraser_hub.metrics.statistics_builder import Statistics
-
-if TYPE_CHECKING:
-    from eraser_hub.scoring.scores import Scores
 
 TIED, UNTIED = "auprc", "average_precision"
 EXCESS = 0.05  # mean excess from which on AUPRC says more of equal scores than of the ranking
@@ -32,26 +28,6 @@ def measure_excess(statistics: Statistics) -> float:
     both = (counts[:, 0] == counts[:, 1]) & (counts[:, 0] > 0)
     total = float(counts[both, 0].sum())
     return float((sums[both, 0] - sums[both, 1]).sum()) / total if total else 0.0
-
-
-def find_tied_systems(systems: Mapping[str, Scores]) -> dict[str, float]:
-    """Return the excess of each system in one of whose runs it is large: that of the run with the largest."""
-    excesses = {
-        name: max((measure_excess(block) for run in one.runs for block in run.values()), default=0.0)
-        for name, one in systems.items()
-    }
-    return {name: excess for name, excess in excesses.items() if excess > EXCESS}
-
-
-def describe_tied_systems(excesses: Mapping[str, float]) -> list[str]:
-    """Return the note on systems that average precision compares in place of AUPRC; none where there are none."""
-    if not excesses:
-        return []
-    whose = ", ".join(f"{name} +{excess:.2f}" for name, excess in excesses.items())
-    return [
-        f"many tokens have equal scores, which {TIED} rewards (mean excess over {UNTIED}: {whose}): {UNTIED} is "
-        f"tested in its place, for all pairs, so that one score tells every system from every other"
-    ]
 
 
 def describe_ties(blocks: Iterable[Statistics]) -> list[str]:

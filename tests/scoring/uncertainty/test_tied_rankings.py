@@ -1,4 +1,4 @@
-"""AUPRC by trapezoids rewards equal scores: it is said, and average precision stands for it in comparisons."""
+"""AUPRC by trapezoids rewards equal scores: it is said."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.rankings import rank_documents
-from eraser_hub.scoring.comparison import Inference, compare_files
-from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.score import score
 
 from ...metrics.eraser_rows import random_case
@@ -47,26 +45,3 @@ def test_a_ranking_of_equal_scores_is_noted(tmp_path):
     assert "compare by that" in note
     source, apart, *_ = make_files(tmp_path / "apart", lambda scores: np.argsort(scores).astype(float).tolist())
     assert not [line for line in score(source, apart).notes if line.startswith(EQUAL)]
-
-
-def test_average_precision_is_tested_where_a_system_has_equal_scores(tmp_path):
-    source, equal, *_ = make_files(tmp_path / "equal", lambda scores: [0.0] * len(scores))
-    _, apart, *_ = make_files(tmp_path / "apart", lambda scores: np.argsort(scores).astype(float).tolist())
-    systems = [System("equal", (equal,)), System("apart", (apart,))]
-    result = compare_files(source, systems, None, Inference(n_resamples=100))
-    assert "average_precision" in result["family"] and "auprc" not in result["family"]
-    (note,) = [line for line in result["notes"] if line.startswith(EQUAL)]
-    assert "equal +" in note and "apart" not in note
-    chosen = compare_files(source, systems, None, Inference(n_resamples=100, primary=("auprc",)))
-    assert chosen["family"] == ["auprc"] and not [line for line in chosen["notes"] if line.startswith(EQUAL)]
-
-
-def test_the_order_of_a_systems_runs_is_nothing(tmp_path):
-    source, equal, *_ = make_files(tmp_path / "equal", lambda scores: [0.0] * len(scores))
-    _, apart, *_ = make_files(tmp_path / "apart", lambda scores: np.argsort(scores).astype(float).tolist())
-    _, other, *_ = make_files(tmp_path / "other", lambda scores: np.argsort(scores)[::-1].astype(float).tolist())
-    families = []
-    for runs in ((equal, apart), (apart, equal)):
-        systems = [System("several", runs), System("one", (other,))]
-        families.append(compare_files(source, systems, None, Inference(n_resamples=100))["family"])
-    assert families[0] == families[1] and "average_precision" in families[0] and "auprc" not in families[0]
