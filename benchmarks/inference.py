@@ -34,7 +34,7 @@ from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.statistics_builder import Finalize, Statistics, StatisticsBuilder, make_info
 from eraser_hub.metrics.token_rows import find_runs
 from eraser_hub.scoring.comparison import restrict_finalize
-from eraser_hub.scoring.paired_tests import Pair, holm, paired_bootstrap, randomisation
+from eraser_hub.scoring.paired_tests import Pair, holm, randomisation
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.uncertainty.verdicts import ALPHA
@@ -91,16 +91,11 @@ def systems(folder: Path, random: np.random.Generator) -> list[Statistics]:
     return scored
 
 
-def _p_values(
-    both: tuple[np.ndarray, np.ndarray], swap: np.ndarray, finalize: Finalize, seed: int, bootstrap: bool
-) -> list[dict[str, float]]:
+def _p_values(both: tuple[np.ndarray, np.ndarray], swap: np.ndarray, finalize: Finalize, seed: int) -> dict[str, float]:
     """The p-values of systems of which some rows (of a cluster, of an annotation) are exchanged."""
     first, second = (np.where(swap[:, None], other, own) for own, other in (both, both[::-1]))
     pair = Pair([first], [second], finalize)
-    tests = [randomisation(pair, RESAMPLES, seed)]
-    if bootstrap:
-        tests.append({key: t["p_bootstrap"] for key, t in paired_bootstrap(pair, RESAMPLES, seed).items()})
-    return tests
+    return randomisation(pair, RESAMPLES, seed)
 
 
 def rejections(name: str, random: np.random.Generator) -> list[str]:
@@ -111,19 +106,18 @@ def rejections(name: str, random: np.random.Generator) -> list[str]:
     drawn = first.cluster_sums(), second.cluster_sums()
     whole = restrict_finalize(first, every)
     clusters = np.arange(len(first.ids)) if first.clusters is None else first.clusters
-    found: dict[str, list[bool]] = {kind: [] for kind in ("exchange", "bootstrap", "any raw p", "stars")}
+    found: dict[str, list[bool]] = {kind: [] for kind in ("exchange", "any raw p", "stars")}
     for seed in range(EXCHANGES):
         swap = random.random(first.n_clusters) < 0.5
-        exchanged, resampled = _p_values(drawn, swap, whole, seed, bootstrap=True)
+        exchanged = _p_values(drawn, swap, whole, seed)
         found["exchange"] += [exchanged[key] <= ALPHA for key in headline]
-        found["bootstrap"] += [resampled[key] <= ALPHA for key in headline]
         found["any raw p"].append(any(p <= ALPHA for p in exchanged.values()))
         found["stars"].append(min(holm([exchanged[key] for key in headline])) <= ALPHA)
     alone, few = [], restrict_finalize(first, headline)
     for seed in range(ALONE):
         swap = (random.random(first.n_clusters) < 0.5)[clusters]
-        tests = _p_values((first.values, second.values), swap, few, seed, bootstrap=False)
-        alone += [tests[0][key] <= ALPHA for key in headline]
+        tests = _p_values((first.values, second.values), swap, few, seed)
+        alone += [tests[key] <= ALPHA for key in headline]
     shares = [np.mean(alone), *(np.mean(found[kind]) for kind in found)]
     counts = [f"{len(first.ids):,}", f"{first.n_clusters:,}"]
     return [f"| {' | '.join([name, *counts, *(f'{share:.3f}' for share in shares)])} |"]
@@ -237,7 +231,7 @@ def main() -> int:
         f"({ALONE} by annotations), {RESAMPLES} resamples: the share of tests at .05 that reject, over the headline "
         "scores; and of comparisons with any raw p at most .05 among all scores, with any star.",
         "",
-        "| corpus | annotations | clusters | by annotations | by clusters | paired bootstrap | any raw p | any star |",
+        "| corpus | annotations | clusters | by annotations | by clusters | any raw p | any star |",
         "|---|---|---|---|---|---|---|---|",
         *tests,
         "",

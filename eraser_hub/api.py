@@ -357,7 +357,7 @@ def compare(
             ``score(.., per_instance=True)`` gave; or the inputs of :func:`eraser_hub.scoring.comparison.compare`:
             results of ``compute(.., per_instance=True)``, or statistics.
         names: names of such scores, results or statistics. Their settings are ``resamples``, ``seed``,
-            ``confidence_level``, ``adjust``, ``primary``, ``minimum_effect`` and ``cluster_by``.
+            ``confidence_level``, ``primary``, ``minimum_effect`` and ``cluster_by``.
         predictions: further systems: files as above, or a mapping of names to a file or to the files of several runs.
         **settings: the settings below.
 

@@ -29,15 +29,15 @@ class CompareOptions(CompareArguments):
 def compare(options: CompareOptions) -> None:
     """Compare systems on the same split, score by score.
 
-    Every pair of systems is compared by the exchange of documents ("p") and by a model of documents and runs ("p
-    model", and the interval); annotations that share a document belong together. "p Holm" is p, corrected over the
-    headline scores times the pairs: that of the exchange with one run each, that of the model with several runs. The
-    verdict on the first system is better, worse, negligible, equivalent or undecided; a star marks the score of the
-    system that is better. Scores without p Holm are exploratory, and never better or worse. "detectable" is the
-    difference that a test finds in four cases of five. If predictions hold random rationales (explain --random-draws),
-    each system's p-value against chance is corrected over the systems. For predictions by several operators (explain
-    --erase remove,mask: name its --out) the tables show the first operator, and a further table has the verdicts of
-    all operators and marks those that flip.
+    Every pair of systems is compared: with one run each "p" is that of the exchange of documents, with several runs
+    that of a model of documents and runs, which also gives the interval; annotations that share a document belong
+    together. "p Holm" is p, corrected over the headline scores times the pairs. The verdict on the first system is
+    better, worse, equivalent or undecided; a star marks the score of the system that is better.
+    Scores without p Holm are exploratory, and never better or worse. "detectable" is the difference that a test finds
+    in four cases of five. If predictions hold random rationales (explain --random-draws), each system's p-value against
+    chance is corrected over the systems. For predictions by several operators (explain --erase remove,mask: name its
+    --out) the tables show the first operator, and a further table has the verdicts of all operators and marks those
+    that flip.
 
     **Examples**
 

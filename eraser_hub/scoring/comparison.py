@@ -29,7 +29,6 @@ from eraser_hub.records.errors import MOST_SHOWN, DataError, describe_choice, sh
 
 from .operators import compute_operator_sensitivity, describe_flips
 from .paired_tests import (
-    ADJUSTMENTS,
     RESAMPLES,
     Pair,
     choose_resamples,
@@ -37,7 +36,6 @@ from .paired_tests import (
     find_differing,
     holm,
     is_exact,
-    paired_bootstrap,
     randomisation,
 )
 from .quotes import BLOCK as QUOTES
@@ -77,11 +75,10 @@ class Inference:
     """Settings of the tests of differences.
 
     Attributes:
-        n_resamples: resamples of the randomisation test and of the bootstrap; None: 10,000, and so many exchanges of
-            documents that a star is possible, see `paired_tests.choose_resamples`.
+        n_resamples: exchanges of documents of the randomisation test; None: 10,000, and so many that a star is
+            possible, see `paired_tests.choose_resamples`.
         seed: seed of all random draws.
         confidence_level: confidence level of the intervals of differences.
-        adjust: "holm", "bh" (Benjamini and Hochberg) or "none": the correction over the family of tests.
         primary: the scores of the family, times the pairs of systems; none: the headline scores, see `HEADLINE`.
         minimum_effect: smallest difference that matters, in the scores' units; None: a tenth of the way from chance to
             ceiling, where both are known, else 0.
@@ -90,24 +87,15 @@ class Inference:
     n_resamples: int | None = None
     seed: int = 0
     confidence_level: float = DEFAULT_LEVEL
-    adjust: str = "holm"
     primary: tuple[str, ...] = ()
     minimum_effect: float | None = None
 
     def check(self) -> None:
         """Raise a ValueError for a setting out of its range."""
         check_settings(self.confidence_level, RESAMPLES if self.n_resamples is None else self.n_resamples)
-        if self.adjust not in ADJUSTMENTS:
-            words = f"adjust: expected one of {', '.join(ADJUSTMENTS)}, found {self.adjust!r}"
-            raise DataError(words, rule="option-value")
         if self.minimum_effect is not None and not (math.isfinite(self.minimum_effect) and self.minimum_effect >= 0):
             words = f"minimum_effect: expected a difference of at least 0, found {self.minimum_effect!r}"
             raise DataError(words, rule="option-value")
-
-    @property
-    def column(self) -> str:
-        """The key of the corrected p-value."""
-        return f"p_{self.adjust}"
 
     def family(self, keys: Sequence[str], between_models: bool = False) -> list[str]:
         """Return the scores of a pair of systems that are tested for a star.
@@ -227,7 +215,6 @@ def compare(
     n_resamples: int | None = None,
     seed: int = 0,
     confidence_level: float = DEFAULT_LEVEL,
-    adjust: str = "holm",
     primary: str | Sequence[str] = (),
     minimum_effect: float | None = None,
     cluster_by: str = AUTO,
@@ -241,7 +228,6 @@ def compare(
         n_resamples: see `Inference`.
         seed: see `Inference`.
         confidence_level: see `Inference`.
-        adjust: see `Inference`.
         primary: see `Inference`.
         minimum_effect: see `Inference`.
         cluster_by: "auto": the clusters that the statistics and results bring; "none": each instance stands for itself.
@@ -251,17 +237,16 @@ def compare(
         {key: standard deviation over runs}}; ``comparisons``: one dict per pair of systems with ``first``, ``second``
         and ``keys``: {key: {
 
-        - ``difference`` (first - second); ``ci`` [low, high] and ``ci_90``, ``standard_error``, ``df`` and ``p_model``
-          of the model of documents and runs; NaN where `mixed_model.is_refused`;
+        - ``difference`` (first - second); ``ci`` [low, high] and ``ci_90``, ``standard_error`` and ``df`` of the
+          model of documents and runs; NaN where `mixed_model.is_refused`;
         - ``components``: its squared standard error by source, {``documents``, ``runs``, ``interaction``, ``draws``};
           ``clusters``: how many the score counts; ``effective_clusters``: how many carry the difference;
           ``differing_clusters``: in how many the systems differ at all;
         - ``detectable``: the difference that a test at .05 finds with power .8;
-        - ``p_randomisation``, ``p_bootstrap``, ``win_share``: see `paired_tests`; they are about these runs alone;
-        - ``p``: ``p_randomisation`` with one run each, else ``p_model``; ``p_holm`` (or ``p_bh``, ``p_none``): p
-          corrected over ``family`` times the pairs; None outside the family;
-        - ``minimum_effect``; ``p_equivalence``, the larger p of two one-sided tests that the difference is that large;
-        - ``verdict`` on the first system, see `uncertainty.verdicts`; ``star``: better; ``exploratory``: no family}};
+        - ``p``: with one run each that of the exchange of documents, which is about these runs alone, else that of the
+          model; ``p_holm``: p corrected over ``family`` times the pairs; None outside the family;
+        - ``minimum_effect``; ``verdict`` on the first system, see `uncertainty.verdicts`; ``star``: better;
+          ``exploratory``: no family}};
 
         ``family``; ``instances``, ``clusters``, ``runs``: how many; ``left_out``: {name: scores that another lacks};
         ``notes``: how to read the verdicts; ``signature``. Keys that are lists of scores are left out.
@@ -284,7 +269,7 @@ def compare(
     primary = (primary,) if isinstance(primary, str) else tuple(primary)
     run_lists = [one if isinstance(one, Sequence) else [one] for one in systems]
     named = dict(zip(names, run_lists, strict=True))
-    inference = Inference(n_resamples, seed, confidence_level, adjust, primary, minimum_effect)
+    inference = Inference(n_resamples, seed, confidence_level, primary, minimum_effect)
     if any(isinstance(run, Scores) for own in run_lists for run in own):
         return _compare_scored(named, inference, cluster_by)
     runs = {name: [[_statistics(run, name, cluster_by)] for run in own] for name, own in named.items()}
@@ -408,7 +393,7 @@ def _count_exchanges(inference: Inference, tests: int, systems: Mapping[str, Seq
     if inference.n_resamples is not None:
         return inference.n_resamples
     decides = sum(len(runs) == 1 for runs in systems.values()) > 1
-    return choose_resamples(tests, inference.adjust) if decides else RESAMPLES
+    return choose_resamples(tests) if decides else RESAMPLES
 
 
 def _correct(
@@ -420,14 +405,13 @@ def _correct(
     """Correct the p-values of each pair's family over all pairs and decide on each score; how many tests there are."""
     for key, test in ((key, test) for own in keys.values() for key, test in own.items()):
         known = effects.get(key, 0.0) if inference.minimum_effect is None else inference.minimum_effect
-        test |= {inference.column: None, "minimum_effect": known}
-        test["p_equivalence"] = float(test.pop("model").equivalence_p(known))
+        test |= {"p_holm": None, "minimum_effect": known}
     tested = [own[key] for pair, own in keys.items() for key in families[pair]]
-    for test, p in zip(tested, ADJUSTMENTS[inference.adjust]([test["p"] for test in tested]), strict=True):
-        test[inference.column] = None if math.isnan(p) else p
+    for test, p in zip(tested, holm([test["p"] for test in tested]), strict=True):
+        test["p_holm"] = None if math.isnan(p) else p
     for pair, key, test in ((pair, key, test) for pair, own in keys.items() for key, test in own.items()):
         test["exploratory"] = key not in families[pair]
-        test["verdict"] = decide(key, test, None if test["exploratory"] else test[inference.column])
+        test["verdict"] = decide(key, test, None if test["exploratory"] else test["p_holm"])
         test["star"] = test["verdict"] == BETTER
     return sum(not math.isnan(test["p"]) for test in tested)
 
@@ -456,16 +440,15 @@ def _describe_verdicts(
 
 def _notes(clusters: int, tests: int, inference: Inference, exchanges: int, several: bool) -> list[str]:
     """Return notes on tests that cannot reach significance; with ``several`` runs the model decides: it can."""
-    strictest = 1 if inference.adjust == "none" else tests
     if several:
         return []
     if is_exact(clusters, exchanges):
         least = 2 ** (1 - clusters)
-        if strictest * least > ALPHA:
+        if tests * least > ALPHA:
             words = f"no star is possible: of {clusters} clusters the smallest p is {least:.3g}"
             return [f"{words}, and there are {tests} tests"]
-    elif strictest / (exchanges + 1) > ALPHA:
-        needed = count_needed_resamples(tests, inference.adjust)
+    elif tests / (exchanges + 1) > ALPHA:
+        needed = count_needed_resamples(tests)
         most = "" if inference.n_resamples else ", the most that are taken unasked"
         return [f"no star is possible: {tests} tests need {needed} resamples or more, not {exchanges}{most}"]
     return []
@@ -477,7 +460,7 @@ def _signature(
     settings: dict[str, object] = {"n": len(whole.ids), "test": "randomisation,mixed model", "ci": "mixed model"}
     settings |= {"level": inference.confidence_level, "resamples": exchanges, "seed": inference.seed}
     settings |= {"systems": len(names), "cluster": whole.clustering, "clusters": whole.n_clusters}
-    settings |= {"adjust": inference.adjust, "family": list(family), "tests": tests}
+    settings |= {"family": list(family), "tests": tests}
     if inference.minimum_effect is not None:
         settings["minimum_effect"] = inference.minimum_effect
     return signature("compare", settings)
@@ -546,12 +529,10 @@ def _pair(
         sums.append(replace(run, values=values, columns=None).cluster_sums())
     pair = Pair(sums[: len(first)], sums[len(first) :], finalize)
     p_values = randomisation(pair, exchanges, inference.seed)
-    resampled = paired_bootstrap(pair, inference.n_resamples or RESAMPLES, inference.seed)
     shared = runs[0] is not None and runs[1] is not None and share_trainings(runs[0], runs[1])
     several, models, differing = len(sums) > 2, pair.models(runs[0], runs[1], shared), find_differing(pair)
     return {
         key: _describe_test(key, models[key], p_values[key], int(differing[key].sum()), several, inference)
-        | resampled[key]
         for key in keys
     }
 
@@ -561,14 +542,12 @@ def _describe_test(
 ) -> dict[str, Any]:
     """Return the figures of one difference; ``several``: a system has several runs, so that the model decides."""
     differing = min(differing, model.n)
-    p_model, level = float(model.p_value()), ALPHA if several else find_attainable_level(differing, ALPHA)
+    level = ALPHA if several else find_attainable_level(differing, ALPHA)
     return {
         "difference": float(model.difference),
         "ci": clip_interval(key, model.interval(inference.confidence_level)),
         "ci_90": clip_interval(key, model.interval(EQUIVALENCE_LEVEL)),
-        "p": p_model if several else p_randomisation,
-        "p_randomisation": p_randomisation,
-        "p_model": p_model,
+        "p": float(model.p_value()) if several else p_randomisation,
         "standard_error": float(model.standard_error),
         "df": float(model.df),
         "components": model.components.as_dict(),
@@ -576,7 +555,6 @@ def _describe_test(
         "effective_clusters": float(model.clusters),
         "differing_clusters": differing,
         "detectable": model.detectable(alpha=level),
-        "model": model,
     }
 
 

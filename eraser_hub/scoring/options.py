@@ -229,16 +229,14 @@ class CompareArguments(AgainstArguments):
         primary: Score to test, declared in advance, in place of the headline scores; repeat it for several.
 
     Uncertainty:
-        resamples: Resamples of the randomisation test and of the bootstrap; by default 10,000, and more exchanges where
-            a star among so many tests needs them.
+        resamples: Exchanges of documents of the test; by default 10,000, and more where a star among so many tests
+            needs them.
         confidence_level: Confidence level of the intervals of differences, in (0, 1).
-        adjust: Correction of p-values for several tests; bh: Benjamini and Hochberg.
     """
 
     predictions: NamedFiles
     resamples: Annotated[int | None, Option(min=1)] = None
     confidence_level: float = 0.95
-    adjust: Literal["holm", "bh", "none"] = "holm"
     primary: str | Sequence[str] | None = None
     minimum_effect: MinimumEffect = None
     gold: Gold = "evidence"

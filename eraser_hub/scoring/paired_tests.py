@@ -3,14 +3,13 @@
 A system is one run or several (other seeds): its score is the mean of its runs' scores. What is drawn, left out and
 exchanged are clusters, see `metrics.clusters`. The seeds' share of a difference is in `uncertainty.mixed_model`.
 
-Sources: Noreen (1989) (approximate randomisation); Koehn (2004) (paired bootstrap); Holm (1979); Benjamini and Hochberg
-(1995).
+Sources: Noreen (1989) (approximate randomisation); Holm (1979).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from eraser_hub.metrics.resampling import (
     CHUNK_BYTES,
     SAME,
     Scores,
-    bootstrap_weights,
     check_settings,
     check_values,
     find_counted,
@@ -155,23 +153,22 @@ def is_exact(n: int, n_resamples: int) -> bool:
     return n < 31 and 2**n <= n_resamples
 
 
-def count_needed_resamples(tests: int, adjust: str = "holm") -> int:
+def count_needed_resamples(tests: int) -> int:
     """Return how many exchanges of documents let the smallest p-value be .05 after the correction.
 
-    The smallest p-value of N exchanges is 1 / (N + 1), and the first step of each correction multiplies it by the
+    The smallest p-value of N exchanges is 1 / (N + 1), and the first step of Holm's correction multiplies it by the
     number of tests.
 
     Args:
         tests: number of tests in the family.
-        adjust: the correction, see `ADJUSTMENTS`.
 
-    >>> count_needed_resamples(75), count_needed_resamples(75, "none")
-    (1499, 19)
+    >>> count_needed_resamples(75)
+    1499
     """
-    return math.ceil((1 if adjust == "none" else max(1, tests)) / ALPHA) - 1
+    return math.ceil(max(1, tests) / ALPHA) - 1
 
 
-def choose_resamples(tests: int, adjust: str = "holm") -> int:
+def choose_resamples(tests: int) -> int:
     """Return the number of exchanges of documents where nobody names one.
 
     It is 10,000, or the next multiple of it that reaches `count_needed_resamples`, and at most 100,000.
@@ -179,7 +176,7 @@ def choose_resamples(tests: int, adjust: str = "holm") -> int:
     >>> choose_resamples(90), choose_resamples(190 * 6), choose_resamples(1_000_000)
     (10000, 30000, 100000)
     """
-    return min(MOST_RESAMPLES, RESAMPLES * max(1, math.ceil(count_needed_resamples(tests, adjust) / RESAMPLES)))
+    return min(MOST_RESAMPLES, RESAMPLES * max(1, math.ceil(count_needed_resamples(tests) / RESAMPLES)))
 
 
 def randomisation(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> dict[str, float]:
@@ -245,37 +242,6 @@ def _compute_p(observed: np.ndarray, drawn: np.ndarray, more: int) -> float:
     return (more + int((np.abs(valid) >= abs(observed) - margin).sum())) / (more + len(valid))
 
 
-def paired_bootstrap(pair: Pair, n_resamples: int = RESAMPLES, seed: int = 0) -> dict[str, dict[str, float]]:
-    """Bootstrap every score's difference, first - second: both systems get the same resamples of clusters.
-
-    Returns:
-        {key: {``p_bootstrap``, two-sided: (1 + #{abs(replicate - difference) >= abs(difference)}) / (1 + n_resamples);
-        ``win_share``, the share of resamples in which the first scores higher, ties counting one half}}; NaN for a
-        single cluster.
-    """
-    check_settings(n_resamples=n_resamples)
-    if len(pair.rows) < 2:
-        return {key: dict.fromkeys(("p_bootstrap", "win_share"), math.nan) for key in pair.observed}
-    parts = [
-        pair.differences(weighted_sums(weights, pair.rows))
-        for weights in bootstrap_weights(len(pair.rows), n_resamples, seed)
-    ]
-    drawn = _concatenate(parts)
-    return {key: _of_draws(float(pair.observed[key]), draws[~np.isnan(draws)]) for key, draws in drawn.items()}
-
-
-def _of_draws(observed: float, draws: np.ndarray) -> dict[str, float]:
-    if math.isnan(observed) or not len(draws):
-        return dict.fromkeys(("p_bootstrap", "win_share"), math.nan)
-    margin = SAME * max(1.0, abs(observed)) if math.isfinite(observed) else 0.0
-    with np.errstate(invalid="ignore"):
-        extreme = (np.abs(draws - observed) >= abs(observed) - margin).sum()
-    return {
-        "p_bootstrap": float((1 + extreme) / (1 + len(draws))),
-        "win_share": float(((draws > margin).sum() + 0.5 * (np.abs(draws) <= margin).sum()) / len(draws)),
-    }
-
-
 # ---------------------------------------------------------------------------------------------------- several tests
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values by Holm's step-down method, which controls the family-wise error; NaN stays NaN.
@@ -283,31 +249,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     >>> [round(p, 6) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
     """
-    return _adjusted(p_values, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
-
-
-def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values by Benjamini and Hochberg, which controls the false discovery rate; NaN stays NaN.
-
-    >>> [round(p, 6) for p in benjamini_hochberg([0.01, 0.04, 0.03])]
-    [0.03, 0.04, 0.04]
-    """
-    return _adjusted(p_values, lambda p: np.minimum.accumulate((p * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1])
-
-
-def _adjusted(p_values: Sequence[float], adjust_sorted: Callable[[np.ndarray], np.ndarray]) -> list[float]:
     p = np.asarray(p_values, dtype=float)
     if p.ndim != 1 or (p < 0).any() or (p > 1).any():
         raise DataError("p_values: expected a list of numbers in [0, 1]", rule="range")
     adjusted = np.full(len(p), np.nan)
     order = np.argsort(p, kind="stable")
     order = order[~np.isnan(p[order])]
-    adjusted[order] = np.minimum(1, adjust_sorted(p[order]))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)))
     return [float(value) for value in adjusted]
-
-
-ADJUSTMENTS: dict[str, Callable[[Sequence[float]], list[float]]] = {
-    "holm": holm,
-    "bh": benjamini_hochberg,
-    "none": list,
-}

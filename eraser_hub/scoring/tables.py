@@ -9,7 +9,7 @@ from typing import Any
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .operators import describe_better_system
-from .uncertainty.verdicts import BETTER, WORSE, describe_components, describe_verdict
+from .uncertainty.verdicts import BETTER, WORSE, describe_components
 
 BLOCK_TITLES = {
     "agreement": "Agreement with human rationales",
@@ -17,7 +17,6 @@ BLOCK_TITLES = {
     "quote_faithfulness": "Quotes",
     "normalized_fidelity": "Normalised fidelity",
 }
-ADJUSTED = {"holm": "p Holm", "bh": "p BH", "none": "p alone"}
 DIGITS = 4
 # what stands beside the scores in a flat result
 BESIDE = ("by", "per_instance", "signature", "aopc_thresholds", "gold", "marked", "all")
@@ -134,8 +133,7 @@ def _quote_table(quotes: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) -> Table:
-    adjusted = next((name for name in ADJUSTED if any(f"p_{name}" in test for test in pair["keys"].values())), "holm")
-    tests = {"p": "p_randomisation", "p model": "p_model", ADJUSTED[adjusted]: f"p_{adjusted}"}
+    tests = {"p": "p", "p Holm": "p_holm"}
     names = (pair["first"], pair["second"])
     # a system may be called like a column of its own: "p"
     systems = {
@@ -163,7 +161,7 @@ def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) 
             difference=Cell(test["difference"], digits=DIGITS, low=low, high=high),
             detectable=Cell(test["detectable"], digits=DIGITS),
             **{head: Cell(test.get(name), digits=DIGITS) for head, name in tests.items()},
-            verdict=Cell(describe_verdict(test)),
+            verdict=Cell(test["verdict"]),
             **{head: Cell(sources[key] or None) for head in varied},
         )
     return table

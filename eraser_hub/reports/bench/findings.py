@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from eraser_hub.scoring.uncertainty.verdicts import (
     BETTER,
     EQUIVALENT,
-    NEGLIGIBLE,
     SWAPPED,
     UNDECIDED,
     WORSE,
@@ -124,7 +123,7 @@ def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> st
         labels = sorted({metric(one.key).label for one in wins if one.system == mixed})
         return f"In {name_of_family} no system leads: {mixed} is better in {_list(labels)}, and worse elsewhere."
     verdicts = [one.verdict for one in tests][::2]  # each test is seen from both sides
-    equal = sum(verdict in (EQUIVALENT, NEGLIGIBLE) for verdict in verdicts)
+    equal = verdicts.count(EQUIVALENT)
     if equal == len(verdicts):
         return f"In {name_of_family} the systems are equivalent: all {equal} differences are too small to matter."
     undecided = verdicts.count(UNDECIDED)

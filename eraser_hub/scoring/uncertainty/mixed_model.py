@@ -229,28 +229,18 @@ class DifferenceModel:
         """True where too few clusters carry the difference for an interval or a test."""
         return is_refused(self.n, self.clusters)
 
-    def p_value(self, null: float = 0.0) -> np.ndarray:
-        """Return the two-sided p-value of the hypothesis that the difference is ``null``; NaN where refused.
+    def p_value(self) -> np.ndarray:
+        """Return the two-sided p-value of the hypothesis that there is no difference; NaN where refused.
 
         It is the larger one of Student's t and of t after Hall's correction of skewness (1992).
         """
-        distance = self.difference - null
+        d = self.difference
         with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(
-                np.abs(distance) <= 1e-12 * np.maximum(1, np.abs(self.difference)), 0.0, distance / self.standard_error
-            )
+            t = np.where(np.abs(d) <= 1e-12 * np.maximum(1, np.abs(d)), 0.0, d / self.standard_error)
             b = self.skewness
             corrected = t + b * t**2 / 3 + b**2 * t**3 / 27 + b / 6
         p = np.maximum(two_sided_p(t, self.df), two_sided_p(corrected, self.df))
         return np.where(self.is_refused, np.nan, p)
-
-    def equivalence_p(self, margin: float) -> np.ndarray:
-        """Return the larger p-value of two one-sided tests that the difference is ``margin`` or more either way."""
-        sides = []
-        for sign in (1, -1):
-            half = self.p_value(-sign * margin) / 2
-            sides.append(np.where(sign * self.difference + margin > 0, half, 1 - half))
-        return np.maximum(*sides)
 
     def detectable(self, alpha: float = 0.05) -> float:
         """Return the difference that a test at ``alpha`` finds with power .8; NaN where refused or nothing varies."""

@@ -4,8 +4,7 @@ A verdict weighs a test and the size that matters. Let d be the difference, posi
 p the corrected p-value, and X the minimum effect:
 
     better, worse   p <= .05 and abs(d) >= X
-    negligible      else the 90 % interval of d lies within [-X, X], and p <= .05: a difference too small to matter
-    equivalent      else the 90 % interval lies within [-X, X]
+    equivalent      else the 90 % interval of d lies within [-X, X]
     undecided       else
 
 A star, bold print and every other marker mean `better`, and nothing else.
@@ -31,12 +30,10 @@ from eraser_hub.schema.instance import ERASED
 
 from .mixed_model import MINIMUM_EFFECTIVE
 
-Verdict = Literal["better", "worse", "negligible", "equivalent", "undecided"]
+Verdict = Literal["better", "worse", "equivalent", "undecided"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-BETTER, WORSE, NEGLIGIBLE, EQUIVALENT, UNDECIDED = VERDICTS
+BETTER, WORSE, EQUIVALENT, UNDECIDED = VERDICTS
 SWAPPED: dict[str, str] = {BETTER: WORSE, WORSE: BETTER}  # the verdicts that change when a pair is swapped
-# in tables, of an exploratory score whose raw p is .05 or less: its verdict is undecided
-EXPLORATORY = "exploratory: p is not corrected"
 ALPHA = 0.05
 # level of the interval that must lie within the minimum effect: two one-sided tests at .05
 EQUIVALENCE_LEVEL = 0.9
@@ -98,7 +95,7 @@ def decide(key: str, test: Mapping[str, Any], corrected: float | None) -> Verdic
 
     Args:
         key: the score.
-        test: ``difference``, ``minimum_effect``, ``ci_90`` (NaN where refused), ``p``, ``standard_error`` and
+        test: ``difference``, ``minimum_effect``, ``ci_90`` (NaN where refused), ``standard_error`` and
             ``effective_clusters``.
         corrected: the corrected p-value; None for an exploratory score, which is never better or worse.
     """
@@ -110,20 +107,8 @@ def decide(key: str, test: Mapping[str, Any], corrected: float | None) -> Verdic
     if is_reached(corrected) and oriented and abs(difference) >= margin - slack:
         return BETTER if oriented > 0 else WORSE
     if -margin - slack <= low and high <= margin + slack:
-        return NEGLIGIBLE if is_reached(test["p"] if corrected is None else corrected) else EQUIVALENT
+        return EQUIVALENT
     return UNDECIDED
-
-
-def describe_verdict(test: Mapping[str, Any]) -> str:
-    """Return a verdict for a table; of an exploratory score with a difference that is not corrected, words that say so.
-
-    Args:
-        test: ``verdict``, ``exploratory``, ``p``, ``difference`` and ``minimum_effect``.
-    """
-    undecided = test["verdict"] == UNDECIDED and test.get("exploratory", False)
-    if undecided and is_reached(test["p"]) and abs(test["difference"]) >= test["minimum_effect"]:
-        return EXPLORATORY
-    return str(test["verdict"])
 
 
 def describe_components(components: Mapping[str, float]) -> str:
@@ -150,7 +135,7 @@ def describe_one_run(names: Sequence[str], systems: int) -> str:
 def describe_doubts(
     pair: str, keys: Mapping[str, Mapping[str, Any]], family: Sequence[str], clusters: int
 ) -> list[str]:
-    """Return notes on the tests of a pair: refused ones, those that few clusters carry, and those that disagree."""
+    """Return notes on the tests of a pair: refused ones, and those that few clusters carry."""
     lines = []
     refused = [key for key in family if math.isnan(keys[key]["ci"][0]) and not math.isnan(keys[key]["difference"])]
     equal = [key for key in refused if keys[key]["effective_clusters"] == 0]
@@ -174,12 +159,6 @@ def describe_doubts(
         carried = min(test["effective_clusters"], test["differing_clusters"])
         if test["verdict"] in (BETTER, WORSE) and carried < clusters / 2:
             lines.append(f"{pair}: about {carried:.0f} of {clusters} clusters carry the difference in {key}")
-        exchanged, modelled = test["p_randomisation"], test["p_model"]
-        if modelled == modelled and is_reached(exchanged) != is_reached(modelled):
-            lines.append(
-                f"{pair}: the two tests of {key} disagree: p is {exchanged:.3g} if documents are exchanged, and "
-                f"{modelled:.3g} by the model of documents and runs"
-            )
     return lines
 
 
