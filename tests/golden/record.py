@@ -320,7 +320,7 @@ def record_scores(work: Path) -> Values:
     ):
         keys = compare(dict(zip(("ours", "baseline"), files, strict=True)), hub, "movies", **tested, **more)
         found[name] = {
-            key: {"d": keys[key]["difference"], "p": keys[key]["p_randomisation"], "p adjusted": keys[key]["p_holm"]}
+            key: {"d": keys[key]["difference"], "p": keys[key]["p"], "p adjusted": keys[key]["p_holm"]}
             for key in primary
         }
     return found
