@@ -170,8 +170,6 @@ class ScoreArguments(AgainstArguments):
         confidence_level: Confidence level of the intervals, e.g. 0.95; no intervals by default.
         resamples: Bootstrap resamples; 1000 by default.
         interval: Method of the intervals: student, bca, percentile, or auto: student below 100 documents, else bca.
-        resample_annotators: Redraw each text's annotators this often (e.g. 20), so that intervals of agreement include
-            who annotated; goes with `gold` majority, union, intersection or soft.
 
     Run:
         num_proc: Number of processes that read predictions; 0: several for large files.
@@ -186,7 +184,6 @@ class ScoreArguments(AgainstArguments):
     confidence_level: float | None = None
     resamples: int | None = None
     interval: Literal["auto", "bca", "student", "percentile"] = "auto"
-    resample_annotators: NotNegative = 0
     per_instance: bool = False
     by: str | None = None
     people: bool = True
@@ -197,11 +194,6 @@ class ScoreArguments(AgainstArguments):
         super().__post_init__()
         if self.strict and not self.iou_thresholds:
             raise UsageError("`strict` needs `iou_thresholds`", rule="option-missing")
-        if self.resample_annotators and (self.gold == "evidence" or self.gold_file is not None):
-            message = "it needs `gold` majority, union, intersection or soft: evidence is not made of annotators' marks"
-            raise UsageError(message, rule="option-conflict", argument="resample_annotators")
-        if self.resample_annotators and self.confidence_level is None and self.resamples is None:
-            raise UsageError("it needs `confidence_level`", rule="option-missing", argument="resample_annotators")
 
     @property
     def gold_file(self) -> Path | None:

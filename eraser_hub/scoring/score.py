@@ -6,7 +6,6 @@ annotation or only their sums are kept. Records of the perturbation benchmark ar
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import replace
@@ -35,7 +34,6 @@ from eraser_hub.metrics.matching import (
 )
 from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rankings import AUPRC_POLICIES
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES
 from eraser_hub.metrics.results import describe_breakdown, report
 from eraser_hub.metrics.soft_gold import SCORES as OF_SOFT_GOLD
 from eraser_hub.metrics.statistics_builder import Statistics, make_info
@@ -46,7 +44,7 @@ from eraser_hub.records.predictions import read_chunks as parts_of
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
 from .gold.forms import EVIDENCE, MAJORITY, SOFT_FORM, choose_gold
-from .gold.soft_agreement import SoftAgreement, resample_annotators
+from .gold.soft_agreement import SoftAgreement
 from .identity import identify
 from .modules import LEVELS, module_result, score_records
 from .quotes import BLOCK as QUOTES
@@ -106,7 +104,6 @@ class _Instances:
         source: ScoredSplit,
         predictions: Path,
         settings: ScoreSettings,
-        draw: int | None = None,
         without: str | None = None,
     ) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -122,7 +119,7 @@ class _Instances:
         clusters = None if settings.cluster_by in (AUTO, NONE) else settings.cluster_by
         columns = tuple(dict.fromkeys(name for name in (settings.by, clusters) if name is not None))
         gold = read_gold(source, columns, listed)
-        self.gold = gold = gold if form == EVIDENCE else choose_gold(gold, source, form, draw=draw, without=without)
+        self.gold = gold = gold if form == EVIDENCE else choose_gold(gold, source, form, without)
         self.identity = identify(predictions, gold.digest, source.split, settings.allow_mismatch)
         self.rules = rules = IssuesByRule(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
         name_labels(gold.references, gold.label_names, rules["label names"])
@@ -270,36 +267,7 @@ class _Instances:
             by=s.by,
             ranges=RANGES[name],
         )
-        redrawn = name == "agreement" and s.resample_annotators
-        return self._resample_annotators(result, block.statistics) if redrawn else result
-
-    def _resample_annotators(self, result: dict[str, object], statistics: Statistics) -> dict[str, object]:
-        """Return the result with intervals over texts and over the annotators of each text."""
-        s, (head, _, version) = self.settings, str(result["signature"]).rpartition("|version:")
-        draws = [
-            _Instances(self.source, self.path, self.settings, draw=draw)._count_agreement(statistics)
-            for draw in range(s.resample_annotators)
-        ]
-        bounds = resample_annotators(statistics, draws, s.confidence_level, s.n_resamples, s.seed)
-        result |= {f"{key}_ci": bound.tolist() for key, bound in bounds.items() if f"{key}_ci" in result}
-        level, resamples = s.confidence_level or DEFAULT_LEVEL, s.n_resamples or DEFAULT_RESAMPLES
-        own = f"|ci:percentile|level:{level:g}|resamples:{resamples}|seed:{s.seed}|"
-        head = re.sub(r"\|ci:.*?\|(?=cluster:)", own, head)
-        return {**result, "signature": f"{head}|annotators:resampled {len(draws)}|version:{version}"}
-
-    def _count_agreement(self, like: Statistics) -> np.ndarray:
-        """Return the columns of agreement, by name and annotation those of other statistics: float64 (n, k)."""
-        self._read(0)
-        builder = self.agreement.builder
-        values = builder.values()
-        if self.settings.unmarked == "skip":
-            values = np.where(self.agreement.marked[:, None], values, 0)
-        place = {name: row for row, name in enumerate(self.gold.references.ids)}
-        rows = values[[place[name] for name in like.ids]]
-        known = {name: column for column, name in enumerate(builder.columns)}
-        none = np.zeros(len(rows))
-        columns = [rows[:, known[name]] if name in known else none for name in like.columns or ()]
-        return np.stack(columns, axis=1)
+        return result
 
     def _add_fidelity(self, scores: Scores) -> None:
         """Add normalised fidelity."""

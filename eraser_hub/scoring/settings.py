@@ -40,7 +40,6 @@ class ScoreSettings:
         allow_empty: records of the perturbation benchmark may hold nothing that can be scored.
         paper: whose choices are made; see `metrics.sources`.
         gold: form of the gold rationales, see `gold.forms`.
-        resample_annotators: redraws of each text's annotators, over which intervals of agreement vary too; 0: none.
         people: also score each annotator against the others, where annotators are known.
         totals_only: keep no row per annotation where the rest of the settings does not need any: less memory.
     """
@@ -66,7 +65,6 @@ class ScoreSettings:
     allow_empty: bool = False
     paper: str | None = None
     gold: GoldForm = "evidence"
-    resample_annotators: int = 0
     people: bool = True
     totals_only: bool = False
 

@@ -1,4 +1,4 @@
-"""Gold of several annotators in five forms, human performance, and intervals over annotators."""
+"""Gold of several annotators in five forms, and human performance."""
 
 from __future__ import annotations
 
@@ -248,26 +248,6 @@ def test_marks_that_do_not_fit_the_documents(corpus: Path, predictions: Path) ->
     (corpus / "docs.jsonl").write_text(documents.replace("one0 ", "one0 more ", 1))
     with refused("length", file="posts.parquet", instance="t0", field="num_tokens"):
         score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="union"))
-
-
-@pytest.mark.parametrize("form", ["majority", "soft"])
-def test_intervals_over_annotators_are_wider(corpus: Path, predictions: Path, form: str) -> None:
-    settings = ScoreSettings(gold=form, confidence_level=0.9, n_resamples=400, ci_method="percentile")
-    source_split = ScoredSplit(corpus, "test")
-    texts, both = (score(source_split, predictions, replace(settings, resample_annotators=count)) for count in (0, 12))
-    again = score(source_split, predictions, replace(settings, resample_annotators=12))
-    assert both.intervals == again.intervals and both.scores == texts.scores
-    assert "|annotators:resampled 12|" in both.signature and "|ci:percentile|" in both.signature
-    widths = [high - low for low, high in (own.intervals["auprc"] for own in (texts, both))]
-    assert widths[1] > 0 and not widths[1] <= widths[0], "of one text, without its annotators, there is none"
-
-
-def test_resampling_needs_annotators_and_intervals(corpus: Path, predictions: Path) -> None:
-    for more in ({}, {"gold": "evidence", "confidence_level": 0.9}):
-        with refused("option-conflict", argument="resample_annotators"):
-            score_by_api(str(predictions), source=corpus, split="test", resample_annotators=5, **more)
-    with refused("option-missing", argument="resample_annotators"):
-        score_by_api(str(predictions), source=corpus, split="test", resample_annotators=5, gold="union")
 
 
 def test_reports_and_boards_have_a_row_of_people(corpus: Path, predictions: Path, tmp_path: Path) -> None:

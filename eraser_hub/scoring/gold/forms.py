@@ -52,9 +52,7 @@ def read_people(source: ScoredSplit) -> tuple[Mapping[str, AnnotatedText], Path 
     return read_annotators(paths[0], source.split), paths[0]
 
 
-def choose_gold(
-    gold: Gold, source: ScoredSplit, form: GoldForm, *, draw: int | None = None, without: str | None = None
-) -> Gold:
+def choose_gold(gold: Gold, source: ScoredSplit, form: GoldForm, without: str | None = None) -> Gold:
     """Return the gold in a form that annotators' marks make.
 
     The evidence of soft gold is what any annotator marks, beside the ``shares``.
@@ -63,7 +61,6 @@ def choose_gold(
         gold: the annotations.
         source: their split, which has the annotators.
         form: the form, other than evidence.
-        draw: number of a redraw: each text's annotators are drawn with replacement first; None: as they are.
         without: leave out this annotator.
 
     Raises:
@@ -75,13 +72,12 @@ def choose_gold(
         place = f"{source.built_config}" if source.dataset is not None else str(source.data_dir)
         message = f"expected annotators of {place}, of which `gold` {form} is made, found no annotators/NAME.parquet"
         raise DataError(f"{message} with marks of this split", rule="file-missing", argument="gold")
-    random = None if draw is None else np.random.default_rng(draw)
     spans: list[tuple[int, int, int, int]] = []
     shares: dict[tuple[int, int], np.ndarray] = {}
     kept, others = [], 0
     for row, name in enumerate(gold.references.ids):
         text = texts.get(name)
-        marks = None if text is None else _select_marks(text, random, without)
+        marks = None if text is None else _select_marks(text, without)
         if text is None or marks is None or not len(marks):
             kept.append(row)
             continue
@@ -140,10 +136,8 @@ def _describe_kept(form: GoldForm, kept: int, total: int) -> str:
     return words if kept else ""
 
 
-def _select_marks(text: AnnotatedText, random: np.random.Generator | None, without: str | None) -> np.ndarray:
-    names = [at for at, name in enumerate(text.names) if name != without]
-    chosen = names if random is None else random.choice(names, len(names))
-    return text.marks[chosen]
+def _select_marks(text: AnnotatedText, without: str | None) -> np.ndarray:
+    return text.marks[[at for at, name in enumerate(text.names) if name != without]]
 
 
 def _choose_tokens(marks: np.ndarray, form: GoldForm) -> np.ndarray:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -11,10 +10,9 @@ from eraser_hub.metrics.agreement import Agreement, AgreementSettings, fill_zero
 from eraser_hub.metrics.joining import MatchedChunk
 from eraser_hub.metrics.matching import Matcher
 from eraser_hub.metrics.rankings import AUPRC_POLICIES
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL, DEFAULT_RESAMPLES, compute_bounds
 from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.soft_gold import PROBABILISTIC, SCORES, compare_shares, compute_weighted_auprc
-from eraser_hub.metrics.statistics_builder import Statistics, StatisticsBuilder
+from eraser_hub.metrics.statistics_builder import StatisticsBuilder
 
 # settings of agreement that scores of soft gold depend on
 SOFT_SETTINGS = ("auprc_no_positives", "unmarked", "marked_rows", "unmarked_rows", "scored", "answered")
@@ -86,42 +84,3 @@ class SoftAgreement(Agreement):
         """Return also a line on scores that are left out because predictions are no probabilities."""
         words = f"left out: {' and '.join(PROBABILISTIC)} ({self.outside:,} documents have scores outside 0 .. 1)"
         return [*super().notes(), *([words] if self.outside else [])]
-
-
-def resample_annotators(
-    statistics: Statistics,
-    draws: Sequence[np.ndarray],
-    confidence_level: float | None,
-    n_resamples: int | None,
-    seed: int,
-) -> dict[str, np.ndarray]:
-    """Compute percentile intervals over texts and annotators.
-
-    Each resample draws clusters of annotations with replacement, and for each drawn cluster one of the redraws of its
-    annotators.
-
-    Args:
-        statistics: the statistics of the agreement, with clusters.
-        draws: the values of the same annotations and columns, with redrawn annotators.
-        confidence_level: in (0, 1); None: the default.
-        n_resamples: number of resamples; None: the default.
-        seed: of numpy's default generator.
-
-    Returns:
-        The bounds, see `resampling.compute_bounds`; widened to the score, if it lies beside them.
-    """
-    sums = np.stack([replace(statistics, values=values).cluster_sums() for values in draws])
-    random, (number, clusters, _) = np.random.default_rng(seed), sums.shape
-    drawn = np.stack(
-        [
-            sums[random.integers(0, number, clusters), random.integers(0, clusters, clusters)].sum(axis=0)
-            for _ in range(n_resamples or DEFAULT_RESAMPLES)
-        ]
-    )
-    scores = statistics.scores()
-    bounds = compute_bounds(scores, statistics.finalize(drawn), confidence_level or DEFAULT_LEVEL)
-    # redrawn annotators agree less than the real ones: the score may lie beside the interval, which is widened to it
-    return {
-        key: np.stack([np.fmin(bound[..., 0], scores[key]), np.fmax(bound[..., 1], scores[key])], axis=-1)
-        for key, bound in bounds.items()
-    }
