@@ -177,12 +177,6 @@ class StatisticsBuilder:
         total, count = np.array(pairs, dtype=float).reshape(-1, 2).T
         self.add(score or Score(2, compute_mean, (key,)), {"sum": total, "count": count}, source=key)
 
-    def remove_mean(self, key: str) -> None:
-        """Remove a mean that `add_mean` added, if it is there."""
-        self.scores = [score for score in self.scores if score != Score(2, compute_mean, (key,))]
-        for name in (f"{key}.sum", f"{key}.count"):
-            self.columns.pop(name, None)
-
     def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Return the scores of sums (..., columns): {key: (...)}, or (..., T)."""
         places = {name: place for place, name in enumerate(self.columns)}

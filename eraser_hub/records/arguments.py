@@ -13,12 +13,9 @@ Resume = Annotated[bool, Option(group="Run", help="Go on with a stopped run.")]
 Force = Annotated[
     bool, Option(group="Run", help="Replace results that were made otherwise, and files that no run wrote.")
 ]
-GoldForm: TypeAlias = Literal["evidence", "majority", "union", "intersection", "soft"]
+GoldForm: TypeAlias = Literal["evidence", "majority", "union"]
 GOLD_FORMS: tuple[GoldForm, ...] = get_args(GoldForm)
-_GOLD = (
-    "Gold rationales: evidence (as it stands), or of the annotators' marks the majority, union, intersection or soft "
-    "(the share of annotators a token)."
-)
+_GOLD = "Gold rationales: evidence (as it stands), or of the annotators' marks the majority or the union."
 Gold = Annotated[GoldForm, Option(group="Settings of scores", help=_GOLD)]
 Progress = Annotated[Callable[[str], None] | None, Option(help="Called with each line of progress.", python_only=True)]
 Revision = Annotated[str | None, Option(group="Data", help="Of a dataset of the Hub: a branch, a tag or a commit.")]

@@ -61,8 +61,6 @@ BY_CLASS = (
 GOLD_WORDS = {
     "majority": ("gold: more than half of the annotators",),
     "union": ("gold: any annotator",),
-    "intersection": ("gold: all annotators",),
-    "soft": ("gold: one annotator", "two annotators", "three annotators"),
 }
 MOST_NAMED = 6  # systems below the title
 PAIR_DISTRIBUTIONS = ("map", "token_f1", "sufficiency", "comprehensiveness")

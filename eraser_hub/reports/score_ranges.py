@@ -13,7 +13,6 @@ from eraser_hub.metrics import (
     quotes,
     rank_consistency,
     rationale_sets,
-    soft_gold,
 )
 from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.statistics_builder import ScoreInfo
@@ -26,7 +25,7 @@ LEAST_LEVEL = 0.5
 _LEVEL = re.compile(r"\|level:(\d*\.?\d+(?:e-\d+)?)")
 _DECLARED: Sequence[ScoreInfo] = (
     *(describe_scores(), erasure.SCORE_INFO),
-    *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes, soft_gold)),
+    *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes)),
 )
 
 

@@ -153,8 +153,8 @@ class ScoreArguments(AgainstArguments):
 
     Attributes:
         predictions: Predictions, jsonl or Parquet: a file, https:// or hf://.
-        gold: Gold rationales: evidence, or majority, union, intersection or soft (share) of the annotators' marks; or a
-            file of rows {id, tokens, rationale}, a form that `predictions` may have, too.
+        gold: Gold rationales: evidence, or the majority or union of the annotators' marks; or a file of rows {id,
+            tokens, rationale}, a form that `predictions` may have, too.
         paper: Make all choices of this paper's code: eraser, wang2022.
         by: Break the scores down by this field of the annotations.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -52,7 +52,6 @@ class Gold:
             documents, both int64 (d,).
         digest: the data's digest, see `metrics.data_digest`.
         notes: lines on labels (see `scored_split.LabelNames`) and on annotations that keep their evidence; "" for none.
-        shares: soft gold alone: (annotation, number of the document) -> share of annotators per token.
     """
 
     references: References
@@ -62,7 +61,6 @@ class Gold:
     label_names: tuple[str, ...] | None
     columns: dict[str, list[object]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    shares: Mapping[tuple[int, int], np.ndarray] = field(default_factory=dict)
     listed: DocumentPairs | None = None
     digest: str = ""
 

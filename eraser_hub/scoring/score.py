@@ -35,7 +35,6 @@ from eraser_hub.metrics.matching import (
 from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
 from eraser_hub.metrics.rankings import AUPRC_POLICIES
 from eraser_hub.metrics.results import describe_breakdown, report
-from eraser_hub.metrics.soft_gold import SCORES as OF_SOFT_GOLD
 from eraser_hub.metrics.statistics_builder import Statistics, make_info
 from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
@@ -43,8 +42,7 @@ from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import read_chunks as parts_of
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
-from .gold.forms import EVIDENCE, MAJORITY, SOFT_FORM, choose_gold
-from .gold.soft_agreement import SoftAgreement
+from .gold.forms import EVIDENCE, MAJORITY, choose_gold
 from .identity import identify
 from .modules import LEVELS, module_result, score_records
 from .quotes import BLOCK as QUOTES
@@ -58,7 +56,7 @@ from .tables import BLOCK_TITLES
 from .uncertainty.tied_rankings import describe_ties
 
 FLAT_BLOCKS = ("agreement", "faithfulness")  # scored by columns; the others are modules that score row by row
-_TABLES = (describe_scores() | OF_SOFT_GOLD, SCORE_INFO, OF_QUOTES)
+_TABLES = (describe_scores(), SCORE_INFO, OF_QUOTES)
 RANGES = {name: make_info(table)[1] for name, table in zip((*FLAT_BLOCKS, QUOTES), _TABLES, strict=True)}
 
 
@@ -134,11 +132,7 @@ class _Instances:
             settings.sentence_threshold,
             settings.unmarked or "score",
         )
-        self.agreement = (
-            SoftAgreement(self.parts, own, gold.shares)
-            if settings.gold == SOFT_FORM
-            else Agreement(self.parts, own, settings.totals)
-        )
+        self.agreement = Agreement(self.parts, own, settings.totals)
         n, bins = len(gold.references.ids), settings.aopc_thresholds or ()
         self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, settings.totals)
         self.unknown, self.row_fields = UnknownFields(), frozenset[str]()
@@ -149,8 +143,6 @@ class _Instances:
         gold, s, agreement, used = self.gold, self.settings, self.agreement, self.parts.fields.used
         left_out = {**agreement.left_out(), **self.faithfulness.left_out()}
         has_gold = agreement.counts[0] > 0 or s.unmarked == "score"
-        if s.gold == SOFT_FORM and agreement.builder.columns:
-            left_out["exact, token, IOU and sentence scores"] = "hard gold, which soft gold is not"
         if agreement.builder.columns and not has_gold:
             left_out["agreement"] = "gold rationales in any annotation"
         blocks = dict[str, BlockScores]()
@@ -279,10 +271,8 @@ class _Instances:
     def _reference_keys(self, scores: Scores) -> dict[str, object]:
         """Return the reference scorer's nested keys, without sections that the predictions have no fields for."""
         result: dict[str, object] = {}
-        s, used = self.settings, self.parts.fields.used
-        a, f = (
-            {} if s.gold == SOFT_FORM and name == "agreement" else scores.blocks.get(name, {}) for name in FLAT_BLOCKS
-        )
+        used = self.parts.fields.used
+        a, f = (scores.blocks.get(name, {}) for name in FLAT_BLOCKS)
         per_label = classification_report(self.faithfulness.builder)
         if "classification" in used and ("full" in used or per_label is not None):
             part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}

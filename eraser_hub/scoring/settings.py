@@ -72,7 +72,6 @@ class ScoreSettings:
     def totals(self) -> bool:
         """True if sums over all annotations suffice, so that no row per annotation is kept."""
         rows = self.per_instance or self.by is not None
-        rows = rows or self.gold == "soft"
         return self.totals_only and not rows and self.confidence_level is None and self.n_resamples is None
 
     def everything(self, pairs: bool = False) -> ScoreSettings:

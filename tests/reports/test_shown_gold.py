@@ -23,12 +23,9 @@ SHOWN = {
     "evidence": [[0, 1, 3, 1], [0, 2, 3, 0], [0, 2, 3, 2], [0, 4, 5, 2]],
     "majority": [[0, 2, 3, 0]],
     "union": [[0, 1, 3, 0], [0, 4, 5, 0]],
-    "intersection": [[0, 2, 3, 0]],
-    "soft": [[0, 1, 2, 0], [0, 2, 3, 2], [0, 4, 5, 0]],  # the group is the number of people - 1
 }
 WORDS = {"evidence": "gold evidence, group 1", "majority": "gold: more than half of the annotators",
-         "union": "gold: any annotator", "intersection": "gold: all annotators",
-         "soft": "gold: one annotator"}  # fmt: skip
+         "union": "gold: any annotator"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -67,5 +64,5 @@ def test_the_documents_show_the_chosen_gold(place: Path, form: Any, tmp_path: Pa
     assert (
         "gold of test: 1 annotations with gold rationale, 0 without" in page and "comprehensive or not: unknown" in page
     )
-    density = {"evidence": "60.0%", "union": "60.0%", "soft": "60.0%"}.get(form, "20.0%")
+    density = {"evidence": "60.0%", "union": "60.0%"}.get(form, "20.0%")
     assert f"{density} of the tokens are gold where there is any" in page

@@ -1,4 +1,4 @@
-"""Gold of several annotators in five forms, and human performance."""
+"""Gold of several annotators in three forms, and human performance."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import jensenshannon
-from sklearn.metrics import auc, log_loss, precision_recall_curve
 
 from eraser_hub import api
 from eraser_hub import score as score_by_api
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.annotators import read_annotators
 from eraser_hub.conversion.importing.corpus import Columns, import_corpus
-from eraser_hub.metrics.soft_gold import compare_shares, compute_weighted_auprc
 from eraser_hub.metrics.token_rows import find_mask_runs
 from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.score import score
@@ -89,7 +86,6 @@ def f1(gold: np.ndarray, found: np.ndarray) -> float:
 FORMS = {
     "majority": lambda marks: marks.sum(axis=0) * 2 > len(marks),
     "union": lambda marks: marks.any(axis=0),
-    "intersection": lambda marks: marks.all(axis=0),
 }
 
 
@@ -126,60 +122,10 @@ def test_the_evidence_of_groups_is_the_union(corpus: Path, predictions: Path) ->
 
 def test_built_and_raw_corpora_have_the_same_gold(corpus: Path, predictions: Path, tmp_path: Path) -> None:
     built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=corpus).folder
-    for form in ("majority", "soft"):
+    for form in ("majority", "union"):
         raw = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold=form))
         other = score(ScoredSplit(split="test", dataset=built, config="posts"), predictions, ScoreSettings(gold=form))
         assert raw.scores == pytest.approx(other.scores, nan_ok=True) and raw.signatures == other.signatures
-
-
-def test_soft_gold_has_soft_scores(corpus: Path, predictions: Path) -> None:
-    found = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="soft"))
-    given, columns = read_scores(predictions), []
-    for name, text in texts_of(corpus).items():
-        if not text.marks.any():
-            continue
-        for marks, scores in zip(text.documents(), given[name], strict=True):
-            share = marks.mean(axis=0)
-            labels, weights, twice = np.repeat([1, 0], share.size), np.r_[share, 1 - share], np.r_[scores, scores]
-            precision, recall, _ = precision_recall_curve(labels, twice, sample_weight=weights)
-            clipped = np.clip(twice, 1e-7, 1 - 1e-7)
-            entropy = log_loss(labels, clipped, sample_weight=weights, labels=[0, 1])
-            two = np.stack([share, 1 - share]), np.stack([scores, 1 - scores])
-            divergence = (jensenshannon(*two, base=2, axis=0) ** 2).mean()
-            correlation = np.corrcoef(share, scores)[0, 1] if np.ptp(share) > 0 else np.nan
-            area = auc(recall, precision) if share.any() else 0.5
-            columns.append([area, entropy, divergence, correlation])
-    expected = np.nanmean(columns, axis=0)
-    keys = ("auprc", "soft_cross_entropy", "soft_jensen_shannon", "soft_correlation")
-    assert [found.scores[key] for key in keys] == pytest.approx(expected.tolist(), abs=1e-9)
-    assert "token_macro_f1" not in found.scores and "|gold:soft|" in found.signature and "iou" not in found.signature
-    assert any("hard gold, which soft gold is not" in note for note in found.notes)
-    assert found.as_json()["agreement"]["auprc"] == found.scores["auprc"]
-
-
-def test_soft_scores_of_single_documents() -> None:
-    share = np.array([1, 0.5, 0])
-    assert compute_weighted_auprc(share, np.array([0.9, 0.5, 0.1]), 0.5) == pytest.approx(
-        2 / 3 + 1 / 3 * (1 + 0.75) / 2
-    )
-    assert compute_weighted_auprc(np.zeros(2), np.array([0.1, 0.2]), 0.25) == 0.25
-    same = compare_shares(share, share)
-    assert same["soft_jensen_shannon"] == 0 and same["soft_correlation"] == pytest.approx(1)
-    assert same["soft_cross_entropy"] == pytest.approx(np.log(2) / 3, abs=1e-6)
-    assert compare_shares(np.array([1.0, 0]), np.array([0.0, 1]))["soft_jensen_shannon"] == pytest.approx(1)
-    odd = compare_shares(share, np.array([2.0, -1, 0.5]))
-    assert np.isnan(odd["soft_cross_entropy"]) and np.isnan(odd["soft_jensen_shannon"])
-    assert np.isnan(compare_shares(share, np.full(3, 0.2))["soft_correlation"])
-
-
-def test_scores_that_are_no_probabilities_have_no_cross_entropy(corpus: Path, predictions: Path) -> None:
-    rows = [json.loads(line) for line in predictions.read_text().splitlines()]
-    rows[0]["rationales"][0]["soft_rationale_predictions"][0] = 3.0
-    predictions.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="soft"))
-    assert "soft_cross_entropy" not in found.scores and "soft_jensen_shannon" not in found.scores
-    expected = "left out: soft_cross_entropy and soft_jensen_shannon (1 documents have scores outside 0 .. 1)"
-    assert expected in found.notes and np.isfinite(found.scores["soft_correlation"])
 
 
 def test_people_are_scored_against_the_majority_of_the_others(corpus: Path) -> None:
@@ -235,8 +181,8 @@ def test_texts_without_annotators_keep_their_evidence(tmp_path: Path) -> None:
         ]
         lines.append(json.dumps({"annotation_id": row["annotation_id"], "rationales": hard}))
     path.write_text("\n".join(lines) + "\n")
-    found = score(ScoredSplit(corpus, "test"), path, ScoreSettings(gold="intersection", per_instance=True))
-    note = f"gold intersection: 1 of {TEXTS} annotations have no annotators' marks; their evidence counts"
+    found = score(ScoredSplit(corpus, "test"), path, ScoreSettings(gold="union", per_instance=True))
+    note = f"gold union: 1 of {TEXTS} annotations have no annotators' marks; their evidence counts"
     assert note in found.notes
     evidence = score(ScoredSplit(corpus, "test"), path, ScoreSettings(per_instance=True))
     place = found.ids.index("t0")
@@ -281,5 +227,5 @@ def test_a_wrong_block_of_people_is_refused(people: Any, rule: str, field: str, 
 
 
 def test_a_form_that_is_none_is_refused(corpus: Path, predictions: Path) -> None:
-    with refused("option-conflict", "evidence, majority, union, intersection, soft", "'mayority'", argument="gold"):
+    with refused("option-conflict", "evidence, majority, union", "'mayority'", argument="gold"):
         score_by_api(str(predictions), source=corpus, split="test", gold="mayority")

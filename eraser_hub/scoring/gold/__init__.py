@@ -1,1 +1,1 @@
-"""Gold rationales of several annotators, scores of soft gold, and human performance."""
+"""Gold rationales of several annotators, and human performance."""

@@ -1,7 +1,7 @@
-"""Gold rationales from the marks of several annotators, in five forms.
+"""Gold rationales from the marks of several annotators, in three forms.
 
-``evidence`` is the dataset's evidence as it stands; ``majority``, ``union`` and ``intersection`` are the tokens that
-more than half, any or all of a text's annotators mark; ``soft`` is the share of annotators who mark each token.
+``evidence`` is the dataset's evidence as it stands; ``majority`` and ``union`` are the tokens that more than half or
+any of a text's annotators mark.
 Annotations without annotators' marks keep their evidence, which is counted.
 """
 
@@ -28,8 +28,6 @@ Evidence = Mapping[str, Any]
 """A span with its docid, start_token and end_token."""
 EVIDENCE: GoldForm = "evidence"
 MAJORITY: GoldForm = "majority"
-INTERSECTION: GoldForm = "intersection"
-SOFT_FORM: GoldForm = "soft"
 
 
 def read_people(source: ScoredSplit) -> tuple[Mapping[str, AnnotatedText], Path | None]:
@@ -55,8 +53,6 @@ def read_people(source: ScoredSplit) -> tuple[Mapping[str, AnnotatedText], Path 
 def choose_gold(gold: Gold, source: ScoredSplit, form: GoldForm, without: str | None = None) -> Gold:
     """Return the gold in a form that annotators' marks make.
 
-    The evidence of soft gold is what any annotator marks, beside the ``shares``.
-
     Args:
         gold: the annotations.
         source: their split, which has the annotators.
@@ -73,7 +69,6 @@ def choose_gold(gold: Gold, source: ScoredSplit, form: GoldForm, without: str | 
         message = f"expected annotators of {place}, of which `gold` {form} is made, found no annotators/NAME.parquet"
         raise DataError(f"{message} with marks of this split", rule="file-missing", argument="gold")
     spans: list[tuple[int, int, int, int]] = []
-    shares: dict[tuple[int, int], np.ndarray] = {}
     kept, others = [], 0
     for row, name in enumerate(gold.references.ids):
         text = texts.get(name)
@@ -86,25 +81,19 @@ def choose_gold(gold: Gold, source: ScoredSplit, form: GoldForm, without: str | 
             documents, sizes = list_documents(gold, row, text)
         except DataError as error:
             raise error.at(file=file) from None
-        bounds = np.cumsum(sizes)[:-1]
-        columns = (np.split(_choose_tokens(marks, form), bounds), np.split(marks.mean(axis=0), bounds))
-        for number, part, share in zip(documents, *columns, strict=True):
+        parts = np.split(_choose_tokens(marks, form), np.cumsum(sizes)[:-1])
+        for number, part in zip(documents, parts, strict=True):
             spans += [(row, number, start, end) for start, end in find_mask_runs(part.tolist())]
-            if form == SOFT_FORM:
-                shares[row, number] = share
     table = np.array(spans, dtype=np.int64).reshape(len(spans), 4)
     changed = _replace_evidence(gold, np.array(kept, dtype=np.int64), table)
-    if form == SOFT_FORM:
-        shares |= _get_evidence_shares(gold, kept)
     note = _describe_kept(form, len(kept), len(kept) + others)
-    return replace(changed, shares=shares, notes=(note, *gold.notes) if without is None else gold.notes)
+    return replace(changed, notes=(note, *gold.notes)) if without is None else changed
 
 
 def choose_evidences(source: ScoredSplit, form: GoldForm) -> tuple[dict[str, list[list[Evidence]]], str]:
     """Return annotation id -> the evidences of a form, for display; and a note on those without marks.
 
-    Those of majority, union and intersection are one group. Soft gold has a group for each number of annotators: the
-    first has the tokens that one annotator marks, the second those of two. Annotations without marks are left out.
+    Those of majority and union are one group. Annotations without marks are left out.
     """
     evidences: dict[str, list[list[Evidence]]] = {}
     if form == EVIDENCE:
@@ -114,19 +103,12 @@ def choose_evidences(source: ScoredSplit, form: GoldForm) -> tuple[dict[str, lis
         if name not in rows or not len(text.names):
             continue
         docids = text.row.get("docids") or [document["docid"] for document in rows[name]["documents"]]
-        counts = [part.sum(axis=0) for part in text.documents()]
-        masks = (
-            [[part == number for part in counts] for number in range(1, len(text.names) + 1)]
-            if form == SOFT_FORM
-            else [[_choose_tokens(part, form) for part in text.documents()]]
-        )
         evidences[name] = [
             [
                 {"docid": docid, "start_token": start, "end_token": end}
-                for docid, mask in zip(docids, group, strict=True)
-                for start, end in find_mask_runs(mask.tolist())
+                for docid, part in zip(docids, text.documents(), strict=True)
+                for start, end in find_mask_runs(_choose_tokens(part, form).tolist())
             ]
-            for group in masks
         ]
     return evidences, _describe_kept(form, len(rows) - len(evidences), len(rows))
 
@@ -141,9 +123,7 @@ def _select_marks(text: AnnotatedText, without: str | None) -> np.ndarray:
 
 
 def _choose_tokens(marks: np.ndarray, form: GoldForm) -> np.ndarray:
-    if form == MAJORITY:
-        return majority(marks)
-    return np.asarray(marks.all(axis=0) if form == INTERSECTION else marks.any(axis=0))
+    return majority(marks) if form == MAJORITY else np.asarray(marks.any(axis=0))
 
 
 def list_documents(gold: Gold, row: int, text: AnnotatedText) -> tuple[list[int], list[int]]:
@@ -199,17 +179,3 @@ def _replace_evidence(gold: Gold, kept: np.ndarray, spans: np.ndarray) -> Gold:
         **columns,  # type: ignore[arg-type]
     )
     return replace(gold, references=changed)
-
-
-def _get_evidence_shares(gold: Gold, kept: list[int]) -> dict[tuple[int, int], np.ndarray]:
-    """Return shares of 1 for the evidence of annotations without annotators."""
-    r, wanted = gold.references, set(kept)
-    owner = r.group_instance[r.group]
-    shares: dict[tuple[int, int], np.ndarray] = {}
-    for row, doc, start, end in zip(owner.tolist(), r.doc.tolist(), r.start.tolist(), r.end.tolist(), strict=True):
-        if row in wanted:
-            if (row, doc) not in shares:
-                size, _ = gold.documents.lengths(np.array([row]), np.array([doc]))
-                shares[row, doc] = np.zeros(max(int(size[0]), 0))
-            shares[row, doc][start:end] = 1
-    return shares
