@@ -18,7 +18,6 @@ from .issues import InputError
 from .joining import MatchedChunk
 from .matching import LeftOut, Matcher
 from .rankings import AUPRC_POLICIES, baseline_seeds, expect_rankings, rank_rationales
-from .score_levels import ScoreLevels
 from .spans import Spans, count_covered_tokens, count_spans, count_tokens, cover_groups, expand_ranges
 from .statistics_builder import StatisticsBuilder, divide
 
@@ -37,7 +36,7 @@ class AgreementSettings:
         shuffles: number of shuffles of the soft scores for the random baseline; 0: none.
         sentence_threshold: the least score of a predicted sentence.
         unmarked: "score" or "skip" annotations without a gold token.
-        levels: collect what chance and ceiling of the scores are computed from.
+        chance: also compute what random rationales of the same size reach.
     """
 
     iou_thresholds: Sequence[float] = (0.5,)
@@ -46,7 +45,7 @@ class AgreementSettings:
     shuffles: int = 0
     sentence_threshold: float = 0.5
     unmarked: str = "score"
-    levels: bool = True
+    chance: bool = True
 
 
 class Agreement:
@@ -60,7 +59,7 @@ class Agreement:
     Attributes:
         builder: the columns; complete after `finish`.
         marked: True for each annotation with a gold token; bool (annotations,).
-        levels: chance and ceiling of the scores.
+        chance: columns of the scores of random rationales.
         density_sums: sum of the gold shares of annotations with gold, and their number.
     """
 
@@ -72,7 +71,7 @@ class Agreement:
         self.marked = np.zeros(len(r.ids), dtype=bool)
         self.marked[r.group_instance[r.group[r.end > r.start]]] = True
         self.builder = StatisticsBuilder(self.marked.size, self.marked.astype(np.int8) if totals else None, 2)
-        self.levels = ScoreLevels(self.marked, settings.iou_thresholds, settings.main_iou)
+        self.chance = StatisticsBuilder(self.marked.size, self.marked.astype(np.int8), 2)
         self.density_sums = np.zeros(2)
         self.has_gold_sentences = bool((r.start_sentence >= 0).any())
         # annotations with evidence without sentence offsets, and the number of left out documents of one sentence
@@ -108,9 +107,8 @@ class Agreement:
             check_documents(chunk, used, self.rules["documents"])
         if self.rules.collect():
             return
-        for builder in (self.builder, *self.levels.builders):
-            builder.rows = chunk.rows
-        if used & {"hard", *SOFT_FIELDS} and (self.settings.levels or not self.marked.all()):
+        self.builder.rows = self.chance.rows = chunk.rows
+        if used & {"hard", *SOFT_FIELDS} and (self.settings.chance or not self.marked.all()):
             pairs, key = np.unique(chunk.evidence, return_inverse=True)
             gold = count_covered_tokens(Spans(key, chunk.r.start, chunk.r.end), pairs.size)
             per_annotation = np.bincount(pairs // chunk.width, weights=gold, minlength=chunk.rows.size)
@@ -141,8 +139,11 @@ class Agreement:
         for threshold, hits, matched in counts.iou:
             end = format_iou_suffix(threshold, self.settings.main_iou)
             add_iou(self.builder, end, (n_truth, n_predicted, hits, matched), owner)
-        if self.settings.levels:
-            self.levels.add_spans(chunk, owner, doc, truth, predicted, counts)
+        if self.settings.chance:
+            # as many tokens, drawn at random without replacement: precision, recall and F1 are linear in the hits
+            size = np.maximum(chunk.documents.lengths(chunk.rows[owner], doc)[0], 0)
+            n_gold, n_chosen, _ = counts.token
+            add_prf(self.chance, "token", (n_gold, n_chosen, divide(n_gold * n_chosen, size)), owner)
         whole, best = cover_groups(r.group, r.group_instance, truth, predicted, chunk.rows.size)
         self.builder.add_mean("any_group_coverage", whole)
         self.builder.add_mean("best_group_recall", best)
@@ -154,8 +155,6 @@ class Agreement:
             touched = chunk.documents.sentence_spans(annotation, chunk.doc[rationale], p.start, p.end)
             sentences = np.stack(count_tokens(gold, Spans(span, *touched), owner.size))
             add_prf(self.builder, "sentence", tuple(sentences * counted), owner, SENTENCES_BY_SPANS)
-            if self.settings.levels:
-                self.levels.add_sentences(chunk, owner, doc, sentences * counted, by_spans=True)
 
     def _find_scored_sentences(self, chunk: MatchedChunk, owner: np.ndarray, doc: np.ndarray) -> np.ndarray:
         """Return True for each (annotation, document) pair that counts in precision and recall of sentences.
@@ -192,15 +191,9 @@ class Agreement:
                 decided = chosen[self._find_scored_sentences(chunk, owner[chosen], chunk.doc[chosen])]
                 if decided.size:
                     add_prf(self.builder, "sentence", tuple(ranked.decided[decided].T), owner[decided])
-                    if settings.levels:
-                        self.levels.add_sentences(chunk, owner[decided], chunk.doc[decided], ranked.decided[decided].T)
-            positives = ranked.positives[chosen]
-            expected = expect_rankings(positives, sizes[chosen], no_positives) if settings.levels else ()
-            for key, own, least in zip(SOFT, expected, (no_positives, np.nan, np.nan), strict=settings.levels):
-                # the best ranking has all positives first; without them every ranking is alike
-                best = np.where(positives > 0, np.where(np.isnan(own), np.nan, 1.0), least)
-                self.levels.chance.add_mean(f"{soft.prefix}{key}", own, owner[chosen])
-                self.levels.rankings.add_mean(f"{soft.prefix}{key}", best, owner[chosen])
+            expected = expect_rankings(ranked.positives[chosen], sizes[chosen], no_positives)
+            for key, values in zip(SOFT, expected, strict=True) if settings.chance else ():
+                self.chance.add_mean(f"{soft.prefix}{key}", values, owner[chosen])
             for end, each in (("", ranked.scores), ("_random", ranked.random)):
                 for key, values in zip(SOFT, each[chosen].T, strict=True) if not end or len(each) else ():
                     self.builder.add_mean(f"{soft.prefix}{key}{end}", values, owner[chosen])
@@ -230,9 +223,12 @@ class Agreement:
         density = float(divide(total, number, np.nan))
         return {"marked_rows": marked, "unmarked_rows": unmarked, "density": density}
 
-    def compute_levels(self) -> dict[str, dict[str, float]]:
-        """Return ``chance`` and ``ceiling`` of the scores, see `score_levels`."""
-        return self.levels.compute(list(self._compute(False)), self.settings.unmarked == "skip")
+    def compute_chance(self) -> dict[str, float]:
+        """Return the expected scores of random rationales of the same size, and of random rankings, where defined."""
+        values = self.chance.values()
+        with np.errstate(invalid="ignore"):
+            scores = self.chance.finalize(values[1] if self.settings.unmarked == "skip" else values.sum(axis=0))
+        return {key: float(score) for key, score in scores.items() if not np.isnan(score)}
 
     def extra(self) -> dict[str, object]:
         """Return ``gold`` and the scores of ``marked`` and ``all`` annotations; nothing if all have gold."""

@@ -1,4 +1,4 @@
-"""Scores as HTML: headline scores with formula, range, chance and ceiling, and a table of all.
+"""Scores as HTML: headline scores with formula, range and chance, and a table of all.
 
 A Space holds this file beside its app.
 """
@@ -21,7 +21,7 @@ margin: 0 !important; background: var(--background-fill-primary); display: flex;
 align-items: baseline; }
 .headline .value { font: 700 1.7rem/1.1 ui-sans-serif, system-ui, sans-serif; font-variant-numeric: tabular-nums; }
 .headline .formula { font: .84rem/1.5 ui-monospace, monospace; overflow-wrap: anywhere; margin: 0; }
-.headline .levels, .headline .words { font-size: .84rem; line-height: 1.45; margin: 0; color: var(--body-text-color); }
+.headline .bounds, .headline .words { font-size: .84rem; line-height: 1.45; margin: 0; color: var(--body-text-color); }
 .headline .range { position: relative; height: 8px; border-radius: 4px; background: var(--border-color-primary); \
 margin: .25rem 0; }
 .headline .range i { position: absolute; top: 0; height: 8px; border-radius: 4px; background: #b93c0a; }
@@ -39,12 +39,8 @@ def render_headline(explanations: Sequence[Explanation]) -> str:
 def _render_one(shown: Explanation) -> str:
     low, high = shown.range
     direction = DIRECTIONS[shown.better]
-    levels = [f"from {_format_bound(low, '−∞')} to {_format_bound(high, '∞')}, {direction}"]
-    levels += [
-        f"{name} {format_value(level)}"
-        for name, level in (("chance", shown.chance), ("ceiling", shown.ceiling))
-        if level is not None
-    ]
+    bounds = f"from {_format_bound(low, '−∞')} to {_format_bound(high, '∞')}, {direction}"
+    chance = "" if shown.chance is None else f" · chance {format_value(shown.chance)}"
     words = " ".join(filter(None, (shown.rewards, shown.misses)))
     return (
         f'<li data-key="{html.escape(shown.key)}" data-value="{shown.value!r}">'
@@ -53,7 +49,7 @@ def _render_one(shown: Explanation) -> str:
         f'<span class="value" title="{shown.value!r}">{format_value(shown.value)}</span></div>'
         + (f'<p class="formula">{html.escape(shown.formula)}</p>' if shown.formula else "")
         + _render_range(shown)
-        + f'<p class="levels">{" · ".join(levels)}</p>'
+        + f'<p class="bounds">{bounds}{chance}</p>'
         + (f'<p class="words">{html.escape(words)}</p>' if words else "")
         + "</li>"
     )
@@ -64,7 +60,7 @@ def _format_bound(bound: float | None, unbounded: str) -> str:
 
 
 def _render_range(shown: Explanation) -> str:
-    """Render the range as a bar from 0 (or the least value) to the value, with marks for chance and ceiling."""
+    """Render the range as a bar from 0 (or the least value) to the value, with a mark for chance."""
     low, high = shown.range
     if low is None or high is None or not math.isfinite(shown.value):
         return ""
@@ -73,13 +69,9 @@ def _render_range(shown: Explanation) -> str:
         return 100 * min(max((value - low) / (high - low), 0), 1)
 
     start, end = sorted((place(max(low, 0)), place(shown.value)))
-    marks = "".join(
-        f'<b class="{name}" style="left:{place(level):.1f}%"></b>'
-        for name, level in (("chance", shown.chance), ("ceiling", shown.ceiling))
-        if level is not None
-    )
+    mark = "" if shown.chance is None else f'<b class="chance" style="left:{place(shown.chance):.1f}%"></b>'
     bar = f'<i style="left:{start:.1f}%;width:{max(end - start, 0.8):.1f}%"></i>'
-    return f'<div class="range" aria-hidden="true">{bar}{marks}</div>'
+    return f'<div class="range" aria-hidden="true">{bar}{mark}</div>'
 
 
 def format_score(value: float) -> str:

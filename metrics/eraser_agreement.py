@@ -52,7 +52,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
             (signature: sentences_from:spans).
         unmarked: "score" references without a gold token, as the papers' scorer does, or "skip" them: F1, IOU, AUPRC
             and all others (signature: unmarked, and the number of rows with and without gold).
-        levels: adds gold, rationale_form, chance and ceiling, see below.
+        chance: adds gold and chance, see below.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
             By default they are an error.
         per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
@@ -69,10 +69,9 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         best_group_recall; auprc, average_precision, roc_auc_score and sentence_auprc ..; signature. All in [0,
         1], but IOU recall: hits over truth spans, with no upper end, because two predicted spans may hit one
         truth span. Higher is better. NaN if a score is undefined. If some references have no gold token: marked
-        and all, the scores of those with gold and of all of them. Then, and with levels, gold: {"marked_rows",
-        "unmarked_rows", "density" (mean share of gold tokens where there are any)}. With levels rationale_form (spans,
-        sentences or top-k), and where known chance: {key: score of random rationales of the same size} and
-        ceiling: {key: score of the best rationale of that form}.
+        and all, the scores of those with gold and of all of them. Then, and with chance, gold: {"marked_rows",
+        "unmarked_rows", "density" (mean share of gold tokens where there are any)}. With chance also chance: {key:
+        score of random rationales of the same size}, of token p, r and f1 and of rankings.
 
     Raises:
         ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.
@@ -114,7 +113,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         sentence_threshold: float = 0.5,
         only_predicted: bool = False,
         unmarked: str = "score",
-        levels: bool = False,
+        chance: bool = False,
     ) -> Measured:
         for name, values in (("iou_threshold", (iou_threshold,)), ("iou_thresholds", iou_thresholds)):
             for value in values:
@@ -132,7 +131,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
             name_labels(r, label_names, rules["label names"])
         check_choice(unmarked, UNMARKED, "unmarked")
         settings = AgreementSettings(
-            thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold, unmarked, levels
+            thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold, unmarked, chance
         )
         agreement = Agreement(matcher, settings)
         agreement.add(matcher.match(p))
@@ -146,7 +145,6 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         statistics = matcher.statistics(agreement.builder, r.ids, left_out, "rationales with ", agreement.rows)
         notes = [*describe_left_out(left_out), *agreement.notes(), *matcher.plausibility.notes()]
         extra = agreement.extra()
-        if levels:
-            extra = {"gold": agreement.describe_gold(), "rationale_form": agreement.levels.form.name} | extra
-            extra |= agreement.compute_levels()
+        if chance:
+            extra = {"gold": agreement.describe_gold()} | extra | {"chance": agreement.compute_chance()}
         return Measured(statistics, None, agreement.signature_settings(), extra, notes)

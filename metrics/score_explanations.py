@@ -37,7 +37,6 @@ class Explanation:
         rewards: A sentence on good values.
         misses: A sentence on its blind spot.
         chance: The score of random rationales of the same size; None where it is not known.
-        ceiling: The score of the best rationale of the same form; None where it is not known.
     """
 
     key: str
@@ -49,7 +48,6 @@ class Explanation:
     rewards: str = ""
     misses: str = ""
     chance: float | None = None
-    ceiling: float | None = None
 
 
 def explain_scores(
@@ -81,13 +79,13 @@ def explain_scores(
             continue
         formula, rewards, misses = TEXTS.get(key, ("", "", ""))
         label, better = labels.get(key, (key, ""))
-        chance, ceiling = (_get_level(scores, level, key) for level in ("chance", "ceiling"))
+        chance = (scores.get("chance") or {}).get(key)
         if isinstance(formula, str):
             line = formula.format(format_value(value))
         else:
             line = formula(key, scores, predictions, references)
         bounds = (ranges or {}).get(key, (None, None))
-        shown.append(Explanation(key, label, value, better, bounds, line, rewards, misses, chance, ceiling))
+        shown.append(Explanation(key, label, value, better, bounds, line, rewards, misses, chance))
     return shown
 
 
@@ -100,11 +98,6 @@ def read_labels() -> dict[str, tuple[str, str]]:
         for better, labels in directions.items()
         for key, label in labels.items()
     }
-
-
-def _get_level(scores: Scores, level: str, key: str) -> float | None:
-    value = (scores.get(level) or {}).get(key)
-    return value if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
 def format_value(value: float, digits: int = 2) -> str:

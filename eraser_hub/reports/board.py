@@ -90,7 +90,7 @@ def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
                 "scores": {key: value for key, value in line.scores.items() if value is not None},
                 "intervals": {key: list(pair) for key, pair in line.intervals.items()},
                 "spread": dict(line.spread),
-                "levels": {name: dict(values) for name, values in line.levels.items()},
+                "chance": dict(line.chance),
             }
             for line in lines
         ],
@@ -135,10 +135,9 @@ def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables
                 for key, (low, high) in ends.items()
             }
             table.add(line.system, *(values[place] for values in varying.values()), **cells)
-            for level, numbers in line.levels.items():
-                own = {names[key]: Cell(numbers[key], digits=3) for key in shown if key in numbers}
-                if own and not whole:
-                    table.add(f"{line.system}, {level}", *("" for _ in varying), **own)
+            own = {names[key]: Cell(line.chance[key], digits=3) for key in shown if key in line.chance}
+            if own and not whole:
+                table.add(f"{line.system}, chance", *("" for _ in varying), **own)
         table.notes += dict.fromkeys(
             words
             for line in dataset_lines

@@ -15,11 +15,10 @@ from typing import Any
 import msgspec
 
 from eraser_hub.metrics.data_digest import shorten_digest
-from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.scoring.scores import SPREAD, HumanPerformance, average_levels
+from eraser_hub.scoring.scores import SPREAD, HumanPerformance, average_chance
 from eraser_hub.scoring.tables import BESIDE
 
 from .catalogue import metric
@@ -47,7 +46,7 @@ class BoardLine:
         data: the digest of the data, in full; "" if the score file has none.
         predictions: the digest of each file of predictions, in full.
         gold: the gold rationales of the split, see `Scores.gold`; empty where unknown.
-        levels: ``chance`` and ``ceiling`` -> key -> number, where known.
+        chance: scores of random rationales by key, where known.
         apart: why the line stands in another table than other lines of the dataset; "" where it does not.
         group: the name of the lines that it may be compared with, see `board_groups`; "" for those of the dataset.
         sample: how the data differ from the release's split; "" if they do not, or if that is not known.
@@ -67,7 +66,7 @@ class BoardLine:
     data: str = ""
     predictions: tuple[str, ...] = ()
     gold: Mapping[str, Any] = field(default_factory=dict)
-    levels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    chance: Mapping[str, float] = field(default_factory=dict)
     apart: str = ""
     group: str = ""
     sample: str = ""
@@ -198,7 +197,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         people=_read_people(content, file),
         data=names["data_digest"],
         gold=_read_gold(content, file),
-        levels=_read_levels(content, scores, signatures, file),
+        chance=_read_chance(content, scores, signatures, file),
         predictions=tuple(one for one in predictions if isinstance(one, str)) if isinstance(predictions, list) else (),
     )
 
@@ -219,24 +218,20 @@ def _read_gold(content: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
     return gold
 
 
-def _read_levels(
+def _read_chance(
     content: Mapping[str, Any], scores: Mapping[str, object], signatures: Sequence[str], file: Path
-) -> dict[str, dict[str, float]]:
-    """Return chance and ceiling of the scores of a score file."""
-    levels = content.get("levels") or {}
-    found: dict[str, dict[str, float]] = {}
-    for name in LEVELS:
-        values = levels.get(name, {}) if isinstance(levels, Mapping) else levels
-        if not isinstance(values, Mapping):
-            message = f"expected chance and ceiling by score, found {describe_value(values)}"
-            raise DataError(message, rule="type", file=file, field="levels")
-        numbers = {key: _number(value, f"levels.{name}.{key}", file) for key, value in values.items() if key in scores}
-        found[name] = {key: value for key, value in numbers.items() if value is not None}
-        try:
-            check_scores(found[name], {}, {}, signatures)
-        except DataError as error:
-            field = f"levels.{name}.{error.field}"
-            raise DataError(error.message, rule=error.rule, file=file, field=field) from None
+) -> dict[str, float]:
+    """Return chance of the scores of a score file."""
+    values = content.get("chance") or {}
+    if not isinstance(values, Mapping):
+        message = f"expected chance by score, found {describe_value(values)}"
+        raise DataError(message, rule="type", file=file, field="chance")
+    numbers = {key: _number(value, f"chance.{key}", file) for key, value in values.items() if key in scores}
+    found = {key: value for key, value in numbers.items() if value is not None}
+    try:
+        check_scores(found, {}, {}, signatures)
+    except DataError as error:
+        raise DataError(error.message, rule=error.rule, file=file, field=f"chance.{error.field}") from None
     return found
 
 
@@ -417,7 +412,7 @@ def _average(lines: Sequence[BoardLine]) -> BoardLine:
         detail=f"mean of {count} score files. {_SEED.sub('seed:*', first.detail)}",
         predictions=tuple(digest for line in lines for digest in line.predictions),
         scores={**dict.fromkeys(keys), **{key: math.fsum(values) / count for key, values in whole.items()}},
-        levels={name: average_levels([line.levels.get(name, {}) for line in lines]) for name in LEVELS},
+        chance=average_chance([line.chance for line in lines]),
         intervals={},
         spread={key: stdev(values) for key, values in whole.items()},
         notes=(*dict.fromkeys(note for line in lines for note in line.notes), f"the mean of {count} score files"),

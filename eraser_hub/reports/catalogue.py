@@ -78,7 +78,6 @@ def format_small_print(
     interval: Sequence[float] | None,
     spread: float | None,
     chance: float | None = None,
-    ceiling: float | None = None,
     counted: int | None = None,
 ) -> str:
     """Return the small print of a score: its interval, or its spread over runs, and what else is known.
@@ -87,16 +86,11 @@ def format_small_print(
         interval: (low, high).
         spread: over runs.
         chance: score of random rationales.
-        ceiling: score of the best rationales.
         counted: number of annotations that the score counts; None: all.
     """
     parts = [format_interval(interval) or ("" if spread is None else f"±{format_number(spread)}")]
     parts += [] if counted is None else [f"n\u00a0{counted}"]
-    parts += [
-        f"{name}\u00a0{format_number(level)}"
-        for name, level in (("chance", chance), ("ceiling", ceiling))
-        if level is not None
-    ]
+    parts += [] if chance is None else [f"chance\u00a0{format_number(chance)}"]
     return " · ".join(filter(None, parts))
 
 

@@ -51,7 +51,7 @@ class ReportArguments(Options):
     resamples: AtLeastOne | None = None
     seed: Seed = 0
     cluster_by: ClusterBy = "auto"
-    minimum_effect: MinimumEffect = None
+    minimum_effect: MinimumEffect = 0.0
     gold: Gold = "evidence"
     only_predicted: OnlyPredicted = False
     allow_mismatch: AllowMismatch = False
@@ -116,7 +116,7 @@ class BenchArguments(Options):
     seeds: AtLeastOne = 1
     seed: Seed = 1
     paper: str = ""
-    minimum_effect: MinimumEffect = None
+    minimum_effect: MinimumEffect = 0.0
     resamples: AtLeastOne | None = None
     engine: Literal["local", "ray"] = "local"
     workers: AtLeastOne = 2

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.scoring.operators import describe_better_system
 from eraser_hub.scoring.scores import Scores
 
@@ -110,9 +109,9 @@ def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> lis
     whole = [key for key in keys if not is_precision_or_recall(key)]
     blocks = []
     if headline:
-        words = ", chance and ceiling."
+        words = " and chance."
         if len(systems) > MOST_COLUMNS:
-            words = "; of chance and ceiling the least and the greatest of the systems, where they differ."
+            words = "; of chance the least and the greatest of the systems, where they differ."
         words += " n: documents that count, if not all. ↑ higher is better, ↓ lower is better."
         caption = f"Small print: confidence interval{words}"
         blocks.append(_make_score_block(systems, headline, caption=caption, name="scores"))
@@ -131,10 +130,10 @@ def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> lis
 def _make_score_block(
     systems: Sequence[Scores], keys: Sequence[str], *, name: str, caption: str = "", summary: str = ""
 ) -> Block:
-    """Return a table of scores: a line a score; of many systems a line a system, then chance and ceiling."""
+    """Return a table of scores: a line a score; of many systems a line a system, then chance."""
     if len(systems) > MOST_COLUMNS:
-        rows = [ShownRow(one.name, tuple(make_score_cell(one, key, levels=False) for key in keys)) for one in systems]
-        rows += _make_level_rows(systems, keys)
+        rows = [ShownRow(one.name, tuple(make_score_cell(one, key, chance=False) for key in keys)) for one in systems]
+        rows += _make_chance_row(systems, keys)
         return Block(("system", *map(label_with_arrow, keys)), tuple(rows), caption, name, summary, ("", *keys))
     rows = [
         ShownRow(label_with_arrow(key), tuple(make_score_cell(one, key) for one in systems), key=key) for key in keys
@@ -142,10 +141,10 @@ def _make_score_block(
     return Block(("score", *(one.name for one in systems)), tuple(rows), caption, name, summary)
 
 
-def average_level(values: Iterable[float | None]) -> tuple[float, tuple[float, float] | None] | None:
-    """Return the mean of a level of several systems, and the least and the greatest where they differ; None for none.
+def summarise_chance(values: Iterable[float | None]) -> tuple[float, tuple[float, float] | None] | None:
+    """Return the mean of the systems' chance, and the least and the greatest where they differ; None for none.
 
-    >>> average_level([0.5, None, 1.0]), average_level([0.5, 0.5]), average_level([None])
+    >>> summarise_chance([0.5, None, 1.0]), summarise_chance([0.5, 0.5]), summarise_chance([None])
     ((0.75, (0.5, 1.0)), (0.5, None), None)
     """
     known = [value for value in values if value is not None]
@@ -155,24 +154,23 @@ def average_level(values: Iterable[float | None]) -> tuple[float, tuple[float, f
     return fmean(known), (min(known), max(known)) if differ else None
 
 
-def _make_level_rows(systems: Sequence[Scores], keys: Sequence[str]) -> list[ShownRow]:
-    """Return lines of chance and ceiling, as far as any system has them."""
-    rows = []
-    for level, known in zip(LEVELS, ("chance_levels", "ceilings"), strict=True):
-        found = [average_level(getattr(one, known).get(key) for one in systems) for key in keys]
-        cells = (ShownCell(format_number(one[0]), format_interval(one[1])) if one else ShownCell("") for one in found)
-        rows += [ShownRow(level, tuple(cells))] if any(found) else []
-    return rows
+def _make_chance_row(systems: Sequence[Scores], keys: Sequence[str]) -> list[ShownRow]:
+    """Return a line of chance, if any system has it."""
+    found = [summarise_chance(one.chance.get(key) for one in systems) for key in keys]
+    cells = (ShownCell(format_number(one[0]), format_interval(one[1])) if one else ShownCell("") for one in found)
+    return [ShownRow("chance", tuple(cells))] if any(found) else []
 
 
-def make_score_cell(system: Scores, key: str, *, levels: bool = True, count: bool = True) -> ShownCell:
-    """Return the cell of a system's score; its small print has chance and ceiling, and a count, if these say so."""
+def make_score_cell(system: Scores, key: str, *, chance: bool = True, count: bool = True) -> ShownCell:
+    """Return the cell of a system's score; its small print has chance, and a count, if these say so."""
     value = system.number(key)
     if value is None and key not in system.scores:
         return ShownCell("", system=system.name, key=key)
-    known = (system.chance_levels.get(key), system.ceilings.get(key)) if levels else (None, None)
     small = format_small_print(
-        system.intervals.get(key), system.spread.get(key), *known, system.counted(key) if count else None
+        system.intervals.get(key),
+        system.spread.get(key),
+        system.chance.get(key) if chance else None,
+        system.counted(key) if count else None,
     )
     return ShownCell(format_number(value), small, system.name, key)
 
@@ -190,7 +188,7 @@ def make_chance_block(systems: Sequence[Scores]) -> Block | None:
             ),
         )
         for system in systems
-        for side, test in system.chance.items()
+        for side, test in system.against_chance.items()
     ]
     if not rows:
         return None

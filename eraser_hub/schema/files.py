@@ -46,7 +46,7 @@ class ScoreFileRecord:
     runs: int | None = column("the number of runs that the scores are means of", low=2)
     gold: Json | None = column("annotations with and without gold rationale, mean share of gold tokens, split")
     people: Json | None = column("scores of each annotator against the majority of the others: their mean and spread")
-    levels: Json | None = column("form of the rationales; chance and ceiling of each score of agreement")
+    chance: Json | None = column("scores of random rationales of the same size, of agreement")
     data_digest: str | None = column("digest of the split, SHA-256; see docs/identity.md")
     predictions_digest: list[str] | None = column("digest of each file of predictions, SHA-256")
 

@@ -63,7 +63,6 @@ from .uncertainty.verdicts import (
     describe_doubts,
     describe_one_run,
     describe_undefined,
-    describe_unknown_effects,
     is_known_score,
 )
 
@@ -80,20 +79,19 @@ class Inference:
         seed: seed of all random draws.
         confidence_level: confidence level of the intervals of differences.
         primary: the scores of the family, times the pairs of systems; none: the headline scores, see `HEADLINE`.
-        minimum_effect: smallest difference that matters, in the scores' units; None: a tenth of the way from chance to
-            ceiling, where both are known, else 0.
+        minimum_effect: smallest difference that matters, in the scores' units.
     """
 
     n_resamples: int | None = None
     seed: int = 0
     confidence_level: float = DEFAULT_LEVEL
     primary: tuple[str, ...] = ()
-    minimum_effect: float | None = None
+    minimum_effect: float = 0.0
 
     def check(self) -> None:
         """Raise a ValueError for a setting out of its range."""
         check_settings(self.confidence_level, RESAMPLES if self.n_resamples is None else self.n_resamples)
-        if self.minimum_effect is not None and not (math.isfinite(self.minimum_effect) and self.minimum_effect >= 0):
+        if not (math.isfinite(self.minimum_effect) and self.minimum_effect >= 0):
             words = f"minimum_effect: expected a difference of at least 0, found {self.minimum_effect!r}"
             raise DataError(words, rule="option-value")
 
@@ -216,7 +214,7 @@ def compare(
     seed: int = 0,
     confidence_level: float = DEFAULT_LEVEL,
     primary: str | Sequence[str] = (),
-    minimum_effect: float | None = None,
+    minimum_effect: float = 0.0,
     cluster_by: str = AUTO,
 ) -> dict[str, Any]:
     """Compare systems pairwise on every score that they share.
@@ -311,7 +309,6 @@ def compare_blocks(
     systems: Mapping[str, Sequence[Sequence[Statistics]]],
     inference: Inference | None = None,
     draws: Mapping[str, Sequence[int]] | None = None,
-    effects: Mapping[str, float] | None = None,
     different: Collection[tuple[str, str]] = (),
 ) -> dict[str, Any]:
     """Compare systems whose runs have several blocks of statistics each (agreement, faithfulness, ..).
@@ -322,7 +319,6 @@ def compare_blocks(
         inference: how differences are tested.
         draws: {name: the training of each of its runs}: runs with one number are draws of a random method, and systems
             that share their numbers explain the same trainings; None: each run is a training of its own.
-        effects: default minimum effects by key.
         different: the pairs of systems that explain different models, see `same_model`: their headline is normalised.
     """
     inference = inference or Inference()
@@ -348,7 +344,7 @@ def compare_blocks(
         for first, second in pairs:
             runs_of_files = [None if draws is None else draws[name] for name in (first, second)]
             keys[first, second] |= _pair(level[first], level[second], shared, inference, exchanges, runs_of_files)
-    tests = _correct(keys, families, inference, effects or {})
+    tests = _correct(keys, families, inference)
     few_clusters = [
         f"{name}: {line}"
         for level in levels
@@ -369,7 +365,7 @@ def compare_blocks(
         "notes": [
             *_notes(whole.n_clusters, tests, inference, exchanges, bool(spread)),
             *describe_shared_trainings(draws or {}),
-            *_describe_verdicts(systems, keys, families, whole.n_clusters, inference, draws),
+            *_describe_verdicts(systems, keys, families, whole.n_clusters, draws),
             *describe_undefined(scores),
             *dict.fromkeys(few_clusters),
         ],
@@ -400,12 +396,10 @@ def _correct(
     keys: Mapping[tuple[str, str], dict[str, dict[str, Any]]],
     families: Mapping[tuple[str, str], Sequence[str]],
     inference: Inference,
-    effects: Mapping[str, float],
 ) -> int:
     """Correct the p-values of each pair's family over all pairs and decide on each score; how many tests there are."""
-    for key, test in ((key, test) for own in keys.values() for key, test in own.items()):
-        known = effects.get(key, 0.0) if inference.minimum_effect is None else inference.minimum_effect
-        test |= {"p_holm": None, "minimum_effect": known}
+    for test in (test for own in keys.values() for test in own.values()):
+        test |= {"p_holm": None, "minimum_effect": inference.minimum_effect}
     tested = [own[key] for pair, own in keys.items() for key in families[pair]]
     for test, p in zip(tested, holm([test["p"] for test in tested]), strict=True):
         test["p_holm"] = None if math.isnan(p) else p
@@ -421,7 +415,6 @@ def _describe_verdicts(
     keys: Mapping[tuple[str, str], dict[str, dict[str, Any]]],
     families: Mapping[tuple[str, str], Sequence[str]],
     clusters: int,
-    inference: Inference,
     draws: Mapping[str, Sequence[int]] | None,
 ) -> list[str]:
     """Return notes on what the verdicts are about, and on the doubtful ones."""
@@ -430,9 +423,7 @@ def _describe_verdicts(
     lines = [describe_one_run(single, len(systems))] if single else []
     for (first, second), own in keys.items():
         lines += describe_doubts(f"{first} and {second}", own, families[first, second], clusters)
-    tested, family = next(iter(keys.values())), list(dict.fromkeys(chain(*families.values())))
-    if unknown := [key for key in family if inference.minimum_effect is None and not tested[key]["minimum_effect"]]:
-        lines.append(describe_unknown_effects(unknown))
+    family = list(dict.fromkeys(chain(*families.values())))
     if assumed := [key for key in family if not is_known_score(key)]:
         lines.append(f"higher is taken as better in {', '.join(assumed)}, which no module of this project has")
     return lines
@@ -461,7 +452,7 @@ def _signature(
     settings |= {"level": inference.confidence_level, "resamples": exchanges, "seed": inference.seed}
     settings |= {"systems": len(names), "cluster": whole.clustering, "clusters": whole.n_clusters}
     settings |= {"family": list(family), "tests": tests}
-    if inference.minimum_effect is not None:
+    if inference.minimum_effect:
         settings["minimum_effect"] = inference.minimum_effect
     return signature("compare", settings)
 
@@ -587,11 +578,11 @@ def compare_scores(
         {name: [next(by_run) for _ in system.runs] for name, system in systems.items()},
         inference,
         number_trainings(systems),
-        find_effects(systems),
         different,
     )
     result["notes"] += describe_different_models(different, list(result["comparisons"][0]["keys"]))
-    result |= _collect_levels(systems)
+    if chance := {name: dict(one.chance) for name, one in systems.items() if one.gold}:
+        result |= {"chance": chance, "gold": next(dict(one.gold) for one in systems.values() if one.gold)}
     identity = next(iter(systems.values())).identity
     if identity is not None:
         result["signature"] = identity.sign(result["signature"])
@@ -599,23 +590,6 @@ def compare_scores(
         note = f"compared on the {result['instances']} annotations that all systems answer"
         result["notes"] = [note, *result["notes"]]
     return result
-
-
-def find_effects(systems: Mapping[str, Scores]) -> dict[str, float]:
-    """Return the smallest default minimum effect of the systems by key, where each knows chance and ceiling."""
-    effects: dict[str, float] = {}
-    for key in next(iter(systems.values())).scores:
-        known = [system.minimum_effect(key) for system in systems.values()]
-        if all(one is not None for one in known):
-            effects[key] = min(one for one in known if one is not None)
-    return effects
-
-
-def _collect_levels(systems: Mapping[str, Scores]) -> dict[str, Any]:
-    """Return ``levels`` (system -> chance and ceiling by score) and ``gold``; nothing where agreement is not scored."""
-    levels = {name: {"chance": one.chance_levels, "ceiling": one.ceilings} for name, one in systems.items() if one.gold}
-    gold = next((dict(one.gold) for one in systems.values() if one.gold), {})
-    return {"levels": levels, "gold": gold} if levels else {}
 
 
 def _answered_by_all(block: Sequence[Statistics]) -> list[Statistics]:
@@ -705,7 +679,7 @@ def _of_instances(
         more[key] = [
             line if len(names) == len(by_run) else f"{', '.join(names)}: {line}" for line, names in runs_by_line.items()
         ]
-    chance = {name: run.chance for name, run in by_run.items()}
+    chance = {name: run.against_chance for name, run in by_run.items()}
     return more | ({"against_chance": correct_chance_tests(chance)} if any(chance.values()) else {})
 
 

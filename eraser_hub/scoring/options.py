@@ -25,11 +25,10 @@ AllowMismatch = Annotated[
     bool, Option(group="Settings of scores", help="Score predictions made of other data, and say it in the signature.")
 ]
 MinimumEffect = Annotated[
-    float | None,
+    float,
     Option(
         group="Uncertainty",
-        help="Smallest difference that matters, in the scores' units; by default a tenth of the way from chance to "
-        "ceiling.",
+        help="Smallest difference that matters, in the scores' units; 0 by default.",
     ),
 ]
 _UNMARKED = (
@@ -230,7 +229,7 @@ class CompareArguments(AgainstArguments):
     resamples: Annotated[int | None, Option(min=1)] = None
     confidence_level: float = 0.95
     primary: str | Sequence[str] | None = None
-    minimum_effect: MinimumEffect = None
+    minimum_effect: MinimumEffect = 0.0
     gold: Gold = "evidence"
 
     def settings(self) -> ScoreSettings:

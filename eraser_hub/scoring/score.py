@@ -170,7 +170,7 @@ class _Instances:
             names=self.source.names,
             ids=gold.references.ids,
             statistics=statistics,
-            chance=self.faithfulness.against_chance(s.per_instance),
+            against_chance=self.faithfulness.against_chance(s.per_instance),
             run=self.identity.run,
             identity=self.identity,
             files=[self.path],
@@ -185,8 +185,7 @@ class _Instances:
         if "agreement" in blocks:
             facts = {"split": scores.names["split"], "comprehensive": self.source.is_comprehensive()}
             scores.gold = {**agreement.describe_gold(), **facts}
-            scores.chance_levels, scores.ceilings = agreement.compute_levels().values()
-            scores.rationale_form = agreement.levels.form.name if "hard" in used else ""
+            scores.chance = agreement.compute_chance()
         if s.confidence_level is not None or s.n_resamples is not None:
             scores.cautions = _describe_cautions(statistics, results, s.ci_method)
         if s.fidelity and used >= {"classification", *SCORE_FIELDS}:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from eraser_hub.metrics.results import HEADLINE
-from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.papers import COMPREHENSIVE
 from eraser_hub.records.errors import DataError
@@ -86,11 +85,9 @@ class Scores:
         spread: of several runs, key -> standard deviation over them; their scores are means then.
         gold: the gold rationales: ``marked_rows``, ``unmarked_rows`` (annotations with and without them), ``density``
             (mean share of gold tokens in documents with gold), ``split``, ``comprehensive`` (by ERASER; None: unknown).
-        rationale_form: form of the hard rationales: spans, sentences or top-k; "" where there are none.
-        chance_levels: key -> the score of random rationales of the same size (`metrics.score_levels`), where known.
-        ceilings: key -> the score of the best rationale of the form that the system gives, where known.
+        chance: key -> the score of random rationales of the same size, where known.
         people: human performance, where annotators are known.
-        chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
+        against_chance: for comprehensiveness and sufficiency the test against random rationales, where there are any.
         reference: the reference scorer's nested keys; None for records of the perturbation benchmark.
         signatures: one per block, and that of the run that wrote the predictions.
         run: the latter; "" where there is none.
@@ -117,11 +114,9 @@ class Scores:
     by_class: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     spread: dict[str, float] = field(default_factory=dict)
     gold: Mapping[str, Any] = field(default_factory=dict)
-    rationale_form: str = ""
-    chance_levels: dict[str, float] = field(default_factory=dict)
-    ceilings: dict[str, float] = field(default_factory=dict)
+    chance: dict[str, float] = field(default_factory=dict)
     people: HumanPerformance | None = None
-    chance: dict[str, dict[str, Any]] = field(default_factory=dict)
+    against_chance: dict[str, dict[str, Any]] = field(default_factory=dict)
     reference: dict[str, object] | None = None
     signatures: list[str] = field(default_factory=list)
     run: str = ""
@@ -155,13 +150,6 @@ class Scores:
         column = self.per_instance.get(key, ())
         known = sum(value is not None and value == value for value in column)
         return known if known < len(column) else None
-
-    def minimum_effect(self, key: str) -> float | None:
-        """Return the smallest difference of a score that matters by default: a tenth of the way from chance to ceiling.
-
-        None if one of the two is unknown, or if the ceiling is not above chance.
-        """
-        return find_minimum_effect(self.chance_levels.get(key), self.ceilings.get(key))
 
     def add(self, result: Mapping[str, Any], block: str = "") -> None:
         """Add a metric's flat result; scores that are there already stay.
@@ -227,20 +215,18 @@ class Scores:
         """
         if self.reference is None:
             return self.as_flat_json()
-        chance = {"chance": self.chance} if self.chance else {}
+        tests = {"against_chance": self.against_chance} if self.against_chance else {}
         source_names = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
         facts = {"signature": self.signature, **self.names, **source_names, **self.digests()}
-        return {**self.reference, **self.blocks, **self._levels(), **chance, **facts}
+        return {**self.reference, **self.blocks, **self._describe_data(), **tests, **facts}
 
-    def _levels(self) -> dict[str, Any]:
-        """Return ``gold`` and ``levels``: the form of rationales, and chance and ceiling of each score."""
+    def _describe_data(self) -> dict[str, Any]:
+        """Return ``gold``, and ``chance`` and ``people`` where they are known."""
         if not self.gold:
             return {}
-        own = {"rationale_form": self.rationale_form} if self.rationale_form else {}
-        levels = dict(zip(LEVELS, (self.chance_levels, self.ceilings), strict=True))
         people = {"people": self.people.as_json()} if self.people is not None and self.people.scores else {}
         gold = {key: _plain(value) for key, value in self.gold.items()}
-        return {"gold": gold, "levels": {**own, **levels}, **people}
+        return {"gold": gold, **({"chance": self.chance} if self.chance else {}), **people}
 
     def as_flat_json(self) -> dict[str, Any]:
         """Return flat keys, intervals, names and signatures; NaN is null."""
@@ -255,7 +241,7 @@ class Scores:
                 content[f"{key}{SPREAD}"] = _plain(self.spread[key])
         if len(self.runs) > 1:
             content["runs"] = len(self.runs)
-        return content | self._levels() | self.digests() | {"signature": list(self.signatures)}
+        return content | self._describe_data() | self.digests() | {"signature": list(self.signatures)}
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the score file; NaN and infinity become null.
@@ -286,7 +272,7 @@ class Scores:
         return str(table)
 
     def table(self) -> Tables:
-        """Return a table of each block with intervals, of its breakdown, and of the levels of agreement, if known."""
+        """Return a table of each block with intervals, of its breakdown, and of chance and people, if known."""
         about = ", ".join(self.names.values())
         if self.reference is None:
             return Tables(about, [_table("scores", about, self.as_flat_json(), numbers=True)])
@@ -298,13 +284,12 @@ class Scores:
             flat = self._drop_lacking(flat)
             title = f"{title}: {about}" if about else title
             tables.tables.append(_table(name, title, flat))
-            if name == "agreement" and self.gold and self.chance_levels:
+            if name == "agreement" and self.gold and self.chance:
                 people = {} if self.people is None else self.people.scores
-                columns = ("chance", "people", "ceiling") if people else LEVELS
-                levels = {"chance": self.chance_levels, "people": people, "ceiling": self.ceilings}
-                table = Table("levels", f"{title}, {', '.join(columns[:-1])} and ceiling", ("score",), columns)
-                for key in dict.fromkeys([*self.chance_levels, *(key for key in people if key in self.scores)]):
-                    table.add(key, **{column: Cell(levels[column].get(key), digits=DIGITS) for column in columns})
+                beside = {"chance": self.chance} | ({"people": people} if people else {})
+                table = Table("chance", f"{title}, {' and '.join(beside)}", ("score",), tuple(beside))
+                for key in dict.fromkeys([*self.chance, *(key for key in people if key in self.scores)]):
+                    table.add(key, **{head: Cell(own.get(key), digits=DIGITS) for head, own in beside.items()})
                 tables.tables.append(table)
             if name == "agreement":
                 tables.tables[-1].notes += self.describe_gold()
@@ -316,7 +301,7 @@ class Scores:
                 f"{side} against {chance['draws']} random rationales: p {format_score(chance['p_value'])}, "
                 f"win rate {format_score(chance['win_rate'])}, effect size {format_score(chance['effect_size'])} "
                 f"(mean win rate per instance {format_score(chance['mean_win_rate'])})"
-                for side, chance in self.chance.items()
+                for side, chance in self.against_chance.items()
             ]
         return tables
 
@@ -324,17 +309,15 @@ class Scores:
         return {key: value for key, value in flat.items() if key not in self.lacking}
 
     def describe_gold(self) -> list[str]:
-        """Return a line on the gold rationales and on how chance, ceiling and people are to be read."""
+        """Return a line on the gold rationales and on how chance and people are to be read."""
         people = [] if self.people is None else [self.people.describe()]
         if not self.gold:
             return people
-        if not self.chance_levels:
-            return [describe_gold(self.gold), *people]
-        levels = f"chance: random rationales of the same size; ceiling: the best {self.rationale_form or 'ranking'}"
-        return [f"{describe_gold(self.gold)}; {levels}", *people]
+        chance = "; chance: random rationales of the same size" if self.chance else ""
+        return [f"{describe_gold(self.gold)}{chance}", *people]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each single score: value, ends of its interval, and chance and ceiling where known."""
+        """Return a row for each single score: value, ends of its interval, and chance and people where known."""
         import pandas as pd
 
         keys = [key for key in self.scores if self.number(key) is not None]
@@ -342,10 +325,7 @@ class Scores:
         columns = {"value": [self.scores[key] for key in keys], "low": [low for low, _ in ends]}
         columns["high"] = [high for _, high in ends]
         if self.gold:
-            columns |= {
-                level: [own.get(key, math.nan) for key in keys]
-                for level, own in zip(LEVELS, (self.chance_levels, self.ceilings), strict=True)
-            }
+            columns["chance"] = [self.chance.get(key, math.nan) for key in keys]
         if self.people is not None and self.people.scores:
             columns["people"] = [self.people.scores.get(key, math.nan) for key in keys]
         frame: pd.DataFrame = pd.DataFrame(columns, index=pd.Index(keys, name="score"))
@@ -353,11 +333,6 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep=""))
-
-
-def find_minimum_effect(chance: float | None, ceiling: float | None) -> float | None:
-    """Return a tenth of the way from chance to ceiling; None if one is unknown or the ceiling is not above chance."""
-    return None if chance is None or ceiling is None or ceiling <= chance else (ceiling - chance) / 10
 
 
 def describe_gold(gold: Mapping[str, Any]) -> str:
@@ -462,8 +437,7 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
     words = f"classes, distributions and documents show the first of {len(runs)} runs; scores are means, ± their spread"
     return replace(
         first,
-        chance_levels=average_levels([run.chance_levels for run in runs]),
-        ceilings=average_levels([run.ceilings for run in runs]),
+        chance=average_chance([run.chance for run in runs]),
         scores=scores,
         spread=spread,
         intervals={},
@@ -476,10 +450,10 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
     )
 
 
-def average_levels(levels: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each level that all runs have."""
-    shared = [key for key in levels[0] if all(key in one for one in levels)]
-    return {key: fmean(one[key] for one in levels) for key in shared}
+def average_chance(chance: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the mean of each score of chance that all runs have."""
+    shared = [key for key in chance[0] if all(key in one for one in chance)]
+    return {key: fmean(one[key] for one in chance) for key in shared}
 
 
 def _table(name: str, title: str, flat: Mapping[str, Any], numbers: bool = False) -> Table:

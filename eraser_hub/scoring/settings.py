@@ -56,7 +56,7 @@ class ScoreSettings:
     n_resamples: int | None = None
     seed: int = 0
     ci_method: str = AUTO_METHOD
-    minimum_effect: float | None = None
+    minimum_effect: float = 0.0
     by: str | None = None
     cluster_by: str = AUTO
     only_predicted: bool = False

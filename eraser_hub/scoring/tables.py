@@ -85,8 +85,8 @@ def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
             f"win rate {format_score(one['win_rate'])}, effect size {format_score(one['effect_size'])}"
         )
     tables = Tables("compare", pairs or [Table("compare", "Comparison", ("score",), ())])
-    if result.get("levels"):
-        tables.tables.append(_level_table(result))
+    if any(result.get("chance", {}).values()):
+        tables.tables.append(_chance_table(result["chance"]))
     if result.get("operators", {}).get("scores"):
         tables.tables.append(_operator_table(result["operators"]))
     tables.tables[-1].notes += [*notes, *result.get("notes", ())]
@@ -95,13 +95,11 @@ def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
     return tables
 
 
-def _level_table(result: Mapping[str, Any]) -> Table:
-    """Return chance and ceiling of each score of agreement, by system."""
-    columns = {f"{name}, {level}": (name, level) for name in result["levels"] for level in ("chance", "ceiling")}
-    table = Table("levels", "Chance and ceiling of agreement", ("score",), tuple(columns))
-    for key in next(iter(result["levels"].values()))["chance"]:
-        numbers = {head: result["levels"][name][level].get(key) for head, (name, level) in columns.items()}
-        table.add(key, **{head: Cell(number, digits=DIGITS) for head, number in numbers.items() if number is not None})
+def _chance_table(chance: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return chance of each score of agreement, by system."""
+    table = Table("chance", "Chance of agreement", ("score",), tuple(chance))
+    for key in dict.fromkeys(key for own in chance.values() for key in own):
+        table.add(key, **{name: Cell(own.get(key), digits=DIGITS) for name, own in chance.items()})
     return table
 
 

@@ -223,7 +223,7 @@ def test_results_are_plain_and_can_be_saved(tmp_path: Path) -> None:
         {"iou_thresholds": 0.5},
         {"sentence_threshold": "0.5"},
         {"auprc_policy": ["zero"]},
-        {"levels": "no"},
+        {"chance": "no"},
         {"label_names": "ab"},
         {"by": ["source"]},
     ],

@@ -226,24 +226,24 @@ def test_a_print_of_another_split_stands_apart_and_says_why(tmp_path):
     """In movies the test split alone is comprehensive: its print is no match for scores of validation."""
     from eraser_hub.reports.board import make_board_tables
 
-    levels = {"chance": {"auprc": 0.125}, "ceiling": {"auprc": 1.0}}
+    chance = {"auprc": 0.125}
     gold = {"marked_rows": 200, "unmarked_rows": 0, "density": 0.072, "split": "validation", "comprehensive": False}
     path = write(
-        tmp_path / "ours.json", config="movies", split="val", signature=SIGNATURE, auprc=0.5, gold=gold, levels=levels
+        tmp_path / "ours.json", config="movies", split="val", signature=SIGNATURE, auprc=0.5, gold=gold, chance=chance
     )
     ours = read_score_file(path)
     tables = {table.name: table for table in make_board_tables(collect_board_lines([ours])).tables}
     assert {name for name in tables if name.startswith("movies")} == {"movies", "movies, printed"}
     own, prints = tables["movies"], tables["movies, printed"]
-    assert [left[0] for left, _ in own.rows] == ["ours", "ours, chance", "ours, ceiling"]
+    assert [left[0] for left, _ in own.rows] == ["ours", "ours, chance"]
     assert [cells["AUPRC"].value for _, cells in own.rows] == [0.5, 0.125, 1.0]
     assert "7.2% of the tokens are gold where there is any; not comprehensive" in own.notes[0]
     reason = "not beside lines of movies scored on other gold (validation, not comprehensive)"
     assert [reason in note and "test, comprehensive" in note for note in prints.notes] == [True]
     (row,) = [row for row in to_board_json(collect_board_lines([ours]))["rows"] if row["system"] == "ours"]
-    assert row["levels"] == levels and "not comprehensive" in row["detail"]
+    assert row["chance"] == chance and "not comprehensive" in row["detail"]
     page, *_ = write_board(tmp_path / "board", collect_board_lines([ours]))
-    assert "chance\u00a00.125 · ceiling\u00a01.000" in page.read_text()
+    assert "chance\u00a00.125" in page.read_text()
     beside = collect_board_lines(
         [read_score_file(write(path, config="movies", split="test", signature="a|b", auprc=1))]
     )
@@ -306,8 +306,8 @@ OF_DATA = f"eraser_agreement|data:{64 * '1'}"[:40] + "|split:validation|n:24"
         ({"system": "n" * 10_000}, "text", "system", "up to 255"),
         ({"agreement": []}, "type", "agreement", "a list"),
         ({"token_prf": 0.5}, "type", "token_prf", "0.5"),
-        ({"levels": {"chance": {"auprc": 9.0}}}, "range", "levels.chance.auprc", "at most 1, found 9"),
-        ({"levels": {"chance": {"auprc": "x"}}}, "type", "levels.chance.auprc", "'x'"),
+        ({"chance": {"auprc": 9.0}}, "range", "chance.auprc", "at most 1, found 9"),
+        ({"chance": {"auprc": "x"}}, "type", "chance.auprc", "'x'"),
         ({"gold": {**GOLD, "marked_rows": -1}}, "range", "gold.marked_rows", "found -1"),
         ({"gold": {**GOLD, "density": 1.5}}, "range", "gold.density", "found 1.5"),
     ],
@@ -343,7 +343,7 @@ def test_the_names_that_are_shown_are_checked_and_no_others(tmp_path):
 
 @pytest.mark.parametrize(
     ("more", "field"),
-    [({"gold": [1]}, "gold"), ({"levels": {"chance": 3}}, "levels"), ({"gold": {"split": "x"}}, "gold")],
+    [({"gold": [1]}, "gold"), ({"chance": 3}, "chance"), ({"gold": {"split": "x"}}, "gold")],
 )
 def test_gold_and_levels_of_another_form_are_refused(tmp_path, more, field):
     path = write(tmp_path / "s.json", config="movies", split="val", signature=SIGNATURE, auprc=0.5, **more)

@@ -51,7 +51,7 @@ def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpor
     found = score(*golden_inputs(reference_scores, corpora, corpus), settings).as_json()
     expected = json.loads((reference_scores / corpus / "scores.json").read_text())
     compare(found, expected)
-    ours = {"agreement", "faithfulness", "gold", "levels", "signature", "config", "split"}
+    ours = {"agreement", "faithfulness", "gold", "chance", "signature", "config", "split"}
     ours |= {"data_digest", "predictions_digest"}
     assert found.keys() - ours == expected.keys()
     assert found["classification_scores"].keys() == expected["classification_scores"].keys()

@@ -1,4 +1,4 @@
-"""Annotations without gold rationale in `score`: what is skipped and said; chance and ceiling of the scores."""
+"""Annotations without gold rationale in `score`: what is skipped and said; chance of the scores."""
 
 from __future__ import annotations
 
@@ -51,10 +51,9 @@ def test_a_corpus_of_ones_own_is_scored_where_it_is_marked(inputs: Inputs, total
     assert not [note for note in scored.notes if "without gold" in note]
 
 
-def test_sums_and_rows_have_the_same_levels(inputs: Inputs):
+def test_sums_and_rows_have_the_same_chance(inputs: Inputs):
     sums, rows = (score(*inputs, ScoreSettings(totals_only=totals)) for totals in (True, False))
-    assert sums.chance_levels == pytest.approx(rows.chance_levels)
-    assert sums.ceilings == pytest.approx(rows.ceilings) and sums.gold == rows.gold
+    assert sums.chance == pytest.approx(rows.chance) and sums.gold == rows.gold
 
 
 def test_a_released_config_is_scored_as_the_papers_do(inputs: Inputs):
@@ -72,65 +71,50 @@ def test_the_result_equals_the_modules(inputs: Inputs, tmp_path: Path):
     for row in references[::3]:
         row["evidences"] = []
     module = EraserAgreement().compute(
-        predictions=predictions, references=references, unmarked="skip", levels=True, label_names=["NEG", "POS"]
+        predictions=predictions, references=references, unmarked="skip", chance=True, label_names=["NEG", "POS"]
     )
     found = score(*inputs)
-    assert found.chance_levels == pytest.approx(module["chance"])
-    assert found.ceilings == pytest.approx(module["ceiling"])
+    assert found.chance == pytest.approx(module["chance"])
     assert found.gold == module["gold"] | {"split": "validation", "comprehensive": None}
-    assert found.rationale_form == module["rationale_form"]
 
 
-def test_chance_and_ceiling_stand_beside_the_scores(inputs: Inputs, tmp_path: Path):
+def test_chance_stands_beside_the_scores(inputs: Inputs, tmp_path: Path):
     found = score(*inputs)
     scores, table = found.table().tables[:2]
     cells = {left[0]: row for left, row in table.rows}
-    assert cells["token_macro_f1"]["chance"].value == found.chance_levels["token_macro_f1"]
+    assert cells["token_macro_f1"]["chance"].value == found.chance["token_macro_f1"]
     assert scores.columns == ("value",)
-    assert table.columns == ("chance", "ceiling")
+    assert table.columns == ("chance",)
     written = found.as_json()
-    assert written["levels"]["chance"]["token_macro_f1"] == found.chance_levels["token_macro_f1"]
-    assert written["levels"]["ceiling"]["auprc"] == 1.0 and written["levels"]["rationale_form"] == "spans"
+    assert written["chance"]["token_macro_f1"] == found.chance["token_macro_f1"]
     assert written["gold"]["unmarked_rows"] == 2
     frame = found.to_frame()
-    assert frame.loc["token_macro_f1", "ceiling"] == 1.0
+    assert frame.loc["token_macro_f1", "chance"] == found.chance["token_macro_f1"]
     assert "gold of validation: 4 annotations with gold rationale, 2 without" in found.table().written("markdown")
     assert json.loads(json.dumps(found.as_flat_json()))["gold"] == written["gold"]
 
 
-def test_the_minimum_effect_is_a_tenth_of_the_way_from_chance_to_ceiling(inputs: Inputs):
-    found = score(*inputs)
-    chance = found.chance_levels["token_macro_f1"]
-    assert found.minimum_effect("token_macro_f1") == pytest.approx((1 - chance) / 10)
-    assert found.minimum_effect("iou_matched_f1") is None and found.minimum_effect("comprehensiveness") is None
-
-
-def test_a_comparison_takes_its_minimum_effect_from_chance_and_ceiling(inputs: Inputs, tmp_path: Path):
+def test_a_comparison_has_the_chance_of_each_system(inputs: Inputs, tmp_path: Path):
     other = tmp_path / "other.jsonl"
     rows = [json.loads(line) for line in inputs.results.read_text().splitlines()]
     for row in rows:
         for rationale in row["rationales"]:
             rationale["hard_rationale_predictions"] = [{"start_token": 0, "end_token": 2}]
     other.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    first, second = score(*inputs), score(inputs.source, other)
+    first = score(*inputs)
     settings = ScoreSettings()
     systems = [System("a", (inputs.results,)), System("b", (other,))]
     result = compare_files(inputs.source, systems, settings, Inference(n_resamples=20))
-    (pair,) = result["comparisons"]
-    own = [one.minimum_effect("token_macro_f1") for one in (first, second)]
-    assert pair["keys"]["token_macro_f1"]["minimum_effect"] == pytest.approx(min(own))
-    assert pair["keys"]["comprehensiveness"]["minimum_effect"] == 0
-    assert result["levels"]["a"]["chance"] == first.chance_levels and result["gold"] == first.gold
-    table = next(one for one in make_comparison_tables(result).tables if one.name == "levels")
-    assert table.columns == ("a, chance", "a, ceiling", "b, chance", "b, ceiling")
+    assert result["chance"]["a"] == first.chance and result["gold"] == first.gold
+    table = next(one for one in make_comparison_tables(result).tables if one.name == "chance")
+    assert table.columns == ("a", "b")
 
 
-def test_levels_of_several_runs_are_their_means(inputs: Inputs):
+def test_chance_of_several_runs_is_their_mean(inputs: Inputs):
     one = score(*inputs)
-    other = replace(one, chance_levels={"auprc": 0.0}, ceilings={"auprc": 0.5})
+    other = replace(one, chance={"auprc": 0.0})
     both = average_runs([one, other])
-    assert both.chance_levels == {"auprc": one.chance_levels["auprc"] / 2}
-    assert both.ceilings == {"auprc": 0.75}
+    assert both.chance == {"auprc": one.chance["auprc"] / 2}
 
 
 @pytest.mark.parametrize("unmarked", ["skip", None])

@@ -46,7 +46,6 @@ from eraser_hub.attribution.settings import (
 from eraser_hub.attribution.work import load_model
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
-from eraser_hub.metrics.score_levels import LEVELS
 from eraser_hub.metrics.unknown_fields import find_similar
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, describe_bad_name, show
@@ -70,7 +69,7 @@ from ..explorer.notes import merge_pair_notes
 from ..explorer.overview import Compared
 from ..options import BenchArguments
 from ..report import make_report
-from ..report_tables import average_level, label_with_arrow
+from ..report_tables import label_with_arrow, summarise_chance
 from .findings import describe_findings
 
 QUICK = 50  # texts of `quick`
@@ -484,7 +483,7 @@ def make_table(
             better = key in winners.get(one.name, ())
             cells[key] = Cell(own.get(key), digits=3, low=low, high=high, better=better)
         table.add(one.name, **cells)
-    _add_levels(table, [one for one in systems if one.method != PEOPLE], flat, columns)
+    _add_chance(table, [one for one in systems if one.method != PEOPLE], flat, columns)
     if any(one.method == PEOPLE for one in systems):
         table.notes.append(f"{PEOPLE}: the texts are erased by what people marked, so it has no agreement with them.")
     table.notes.append(f"{RANDOM}: tokens ranked by chance. Bold and star: better than every other system by verdict.")
@@ -502,21 +501,20 @@ def find_winners(comparison: Mapping[str, Any]) -> dict[str, list[str]]:
     return {name: [key for key, count in own.items() if count == len(wins) - 1] for name, own in wins.items()}
 
 
-def _add_levels(
+def _add_chance(
     table: Table, systems: Sequence[PlannedSystem], flat: Mapping[str, Mapping[str, Any]], columns: Sequence[str]
 ) -> None:
-    """Add lines of chance and ceiling: the mean over systems, between the least and the greatest where they differ."""
-    for level in LEVELS:
-        known = [flat[one.name].get("levels", {}).get(level, {}) for one in systems]
-        cells = {}
-        for key in columns:
-            if (own := average_level(one.get(key) for one in known)) is not None:
-                mean, (low, high) = own[0], own[1] or (None, None)
-                cells[key] = Cell(mean, digits=3, low=low, high=high)
-        if cells:
-            table.add(level, **{key: cells.get(key, Cell(None)) for key in columns})
-    if any(one.interval for _, row in table.rows[-len(LEVELS) :] for one in row.values()):
-        table.notes.append("chance, ceiling: the mean over systems [least, greatest], where they differ.")
+    """Add a line of chance: the mean over systems, between the least and the greatest where they differ."""
+    known = [flat[one.name].get("chance", {}) for one in systems]
+    cells = {}
+    for key in columns:
+        if (own := summarise_chance(one.get(key) for one in known)) is not None:
+            mean, (low, high) = own[0], own[1] or (None, None)
+            cells[key] = Cell(mean, digits=3, low=low, high=high)
+    if cells:
+        table.add("chance", **{key: cells.get(key, Cell(None)) for key in columns})
+    if any(one.interval for one in cells.values()):
+        table.notes.append("chance: the mean over systems [least, greatest], where they differ.")
 
 
 def _describe(plan: BenchArguments, systems: Sequence[PlannedSystem]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A forest plot: each headline score of every system with its interval, chance and ceiling; a panel for each score."""
+"""A forest plot: each headline score of every system with its interval and chance; a panel for each score."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ForestRow:
         place: its place among all systems, which decides its colour and marker.
         value: the score.
         interval: (low, high); None where there is none.
-        chance, ceiling: the scores of random and of best rationales; None where unknown.
+        chance: the score of random rationales; None where unknown.
     """
 
     system: str
@@ -37,7 +37,6 @@ class ForestRow:
     value: float
     interval: tuple[float, float] | None = None
     chance: float | None = None
-    ceiling: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def make_panels(
     Args:
         systems: in the report's order.
         keys: the scores.
-        chance: scores of random rationales, for scores without a chance level of their own.
+        chance: scores of random rationales, for scores without a chance of their own.
         people: systems whose rationales are the gold's: they have no agreement with themselves.
     """
     panels = []
@@ -69,8 +68,7 @@ def make_panels(
                 place,
                 value,
                 interval if (interval := system.intervals.get(key)) and all(map(math.isfinite, interval)) else None,
-                system.chance_levels.get(key, chance.get(key)),
-                system.ceilings.get(key),
+                system.chance.get(key, chance.get(key)),
             )
             for place, system in enumerate(systems)
             if (value := system.number(key)) is not None and math.isfinite(value) and system.name not in left_out
@@ -97,7 +95,7 @@ def drop_agreement(system: Scores) -> Scores:
     def others(values: Mapping[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in values.items() if metric(key).family != AGREEMENT}
 
-    parts = ("scores", "intervals", "per_instance", "spread", "chance_levels", "ceilings")
+    parts = ("scores", "intervals", "per_instance", "spread", "chance")
     kept: dict[str, Any] = {name: others(getattr(system, name)) for name in parts}
     return replace(system, by_class={name: others(own) for name, own in system.by_class.items()}, **kept)
 
@@ -106,7 +104,7 @@ def render_panel(panel: ForestPanel) -> str:
     """Return a panel as SVG; each marker links to the documents in the order of its score."""
     known, numbers = metric(panel.key), [0.0]
     for row in panel.rows:
-        numbers += [row.value, *(row.interval or ()), *filter(None, (row.chance, row.ceiling))]
+        numbers += [row.value, *(row.interval or ()), row.chance or 0.0]
     finite = [number for number in numbers if math.isfinite(number)]
     low, high = min(finite), max(finite)
     high = high if high > low else low + 1.0
@@ -149,6 +147,4 @@ def shorten(name: str) -> str:
 def describe_row(row: ForestRow) -> str:
     """Return a row in words."""
     words = f"{row.system}: {format_number(row.value)} {format_interval(row.interval)}".rstrip()
-    for name, level in (("chance", row.chance), ("ceiling", row.ceiling)):
-        words += "" if level is None else f", {name} {format_number(level)}"
-    return words
+    return words if row.chance is None else f"{words}, chance {format_number(row.chance)}"

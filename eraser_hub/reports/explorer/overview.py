@@ -91,7 +91,7 @@ def make_overview(
     Args:
         scored: the systems.
         compared: their comparison.
-        baselines: draws of random rationales: chance of the scores that have no level of their own.
+        baselines: draws of random rationales: chance of the scores that have none of their own.
         example: a text on which systems differ.
     """
     result = compared.result
@@ -150,7 +150,7 @@ def describe_alone(system: Scores) -> list[str]:
         key = keys[0]
         value, interval = system.number(key), system.intervals.get(key)
         numbers = f"{metric(key).label} {format_number(value)} {format_interval(interval)}".strip()
-        chance = system.chance_levels.get(key)
+        chance = system.chance.get(key)
         if chance is None or interval is None:
             lines.append(f"{system.name}: {numbers}.")
             continue

@@ -162,14 +162,6 @@ def describe_doubts(
     return lines
 
 
-def describe_unknown_effects(keys: Sequence[str]) -> str:
-    """Return the note on scores without a minimum effect."""
-    return (
-        f"minimum effect 0 for {', '.join(keys)}, because chance or ceiling is unknown: every significant difference "
-        "counts; `minimum_effect` sets it"
-    )
-
-
 def describe_undefined(scores: Mapping[str, Mapping[str, float]]) -> list[str]:
     """Return notes on scores without a number, one for each group of systems.
 

@@ -53,7 +53,7 @@ def test_the_table_has_the_scores_of_the_score_files(benched):
     rows = list(csv.DictReader((out / "table.csv").read_text("utf-8").splitlines()))
     systems = [row["system"] for row in rows]
     assert systems[:3] == ["random", "occlusion", "people"]
-    assert all(name.startswith(("chance", "ceiling")) for name in systems[3:])
+    assert systems[3:] == ["chance"]
     for row in rows[:3]:
         scores = json.loads((out / "report" / f"{row['system']}.scores.json").read_text("utf-8"))
         assert float(row["comprehensiveness"]) == pytest.approx(scores["comprehensiveness"], abs=1e-12)
@@ -305,22 +305,18 @@ def test_each_training_explains_the_same_texts_by_its_own_seed(benched):
     assert rationales[0] != rationales[1]
 
 
-def test_the_table_has_chance_and_ceiling(benched):
-    """Of all systems in a line where they are equal, else in a line of their own."""
+def test_the_table_has_chance(benched):
     result, out, _ = benched
     rows = list(csv.DictReader((out / "table.csv").read_text("utf-8").splitlines()))
     scores = {
         name: json.loads((out / "report" / f"{name}.scores.json").read_text("utf-8"))
         for name in ("random", "occlusion")
     }
-    for level in ("chance", "ceiling"):
-        lines = [row for row in rows if row["system"].startswith(level)]
-        assert lines and len(lines) <= 2
-        for name, own in scores.items():
-            line = lines[0] if len(lines) == 1 else next(row for row in lines if row["system"] == f"{level} of {name}")
-            assert float(line["token_macro_f1"]) == pytest.approx(own["levels"][level]["token_macro_f1"], abs=5e-4)
-            assert line["comprehensiveness"] == "", "faithfulness has no level"
-    assert "chance" in result.table().written("text") and "ceiling" in (out / "table.tex").read_text("utf-8")
+    (line,) = [row for row in rows if row["system"] == "chance"]
+    for own in scores.values():
+        assert float(line["token_macro_f1"]) == pytest.approx(own["chance"]["token_macro_f1"], abs=5e-4)
+    assert line["comprehensiveness"] == "", "faithfulness has no chance"
+    assert "chance" in result.table().written("text") and "chance" in (out / "table.tex").read_text("utf-8")
 
 
 def test_each_model_is_opened_once(hub, benched, tmp_path, monkeypatch):

@@ -48,7 +48,7 @@ def make_marked(identity, spans, label="POS", size=20):
 def make_system(name="ours", low=0.4, **more):
     scores = {"token_macro_f1": 0.5, "comprehensiveness_aopc": 0.2, "macro_f1": 0.9, **more}
     intervals = {"token_macro_f1": (low, 0.6)}
-    return Scores(name, scores=scores, intervals=intervals, chance_levels={"token_macro_f1": 0.3})
+    return Scores(name, scores=scores, intervals=intervals, chance={"token_macro_f1": 0.3})
 
 
 @pytest.mark.parametrize(("low", "words"), [(0.4, "better than"), (0.2, "no better than")])
@@ -206,10 +206,10 @@ def test_names_that_begin_alike_stay_apart():
 
 
 @pytest.mark.parametrize("count", [4, 5])
-def test_chance_and_ceiling_are_lines_of_a_table_of_many_systems(count):
+def test_chance_is_a_line_of_a_table_of_many_systems(count):
     systems = [make_system(f"s{k}") for k in range(count)]
     systems[0] = drop_agreement(systems[0])
-    systems[1].chance_levels["token_macro_f1"] = 0.4
+    systems[1].chance["token_macro_f1"] = 0.4
     (block, *_) = make_score_blocks(systems, ["token_macro_f1", "macro_f1"])
     cells = {row.name: [(cell.text, cell.small) for cell in row.cells] for row in block.rows}
     if count == 4:
@@ -218,7 +218,7 @@ def test_chance_and_ceiling_are_lines_of_a_table_of_many_systems(count):
         return
     assert cells["s0"] == [("", ""), ("0.900", "")], "people have no agreement with themselves"
     assert cells["s1"][0] == ("0.500", "[0.400, 0.600]")
-    assert cells["chance"] == [("0.325", "[0.300, 0.400]"), ("", "")] and "ceiling" not in cells
+    assert cells["chance"] == [("0.325", "[0.300, 0.400]"), ("", "")]
 
 
 def test_a_baseline_that_is_a_system_is_drawn_once():

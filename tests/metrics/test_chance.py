@@ -1,4 +1,4 @@
-"""Chance and ceiling of agreement scores, against every random rationale there is, and against every choice."""
+"""Chance of agreement scores, against every random rationale there is; annotations without gold."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.rankings import expect_rankings, rank_documents
-from eraser_hub.metrics.score_levels import choose_sentences, count_reachable_spans, expect_span_hits
-from eraser_hub.metrics.spans import Spans, count_spans
-
-from .eraser_rows import perfect, random_case
 
 Pairs = list[tuple[int, int]]
 
@@ -49,15 +45,10 @@ def runs(tokens: tuple[int, ...]) -> Pairs:
     return [(token, token + 1) for token in tokens]
 
 
-def flat(spans: list[Pairs]) -> Spans:
-    cells = [(key, a, b) for key, own in enumerate(spans) for a, b in own]
-    return Spans(*(np.array(column, dtype=np.int64) for column in zip(*cells, strict=True)))
-
-
 def test_token_scores_of_chance_are_the_mean_over_all_rationales_of_the_size():
     references = [row("a", [4, 3], [(1, 3)]), row("b", [6], [(0, 1), (4, 6)])]
     predictions = [answer("a", [(0, 2)]), answer("b", [(2, 6)])]
-    chance = compute(predictions, references, levels=True)["chance"]
+    chance = compute(predictions, references, chance=True)["chance"]
     drawn = [
         compute([answer("a", runs(one)), answer("b", runs(other))], references)
         for one in combinations(range(7), 2)
@@ -66,29 +57,6 @@ def test_token_scores_of_chance_are_the_mean_over_all_rationales_of_the_size():
     keys = [f"token_{kind}_{part}" for kind in ("micro", "macro") for part in ("p", "r", "f1")]
     for key in keys:
         assert chance[key] == pytest.approx(np.mean([one[key] for one in drawn]), abs=1e-12), key
-
-
-def test_hits_of_spans_at_random_places_are_counted_exactly():
-    gold: list[Pairs] = [[(1, 3), (2, 6), (6, 7)], [(0, 5)]]
-    given: list[Pairs] = [[(0, 3), (4, 6)], [(1, 4), (5, 8)]]
-    size = np.array([8, 9])
-    for threshold in (0.1, 1 / 3, 0.5, 0.9, 1.0):
-        expected = np.zeros(2)
-        for key, own in enumerate(given):
-            for a, b in own:
-                places = range(size[key] - (b - a) + 1)
-                hits = [count_spans(flat([gold[key]]), flat([[(s, s + b - a)]]), 1, [threshold]) for s in places]
-                expected[key] += np.mean([one.iou[0][1][0] for one in hits])
-        assert expect_span_hits(flat(gold), flat(given), size, threshold) == pytest.approx(expected, abs=1e-12)
-
-
-def test_span_scores_of_chance_are_the_mean_over_all_places():
-    references, predictions = [row("a", [8], [(1, 3), (5, 8)])], [answer("a", [(0, 2)])]
-    chance = compute(predictions, references, levels=True, iou_thresholds=[0.3])["chance"]
-    drawn = [compute([answer("a", [(s, s + 2)])], references, iou_thresholds=[0.3]) for s in range(7)]
-    for key in ("exact_micro_p", "exact_macro_f1", "iou_micro_f1", "iou_micro_r@0.3", "iou_macro_p"):
-        assert chance[key] == pytest.approx(np.mean([one[key] for one in drawn]), abs=1e-12), key
-    assert "iou_matched_f1" not in chance and "best_group_recall" not in chance
 
 
 @pytest.mark.parametrize(("size", "positive"), [(1, 1), (2, 1), (5, 2), (6, 3), (6, 6), (4, 0)])
@@ -110,64 +78,6 @@ def test_rankings_of_chance_equal_a_simulation():
     assert drawn.auprc.mean() == pytest.approx(found.auprc[0], abs=0.002)
     assert drawn.average_precision.mean() == pytest.approx(found.average_precision[0], abs=0.002)
     assert found.auprc[0] == pytest.approx((0.15 + found.average_precision[0]) / 2)
-
-
-def test_the_best_sentences_are_the_best_of_all_choices():
-    random = np.random.default_rng(3)
-    for _ in range(60):
-        sentences = random.integers(1, 7, size=5).tolist()
-        bounds = np.append(0, np.cumsum(sentences))
-        gold = random.random(bounds[-1]) < 0.3
-        spans = runs(tuple(np.flatnonzero(gold).tolist()))
-        if not spans:
-            continue
-        number = int(random.integers(1, 4))
-
-        def f1(chosen: tuple[int, ...], gold: np.ndarray = gold, bounds: np.ndarray = bounds) -> float:
-            tokens = np.concatenate([np.arange(bounds[k], bounds[k + 1]) for k in chosen])
-            return 2 * gold[tokens].sum() / (tokens.size + gold.sum())
-
-        found = choose_sentences(
-            flat([spans]), np.array([number]), np.array([gold.sum()]), bounds, np.array([0]), np.array([5])
-        )
-        chosen = tuple(np.searchsorted(bounds, found.start).tolist())
-        assert len(chosen) == number
-        assert f1(chosen) == pytest.approx(max(map(f1, combinations(range(5), number))), abs=1e-12)
-
-
-def test_the_shortest_spans_are_hit_first():
-    gold = flat([[(0, 4), (5, 7), (8, 9)]])
-    for budget, threshold, expected in ((0, 0.5, 0), (1, 0.5, 1), (2, 0.5, 2), (4, 0.5, 3), (3, 1.0, 2), (7, 1.0, 3)):
-        assert count_reachable_spans(gold, np.array([7]), np.array([budget]), threshold).tolist() == [expected]
-
-
-def test_the_form_is_read_from_the_rationales():
-    references = [row(f"r{n}", [4, 3, n], [(1, 3)]) for n in range(1, 14)]
-    sentences = [answer(one["annotation_id"], [(4, 7)]) for one in references]
-    top = [answer(one["annotation_id"], [(0, -(-(7 + n) // 5))]) for n, one in enumerate(references, 1)]
-    spans = [answer(one["annotation_id"], [(0, 1 + n % 5)]) for n, one in enumerate(references)]
-    found = {name: compute(one, references, levels=True) for name, one in (("s", sentences), ("t", top), ("p", spans))}
-    assert {name: one["rationale_form"] for name, one in found.items()} == {
-        "s": "sentences",
-        "t": "top-k",
-        "p": "spans",
-    }
-    # the best sentence of each is the first: 2 of its 4 tokens are gold
-    assert found["s"]["ceiling"]["token_macro_f1"] == pytest.approx(2 * 2 / (4 + 2))
-    # 2 gold tokens, 2 to 4 predicted ones
-    sizes = [-(-(7 + n) // 5) for n in range(1, 14)]
-    assert found["t"]["ceiling"]["token_macro_f1"] == pytest.approx(np.mean([2 * 2 / (k + 2) for k in sizes]))
-    assert found["p"]["ceiling"]["token_macro_f1"] == found["p"]["ceiling"]["iou_macro_f1"] == 1.0
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_no_score_of_gold_exceeds_its_ceiling_and_chance_is_below(seed: int):
-    _, references = random_case(seed, n=12)
-    found = compute(perfect(references), references, levels=True)
-    assert found["gold"]["marked_rows"] == 12 and found["gold"]["unmarked_rows"] == 0
-    for key, ceiling in found["ceiling"].items():
-        assert found[key] == pytest.approx(ceiling, nan_ok=True), key
-        assert found["chance"].get(key, 0) <= ceiling + 1e-12
 
 
 # ------------------------------------------------------------------------------------------------------ unmarked rows
@@ -215,14 +125,12 @@ def test_intervals_and_single_instances_are_those_of_the_rows_that_count():
         assert found[key] == alone[key]
 
 
-def test_levels_are_those_of_the_rows_that_count():
+def test_chance_is_that_of_the_rows_that_count():
     rows = MARKED + UNMARKED
-    alone = compute(PREDICTIONS[:2], MARKED, levels=True)
-    skipped, scored = (compute(PREDICTIONS, rows, levels=True, unmarked=one) for one in ("skip", "score"))
-    for level in ("chance", "ceiling"):
-        assert skipped[level] == pytest.approx(alone[level])
+    alone = compute(PREDICTIONS[:2], MARKED, chance=True)
+    skipped, scored = (compute(PREDICTIONS, rows, chance=True, unmarked=one) for one in ("skip", "score"))
+    assert skipped["chance"] == pytest.approx(alone["chance"])
     # both documents without gold count 0.5 whatever the ranking
-    assert scored["ceiling"]["auprc"] == 0.75
     assert scored["chance"]["auprc"] == pytest.approx(alone["chance"]["auprc"] / 2 + 0.25)
     assert scored["chance"]["token_macro_f1"] == pytest.approx(alone["chance"]["token_macro_f1"] / 2)
 
