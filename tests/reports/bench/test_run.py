@@ -16,7 +16,7 @@ from eraser_hub.__main__ import _register, app
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.conversion.eraser.corpus_yaml import MOST_CHARACTERS
 from eraser_hub.records.options import UsageError
-from eraser_hub.reports.bench.run import BenchResult, PlannedSystem, make_table, plan_models, read_plan
+from eraser_hub.reports.bench.run import BenchResult, plan_models, read_plan
 from eraser_hub.reports.explorer.notes import merge_pair_notes
 from eraser_hub.reports.options import BenchArguments
 
@@ -346,11 +346,3 @@ def test_the_settings_of_a_paper(hub, benched, tmp_path, paper):
     assert plan["paper"] == paper
     signatures = [one["signature"] for runs in plan["record"]["systems"].values() for one in runs]
     assert len(signatures) == 3 and all(f"paper:{paper}|" in line for line in signatures), signatures
-
-
-def test_average_precision_stands_for_auprc_where_it_is_tested():
-    systems = [PlannedSystem(name, "LR", "occlusion", []) for name in ("one", "two")]
-    flat = {one.name: {"auprc": 0.9, "average_precision": 0.2, "token_macro_f1": 0.3} for one in systems}
-    compared = {"family": ["token_macro_f1", "average_precision"], "comparisons": [], "scores": {"one": {}, "two": {}}}
-    assert make_table("t", systems, flat, compared).columns == ("token_macro_f1", "average_precision")
-    assert make_table("t", systems, flat, None).columns == ("token_macro_f1", "auprc")

@@ -28,7 +28,6 @@ from eraser_hub.reports.explorer.overview import (
     Compared,
     describe_alone,
     describe_tests,
-    list_headline,
     make_overview,
 )
 from eraser_hub.reports.figures import COLOURS, find_system_style
@@ -234,19 +233,6 @@ def test_a_caption_of_many_systems_names_the_ends():
     caption = make_distribution_figures(systems, ["auprc"])[0].caption
     assert caption == "2 instances each; medians from 0.000 (s0) to 0.500 (s5)."
     assert make_distribution_figures(systems[:1], ["auprc"])[0].caption == "s0: 2 instances, median 0.000."
-
-
-@pytest.mark.parametrize(
-    ("family", "shown"),
-    [
-        (["average_precision"], ["average_precision", "token_macro_f1"]),
-        (["auprc", "average_precision"], ["auprc", "average_precision", "token_macro_f1"]),  # both asked for
-        (["auprc"], ["auprc", "token_macro_f1"]),
-    ],
-)
-def test_auprc_is_no_headline_where_average_precision_is_tested_in_its_place(family, shown):
-    system = Scores("ours", scores={"token_macro_f1": 0.4, "auprc": 0.9, "average_precision": 0.2})
-    assert list_headline([system], {"family": family}) == shown
 
 
 def test_a_panel_says_how_many_annotations_its_own_systems_count():
