@@ -57,10 +57,9 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
     Returns:
         comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, the
         difference of entropies; *_kl, KL(erased || full) in nats; aopc_thresholds, *_aopc, *_aopc_points; with
-        references accuracy, macro_f1, tokens_to_flip_ratio, and calibration: brier in [0, 2], ece in [0, 1] (lower is
-        better); naopc_comprehensiveness and soft_* (higher is better), naopc_sufficiency (lower is better),
-        sensitivity_max and infidelity (lower is better); with random_rationales *_chance: p_value, win_rate,
-        effect_size; signature.
+        references accuracy, macro_f1, tokens_to_flip_ratio; naopc_comprehensiveness and soft_* (higher is better),
+        naopc_sufficiency (lower is better), sensitivity_max and infidelity (lower is better); with random_rationales
+        *_chance: p_value, win_rate, effect_size; signature.
 
     Raises:
         ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
 
-from .calibration import SCORES as CALIBRATION
 from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
 
 Floats = npt.NDArray[np.float64]
@@ -203,7 +202,6 @@ SCORE_INFO: ScoreInfo = {
     "sufficiency_kl": (False, 0.0, None),
     **{f"{side}_aopc{end}": (side == ERASED[0], -1.0, 1.0) for end in ("", "_points") for side in ERASED},
     **dict.fromkeys(("accuracy", "macro_f1"), (True, 0.0, 1.0)),
-    **CALIBRATION,
     "tokens_to_flip_ratio": (False, 0.0, None),
     **{f"naopc_{side}": (side == ERASED[0], None, None) for side in ERASED},
     **{f"soft_{side}": (True, 0.0, 1.0) for side in ERASED},

@@ -18,7 +18,6 @@ from eraser_hub.schema.instance import (
     SCORE_FIELDS,
 )
 
-from .calibration import add_calibration
 from .checks import LabelChecker
 from .erasure import (
     add_labels,
@@ -37,6 +36,7 @@ from .resampling import against_chance
 from .statistics_builder import Score, StatisticsBuilder, divide
 
 ROWS_AT_ONCE = 1 << 16
+FULL_INPUT = "full_input"  # column of the predicted label's probability
 Areas = dict[str, np.ndarray]
 # numbers of instances whose mean is the score
 MEASURED = (
@@ -106,8 +106,8 @@ class Faithfulness:
         if "full" in used:
             self.matcher.plausibility.add_probabilities(p, rows, label, full, sides)
             if self.classes.gold and "classification" in used:
-                gold = chunk.r.classification[answered]
-                add_calibration(builder, full, label, p.labels, gold, chunk.r.labels)
+                # no score: comparisons tell by it whether two systems explain one model
+                builder.add(None, {FULL_INPUT: full[np.arange(len(full)), label]})
         areas = self._add_curves(p, rows, full, label) if "thresholds" in used else {}
         if "tokens_to_flip" in used and chunk.documents.tokens.size:
             # a share of the evidence documents' tokens; NaN without such a document

@@ -14,8 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
-from eraser_hub.metrics.calibration import BINS
 from eraser_hub.metrics.clusters import number_values
+from eraser_hub.metrics.faithfulness import FULL_INPUT
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.records.run_record import read_model_digest
 from eraser_hub.schema.instance import ERASED
@@ -70,8 +70,8 @@ def describe_shared_trainings(trainings: Mapping[str, Sequence[int]]) -> list[st
 def explain_same_model(first: Scores, second: Scores) -> bool:
     """Return True if two systems explain the same models: equal digests, else equal scores of the full inputs.
 
-    Full inputs are equal if each instance's Brier score and the distance of its probability from its correctness are,
-    to 1e-6. Systems without either are taken as explanations of one model.
+    Full inputs are equal if each instance's probability of its predicted label is, to 1e-6. Systems without
+    probabilities are taken as explanations of one model.
     """
     digests = [{read_model_digest(path) for path in system.files} for system in (first, second)]
     if all(digests) and "" not in digests[0] | digests[1]:
@@ -83,22 +83,15 @@ def explain_same_model(first: Scores, second: Scores) -> bool:
 
 
 def _have_both(*runs: Mapping[str, Statistics]) -> bool:
-    return all("faithfulness" in run and "brier.sum" in (run["faithfulness"].columns or ()) for run in runs)
+    return all("faithfulness" in run and FULL_INPUT in (run["faithfulness"].columns or ()) for run in runs)
 
 
 def _has_equal_scores(first: Statistics, second: Statistics) -> bool:
     places = {identity: row for row, identity in enumerate(second.ids)}
     rows = [(row, places[identity]) for row, identity in enumerate(first.ids) if identity in places]
-    own, other = (_read_full_scores(statistics) for statistics in (first, second))
+    own, other = (one.values[:, list(one.columns or ()).index(FULL_INPUT)] for one in (first, second))
     left, right = np.array(rows, dtype=int).reshape(-1, 2).T
     return bool((np.abs(own[left] - other[right]) <= SAME_SCORES).all())
-
-
-def _read_full_scores(statistics: Statistics) -> np.ndarray:
-    """Return what the statistics hold of each full input: its Brier score, and how far p is from right: (n, 2)."""
-    place = {name: at for at, name in enumerate(statistics.columns or ())}
-    gaps = statistics.values[:, [place[f"ece.gap{at}"] for at in range(BINS)]].sum(axis=1)
-    return np.column_stack([statistics.values[:, place["brier.sum"]], gaps])
 
 
 def group_by_model(systems: Mapping[str, Scores]) -> list[list[str]]:
