@@ -6,7 +6,7 @@ too, `from .leaf import name as name` where it uses nothing of them; `build metr
 modules    eraser_agreement  eraser_faithfulness  perturbation_map  rationale_set_agreement  normalized_fidelity
            annotator_agreement  quote_faithfulness
 maths      spans  rankings  erasure  fidelity  rank_consistency  rationale_sets  answer_f1  annotators
-           nominal_agreement, unitized_agreement: agreement between annotators
+           nominal_agreement: agreement between annotators
            agreement (its scores: agreement_scores)  faithfulness: the one path from instances to columns of statistics
 frame      cells  token_rows  sources  issues  unknown_fields  tokens  clusters  results  resampling
            statistics_builder

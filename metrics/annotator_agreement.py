@@ -23,7 +23,7 @@ from .statistics_builder import Statistics, make_info
 class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Agreement of human annotators on the tokens of a rationale, and on the label.
 
-    Between annotators, corrected for chance: Krippendorff's alpha (nominal, on tokens; alpha_u, on spans), Fleiss'
+    Between annotators, corrected for chance: Krippendorff's alpha (nominal, on tokens), Fleiss'
     kappa, Cohen's kappa of each pair of annotators, and of each annotator against the majority of the others. Against
     the majority that holds the annotator himself, as in Table 2 of the ERASER paper: Cohen's kappa, precision, recall
     and F1, with the standard deviation over all (text, annotator). This kappa is biased upwards: of 2, 3 and 5
@@ -50,7 +50,7 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
     Returns:
         krippendorff_alpha, fleiss_kappa over all tokens; pairwise_kappa: the mean over pairs of annotators of
         Cohen's kappa on the tokens that both saw; leave_one_out_kappa: the mean over annotators of Cohen's kappa
-        against the strict majority of the others; krippendorff_alpha_u on spans; label_krippendorff_alpha,
+        against the strict majority of the others; label_krippendorff_alpha,
         label_fleiss_kappa, label_pairwise_kappa, label_leave_one_out_kappa likewise on labels, if there are any
         (a tie of the others is left out). All are at most 1, 0 by chance, NaN where only one code occurs.
         cohen_kappa in [-1, 1], p, r, f1 in [0, 1]: means over all (text, annotator), against the majority that holds

@@ -10,7 +10,6 @@ from .annotator_rows import AnnotatedText
 from .annotators import KEYS, agreement
 from .nominal_agreement import NominalAgreement, get_expected_kappa
 from .statistics_builder import divide
-from .unitized_agreement import UnitizedAgreement, UnitizedText
 
 # variances below this (some spacings of numbers below 1) are rounding
 LEAST_VARIANCE = 1e-14
@@ -42,8 +41,6 @@ class AnnotatorColumns:
     def __init__(self, texts: Sequence[AnnotatedText]) -> None:
         self.texts = [text if len(text.names) > 1 else AnnotatedText(text.row, labels=text.labels) for text in texts]
         self.tokens = NominalAgreement([text.names for text in self.texts], 2, strict=True)
-        self.units = [UnitizedText(text.documents()) for text in self.texts]
-        self.unitized = UnitizedAgreement(self.units)
         codes = dict.fromkeys(label for text in texts for label in text.labels.values())
         self.codes = {label: code for code, label in enumerate(sorted(codes))}
         people = [[*text.labels] for text in texts]
@@ -52,7 +49,7 @@ class AnnotatorColumns:
         self.sizes = sorted({len(text.names) for text in self.texts if len(text.names) > 1})
         labels = self.labels.width if self.labels else 0
         # the last: marks, tokens times annotators, and the comparisons of each number of annotators
-        widths = (10, self.tokens.width, self.unitized.width, labels, 2 + len(self.sizes))
+        widths = (10, self.tokens.width, labels, 2 + len(self.sizes))
         bounds = np.cumsum([0, *widths])
         self._places = [slice(*bounds[at : at + 2]) for at in range(len(widths))]
         self.values, self.means = np.zeros((len(texts), bounds[-1])), np.full((len(texts), len(KEYS)), np.nan)
@@ -62,24 +59,23 @@ class AnnotatorColumns:
     def _count(self, at: int) -> None:
         """Fill a text's columns and means."""
         text, values, means = self.texts[at], self.values[at], self.means[at]
-        own, tokens, unitized, labels, random = self._places
+        own, tokens, labels, random = self._places
         if len(text.names) > 1:
             m = len(text.names)
             values[random] = text.marks.sum(), text.marks.size, *(m * (size == m) for size in self.sizes)
             values[own] = _sum_agreement(text.marks, means)
             values[tokens] = self.tokens.count(text.marks.astype(int), text.names)
-            values[unitized] = self.unitized.count(self.units[at])
         if self.labels is not None:
             codes = np.array([[self.codes[label]] for label in text.labels.values()], int)
             values[labels] = self.labels.count(codes, [*text.labels])
 
     def finalize(self, sums: np.ndarray) -> Mapping[str, np.ndarray]:
         """Return the scores of sums of columns."""
-        own, tokens, unitized, labels, random = (sums[..., place] for place in self._places)
+        own, tokens, labels, random = (sums[..., place] for place in self._places)
         share = divide(random[..., 0], random[..., 1], np.nan)
         by_size = {size: random[..., 2 + at] for at, size in enumerate(self.sizes)}
         scores = _finalize(own) | {"cohen_kappa_random": get_expected_kappa(share, by_size)}
-        scores |= self.tokens.finalize(tokens) | self.unitized.finalize(unitized)
+        scores |= self.tokens.finalize(tokens)
         return scores if self.labels is None else scores | self.labels.finalize(labels)
 
     def notes(self) -> list[str]:

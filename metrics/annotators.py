@@ -14,7 +14,7 @@ KEYS = ("cohen_kappa", "p", "r", "f1")
 SCORES: ScoreInfo = {key: (True, -1.0 if key == "cohen_kappa" else 0.0, 1.0) for key in KEYS}
 SCORES |= {f"{key}_std": (None, 0.0, 1.0) for key in KEYS}
 SCORES |= {f"{prefix}{key}": (True, -1.0, 1.0) for prefix in ("", "label_") for key in NOMINAL_KEYS}
-SCORES |= {"krippendorff_alpha_u": (True, None, 1.0), "cohen_kappa_random": (None, -1.0, 1.0)}
+SCORES |= {"cohen_kappa_random": (None, -1.0, 1.0)}
 
 
 def majority(marks: np.ndarray) -> np.ndarray:

@@ -34,7 +34,7 @@ PATTERN = "human_performance*.jsonl"
 AMONG_THEMSELVES = ("movies", "boolq")
 COLUMNS = ("annotation_id", "documents", "evidences")
 KEYS = ("cohen_kappa", "f1", "p", "r")
-BETWEEN = (*NOMINAL_KEYS, "krippendorff_alpha_u", *(f"label_{key}" for key in NOMINAL_KEYS))
+BETWEEN = (*NOMINAL_KEYS, *(f"label_{key}" for key in NOMINAL_KEYS))
 Spans = dict[str, list[tuple[int, int]]]
 
 

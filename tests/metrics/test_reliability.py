@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import krippendorff
 import numpy as np
@@ -13,7 +13,6 @@ from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.nominal_agreement import get_expected_kappa
-from eraser_hub.metrics.unitized_agreement import UnitizedAgreement, UnitizedText
 
 from ..refusals import refused
 
@@ -115,74 +114,6 @@ def test_rows_of_persons_and_rows_of_texts_give_the_same():
     assert found == other
 
 
-# Krippendorff (2004), Content Analysis, p. 254: D_o = .0144, D_e = .0532, alpha_u = .7286 for category c, as the tests
-# of dkpro-statistics (Krippendorff2004Test) print them; category k is marked alike
-@pytest.mark.parametrize(
-    ("units", "expected"),
-    [
-        ([[(225, 70), (370, 30)], [(220, 80), (355, 20), (400, 20)]], 0.7286),
-        ([[(180, 60), (300, 50)], [(180, 60), (300, 50)]], 1.0),
-    ],
-)
-def test_alpha_u_is_that_of_the_textbook(units, expected):
-    marks = np.zeros((2, 300), int)
-    for own, spans in zip(marks, units, strict=True):
-        for start, size in spans:
-            own[start - 150 : start - 150 + size] = 1
-    found = compute([{"annotation_id": "x", "annotators": marks.tolist()}])
-    assert found["krippendorff_alpha_u"] == pytest.approx(expected, abs=5e-5)
-    text = UnitizedText([marks.astype(bool)])
-    observed, tokens = text.sums[:2]
-    if expected < 1:
-        assert observed / tokens**2 == pytest.approx(0.0144, abs=5e-5)
-
-
-def naive_alpha_u(documents):
-    """The formula, unit by unit, over documents of one number of annotators."""
-    m = len(documents[0])
-    tokens = sum(marks.shape[1] for marks in documents)
-    sections = []  # (document, annotator, start, end, marked)
-    for number, marks in enumerate(documents):
-        for person, row in enumerate(marks):
-            edges = [0, *(np.flatnonzero(np.diff(row)) + 1).tolist(), len(row)]
-            sections += [(number, person, start, end, bool(row[start])) for start, end in pairwise(edges)]
-    observed = 0
-    for doc, person, start, end, unit in sections:
-        for doc2, person2, start2, end2, unit2 in sections:
-            if doc == doc2 and person != person2:
-                if unit and unit2 and start < end2 and start2 < end:
-                    observed += (start - start2) ** 2 + (end - end2) ** 2
-                elif unit and not unit2 and start2 <= start and end <= end2:
-                    observed += (end - start) ** 2
-                elif unit2 and not unit and start <= start2 and end2 <= end:
-                    observed += (end2 - start2) ** 2
-    units = [end - start for *_, start, end, unit in sections if unit]
-    gaps = [end - start for *_, start, end, unit in sections if not unit]
-    pairs = sum(
-        (len(units) - 1) / 3 * (2 * size**3 - 3 * size**2 + size)
-        + size**2 * sum(gap - size + 1 for gap in gaps if gap >= size)
-        for size in units
-    )
-    expected = 2 / tokens * pairs / (m * tokens * (m * tokens - 1) - sum(size * (size - 1) for size in units))
-    return 1 - observed / (m * (m - 1) * tokens**2) / expected
-
-
-@pytest.mark.parametrize("people", [2, 3])
-@pytest.mark.parametrize("seed", range(3))
-def test_alpha_u_of_several_documents_is_the_formula(seed, people):
-    rows = draw(seed, people=people)
-    documents = [np.array(row["annotators"]) for row in rows]
-    assert compute(rows)["krippendorff_alpha_u"] == pytest.approx(naive_alpha_u(documents), abs=1e-9)
-
-
-def test_alpha_u_does_not_join_spans_of_two_documents():
-    marks = np.array([[0, 1, 1, 0], [0, 1, 0, 0]], bool)
-    apart = UnitizedText([marks[:, :2], marks[:, 2:]])
-    assert dict(apart.units) == {1: 3} and dict(UnitizedText([marks]).units) == {1: 1, 2: 1}
-    whole = UnitizedAgreement([apart])
-    assert whole.count(apart)[3] == 3
-
-
 @pytest.mark.parametrize(("people", "expected"), [(2, 0.29), (3, 0.39), (5, 0.21)])
 def test_marks_at_random_have_a_kappa_against_their_own_majority_and_none_between(people, expected):
     """Each marks a fifth of the tokens: the bias that the metric's card names."""
@@ -196,7 +127,7 @@ def test_marks_at_random_have_a_kappa_against_their_own_majority_and_none_betwee
     assert found["cohen_kappa"] == pytest.approx(expected, abs=0.015)
     assert found["cohen_kappa_random"] == pytest.approx(found["cohen_kappa"], abs=0.01)
     # standard deviation of a kappa of 40,000 tokens: about 1 / sqrt(40,000) = .005
-    for key in ("krippendorff_alpha", "fleiss_kappa", "pairwise_kappa", "leave_one_out_kappa", "krippendorff_alpha_u"):
+    for key in ("krippendorff_alpha", "fleiss_kappa", "pairwise_kappa", "leave_one_out_kappa"):
         assert abs(found[key]) < 0.02, key
 
 
@@ -211,8 +142,8 @@ def test_intervals_are_drawn_by_document():
 
 def test_one_code_alone_has_no_agreement_and_many_annotators_no_pairs():
     found = compute([{"annotation_id": "a", "annotators": [[0, 0], [0, 0]], "labels": ["x", "x"]}])
-    keys = [key for key in found if key.endswith(("kappa", "alpha", "alpha_u"))]
-    assert len(keys) == 10 and all(np.isnan(found[key]) for key in keys)
+    keys = [key for key in found if key.endswith(("kappa", "alpha"))]
+    assert len(keys) == 9 and all(np.isnan(found[key]) for key in keys)
     crowd = [
         {
             "annotation_id": at,
