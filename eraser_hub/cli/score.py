@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Force
-from eraser_hub.records.options import UsageError
+from eraser_hub.records.options import Option, UsageError
 from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.tables import FORMATS, FormatName
 from eraser_hub.scoring.options import ScoreArguments
 
-from .usage import TableFormat, call_with_options, print_note, print_tables, with_options
+from .usage import call_with_options, print_note, print_tables, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +27,9 @@ class ScoreOptions(ScoreArguments):
 
     out: Path | None = None
     eval_results: str | None = None
-    format: TableFormat = "text"
+    format: Annotated[
+        FormatName | Literal["eraser"], Option(help=f"{', '.join(FORMATS)}, or eraser: the keys of ERASER's scorer.")
+    ] = "text"
     force: Force = False
 
 
@@ -74,5 +78,10 @@ def score(options: ScoreOptions) -> None:
         )
         for line in (*notes, *(f"written: {path}" for path in paths)):
             print_note(line)
+    if options.format == "eraser":
+        if scores.reference is None:
+            raise UsageError("not for bilingual_perturbation", rule="unsupported", argument="format")
+        print_tables(scores.table(), "json", scores.reference, ())
+        return
     signatures = scores.signatures if scores.reference is None else [scores.signature]
     print_tables(scores.table(), options.format, scores.as_json() if options.format == "json" else {}, signatures)

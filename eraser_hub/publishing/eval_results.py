@@ -21,6 +21,7 @@ import yaml
 
 from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, get_headlines, get_task_category, is_ranked, task_id
+from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -141,14 +142,13 @@ def _parse_model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
 
 def _list_headlines(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Headline, float, str]]:
     """Yield the available headline scores, each with the signature of its module."""
-    blocks = [block for key in ("agreement", "faithfulness") if isinstance(block := scores.get(key), Mapping)]
+    signatures, run = scores["signature"], [scores["run"]] if isinstance(scores.get("run"), str) else []
     for headline in get_headlines(name):
-        for block in blocks or [scores]:
-            value = block.get(headline.key)
-            if isinstance(value, int | float) and math.isfinite(value):
-                lines = block["signature"] if isinstance(block["signature"], list) else [block["signature"]]
-                run = [scores["run"]] if isinstance(scores.get("run"), str) else []
-                yield headline, float(value), "; ".join([*lines, *run])
+        value = scores.get(headline.key)
+        if isinstance(value, int | float) and math.isfinite(value):
+            module = "eraser_agreement" if headline.key in describe_scores() else "eraser_faithfulness"
+            lines = [line for line in signatures if line.startswith(f"{module}|")] or signatures
+            yield headline, float(value), "; ".join(dict.fromkeys([*lines, *run]))
 
 
 def _make_entries(

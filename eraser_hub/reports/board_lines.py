@@ -6,7 +6,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import stdev
@@ -19,7 +19,6 @@ from eraser_hub.records.errors import DataError, describe_bad_name, show, show_c
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.scoring.scores import SPREAD, HumanPerformance, average_chance
-from eraser_hub.scoring.tables import BESIDE
 
 from .catalogue import metric
 from .score_ranges import check_scores
@@ -92,45 +91,6 @@ class _People(msgspec.Struct):
     spread: dict[str, float] = {}
 
 
-_SOFT = ("auprc", "average_precision", "roc_auc_score")
-_NESTED = (
-    *("rationale_prf", "token_prf", "sentence_prf", "iou_scores", "token_soft_metrics", "sentence_soft_metrics"),
-    *("agreement", "faithfulness", "classification_scores"),
-)
-
-
-def flatten_scores(content: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield a score file's values under the flat keys of the metric modules; a key may come twice.
-
-    The reference scorer nests them (``token_prf.instance_macro.f1``), the modules do not (``token_macro_f1``); the
-    scorer writes the modules' own flat results beside the reference's keys.
-    """
-    for key, value in content.items():
-        if key in _NESTED and value is not None and not isinstance(value, list if key == "iou_scores" else Mapping):
-            raise DataError(f"expected the scorer's block, found {describe_value(value)}", rule="type", field=key)
-        if key in ("rationale_prf", "token_prf", "sentence_prf") and isinstance(value, Mapping):
-            kind = key.removesuffix("_prf").replace("rationale", "exact")
-            for average, parts in value.items():
-                for part, number in parts.items():
-                    yield f"{kind}_{average.removeprefix('instance_')}_{part}", number
-        elif key == "iou_scores" and isinstance(value, Sequence):
-            for item in value:
-                at = "" if abs(item["threshold"] - 0.5) < 1e-9 else f"@{item['threshold']:g}"
-                for average in ("micro", "macro"):
-                    for part, number in item.get(average, {}).items():
-                        yield f"iou_{average}_{part}{at}", number
-        elif key in ("token_soft_metrics", "sentence_soft_metrics") and isinstance(value, Mapping):
-            prefix = "" if key == "token_soft_metrics" else "sentence_"
-            yield from ((f"{prefix}{name}", number) for name, number in value.items() if name.split("_ci")[0] in _SOFT)
-        elif key in ("agreement", "faithfulness") and isinstance(value, Mapping):
-            yield from ((k, v) for k, v in value.items() if k not in BESIDE)
-        elif key == "classification_scores" and isinstance(value, Mapping):
-            for name, number in value.items():
-                yield ("macro_f1", number["macro avg"]["f1-score"]) if name == "prf" else (name, number)
-        else:
-            yield key, value
-
-
 def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> BoardLine:
     """Read a score file as a line of the board.
 
@@ -173,14 +133,11 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         message = "expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file"
         raise DataError(message, rule="key-missing", file=file)
     try:
-        scores, intervals, spread = _numbers(flatten_scores(content))
+        scores, intervals, spread = _numbers(content.items())
         _refuse_immense(content)
         check_scores(scores, intervals, spread, signatures)
     except DataError as error:
         raise error.at(file=file) from None
-    except (KeyError, TypeError, AttributeError, ValueError):
-        message = "expected the scorer's keys, found another structure below them"
-        raise DataError(message, rule="type", file=file) from None
     if not any(value is not None for value in scores.values()):
         raise DataError("expected scores, found none", rule="empty", file=file)
     predictions = content.get("predictions_digest")

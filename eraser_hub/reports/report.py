@@ -153,7 +153,8 @@ def make_report(
     drawn = [figure for section in content.sections for figure in section.figures]
     plotted = {} if figures is None else draw_figures(drawn, figures)
     score_files = {
-        path: to_json_text(scores.as_flat_json(), indent=2) for path, scores in zip(names, scored, strict=True)
+        path: to_json_text(scores.as_json(per_instance=False), indent=2)
+        for path, scores in zip(names, scored, strict=True)
     }
     write_report(out / "index.html", content, {**score_files, **plotted}, writer)
     pairs = ((scores.name, note) for scores in scored for note in scores.all_notes)

@@ -208,30 +208,14 @@ class Scores:
         predictions = [read_predictions_digest(path) for path in self.files if path.is_file()]  # a pipe is read once
         return {"data_digest": self.identity.data, "predictions_digest": predictions}
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the content of the score file: the reference scorer's keys, and ours in a block each.
+    def as_json(self, per_instance: bool = True) -> dict[str, Any]:
+        """Return the content of the score file: flat keys, intervals, names, signatures and what is known beside them.
 
-        For the perturbation benchmark, return `as_flat_json`, which `eraser-hub board` reads as well.
+        Args:
+            per_instance: add the values of each annotation, where they were asked for.
         """
-        if self.reference is None:
-            return self.as_flat_json()
-        tests = {"against_chance": self.against_chance} if self.against_chance else {}
-        source_names = {name: value for name, value in (("system", self.name), ("run", self.run)) if value}
-        facts = {"signature": self.signature, **self.names, **source_names, **self.digests()}
-        return {**self.reference, **self.blocks, **self._describe_data(), **tests, **facts}
-
-    def _describe_data(self) -> dict[str, Any]:
-        """Return ``gold``, and ``chance`` and ``people`` where they are known."""
-        if not self.gold:
-            return {}
-        people = {"people": self.people.as_json()} if self.people is not None and self.people.scores else {}
-        gold = {key: _plain(value) for key, value in self.gold.items()}
-        return {"gold": gold, **({"chance": self.chance} if self.chance else {}), **people}
-
-    def as_flat_json(self) -> dict[str, Any]:
-        """Return flat keys, intervals, names and signatures; NaN is null."""
         content: dict[str, Any] = {"system": self.name} if self.name else {}
-        content.update(self.names)
+        content |= {**self.names, **({"run": self.run} if self.run else {})}
         bounds = {**self.intervals, **self.point_intervals}
         for key, value in self.scores.items():
             content[key] = _plain(value)
@@ -241,7 +225,31 @@ class Scores:
                 content[f"{key}{SPREAD}"] = _plain(self.spread[key])
         if len(self.runs) > 1:
             content["runs"] = len(self.runs)
-        return content | self._describe_data() | self.digests() | {"signature": list(self.signatures)}
+        agreement = self.blocks.get("agreement", {})
+        content |= {name: agreement[name] for name in ("marked", "all") if name in agreement}
+        if self.by_class:
+            content["by"] = self.by_class
+        if self.per_instance and per_instance:
+            content["per_instance"] = {"annotation_id": list(self.ids), **self._find_clusters(), **self.per_instance}
+        tests = {"against_chance": self.against_chance} if self.against_chance else {}
+        return content | self._describe_data() | tests | self.digests() | {"signature": list(self.signatures)}
+
+    def _find_clusters(self) -> dict[str, list[Any]]:
+        """Return the cluster of each annotation, by the first block that has it for all."""
+        for flat in self.blocks.values():
+            columns = flat.get("per_instance", {})
+            known = dict(zip(columns.get("annotation_id", ()), columns.get("cluster", ()), strict=False))
+            if known.keys() >= set(self.ids):
+                return {"cluster": [known[name] for name in self.ids]}
+        return {}
+
+    def _describe_data(self) -> dict[str, Any]:
+        """Return ``gold``, and ``chance`` and ``people`` where they are known."""
+        if not self.gold:
+            return {}
+        people = {"people": self.people.as_json()} if self.people is not None and self.people.scores else {}
+        gold = {key: _plain(value) for key, value in self.gold.items()}
+        return {"gold": gold, **({"chance": self.chance} if self.chance else {}), **people}
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the score file; NaN and infinity become null.
@@ -275,7 +283,7 @@ class Scores:
         """Return a table of each block with intervals, of its breakdown, and of chance and people, if known."""
         about = ", ".join(self.names.values())
         if self.reference is None:
-            return Tables(about, [_table("scores", about, self.as_flat_json(), numbers=True)])
+            return Tables(about, [_table("scores", about, self.as_json(per_instance=False), numbers=True)])
         tables = Tables(about)
         for name, title in BLOCK_TITLES.items():
             flat = self.blocks.get(name)

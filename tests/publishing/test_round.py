@@ -149,8 +149,8 @@ def test_results_are_published_and_come_back(loopback, child, samples, tmp_path)
     assert {entry.task_id for entry in entries} <= tasks
     assert {(entry.dataset_id, entry.dataset_revision) for entry in entries} == {("org/eraser", data.branches["main"])}
     values = {entry.task_id: entry.value for entry in entries}
-    assert values["movies_validation_token_f1"] == scores["agreement"]["token_macro_f1"]
-    assert {entry.notes for entry in entries} == set(scores["signature"].split("; "))
+    assert values["movies_validation_token_f1"] == scores["token_macro_f1"]
+    assert {entry.notes for entry in entries} == set(scores["signature"])
 
 
 @pytest.mark.slow

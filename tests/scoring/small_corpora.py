@@ -10,8 +10,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.scores import Scores
 
 Rows = list[dict[str, Any]]
+
+
+def nested(scores: Scores) -> dict[str, Any]:
+    """The reference scorer's keys, each block's result, and what else a score file has."""
+    beside = {"gold": scores.gold, "chance": scores.chance} if scores.gold else {}
+    return {**(scores.reference or {}), **scores.blocks, **beside, "signature": scores.signature, **scores.names}
 
 
 def compare(found: Any, expected: Any, path: str = "") -> None:

@@ -150,7 +150,7 @@ def test_score_files_hold_both_digests(hub, predictions, raw):
     jsonschema.validate(content, json_schema("scores"))
     assert content["data_digest"] == digest
     assert content["predictions_digest"] == [compute_predictions_digest(predictions)]
-    assert content["signature"].startswith(f"eraser_agreement|data:{digest[:12]}|split:validation|n:24|iou:0.5|")
+    assert content["signature"][0].startswith(f"eraser_agreement|data:{digest[:12]}|split:validation|n:24|iou:0.5|")
 
 
 def test_predictions_made_of_other_data_are_refused_or_signed(hub, predictions):

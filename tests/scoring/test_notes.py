@@ -15,7 +15,7 @@ from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
-from .small_corpora import Inputs, compare, lines, written
+from .small_corpora import Inputs, compare, lines, nested, written
 
 pytestmark = pytest.mark.unit
 
@@ -24,14 +24,14 @@ Rows = list[dict[str, Any]]
 
 def test_unknown_fields_are_said_once_with_their_numbers(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
-    expected = score(*written(tmp_path, predictions, references)).as_json()
+    expected = nested(score(*written(tmp_path, predictions, references)))
     for row in predictions[:5]:
         row["zebra"] = {"any": ["thing", 1e-3, None]}
     predictions[7]["rationales"][0]["wall_clock"] = 0.5
     scored = score(*written(tmp_path, predictions, references))
     (note,) = [note for note in scored.notes if "zebra" in note or "wall" in note]
     assert "rationales.wall_clock (in 1), zebra (in 5)" in note
-    compare(scored.as_json(), {key: part for key, part in expected.items() if key not in ("signature", "data_digest")})
+    compare(nested(scored), {key: part for key, part in expected.items() if key not in ("signature", "data_digest")})
 
 
 def test_a_misspelt_field_is_an_error_with_its_line(tmp_path: Path) -> None:
@@ -45,10 +45,10 @@ def test_null_and_nothing_are_the_same(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     for row in predictions:
         del row["tokens_to_flip"]
-    expected = score(*written(tmp_path, predictions, references)).as_json()
+    expected = nested(score(*written(tmp_path, predictions, references)))
     for row in predictions[::2]:
         row["tokens_to_flip"] = None
-    assert score(*written(tmp_path, predictions, references)).as_json() == expected
+    assert nested(score(*written(tmp_path, predictions, references))) == expected
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
@@ -83,10 +83,10 @@ def test_only_predicted(totals: bool, tmp_path: Path) -> None:
         score(*inputs)
     settings = {"totals_only": True} if totals else {"per_instance": True, "by": "classification", "n_resamples": 50}
     scored = score(*inputs, ScoreSettings(only_predicted=True, **settings))
-    found = scored.as_json()
+    found = nested(scored)
     assert found["agreement"]["signature"].count("|scored:7/12|") == 1 and "scored:7/12" in "".join(scored.notes)
     (tmp_path / "alone").mkdir()
-    alone = score(*written(tmp_path / "alone", predictions[:7], references[:7]), ScoreSettings(**settings)).as_json()
+    alone = nested(score(*written(tmp_path / "alone", predictions[:7], references[:7]), ScoreSettings(**settings)))
     compare(without_signatures(found | {"config": ""}), without_signatures(alone | {"config": ""}))
 
 
@@ -122,12 +122,12 @@ def test_what_is_no_answer_counts_as_wrong(tmp_path: Path) -> None:
     name = predictions[0]["annotation_id"]
     predictions[0] = {"annotation_id": name, "outcome": "refused", "classification": None, "rationales": []}
     inputs = written(tmp_path, predictions, references)
-    found = score(*inputs, ScoreSettings(per_instance=True)).as_json()
+    found = nested(score(*inputs, ScoreSettings(per_instance=True)))
     assert "|answered:11/12|" in found["faithfulness"]["signature"]
     assert found["faithfulness"]["per_instance"]["accuracy"][0] == 0
     assert found["agreement"]["per_instance"]["token_micro_f1"][0] == 0
     expected = {key: value for key, value in found["agreement"].items() if key not in ("per_instance", "signature")}
-    compare(score(*inputs, ScoreSettings(totals_only=True)).as_json()["agreement"], expected)
+    compare(nested(score(*inputs, ScoreSettings(totals_only=True)))["agreement"], expected)
 
 
 def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import ERASED, LABELS, random_case
 from ..refusals import refused
-from .small_corpora import Inputs, compare, lines, written
+from .small_corpora import Inputs, compare, lines, nested, written
 
 Rows = list[dict[str, Any]]
 CARD = """---
@@ -148,16 +148,16 @@ def test_part_by_part_is_everything_at_once(
     inputs = written(tmp_path, predictions, references, docs)
     rows = ScoreSettings(iou_thresholds=(0.2, 0.5), random_baseline=2, per_instance=True, by="classification")
     sums = ScoreSettings(iou_thresholds=(0.2, 0.5), random_baseline=2, totals_only=True)
-    expected = score(*inputs, rows).as_json()
+    expected = nested(score(*inputs, rows))
     expected_sums = {key: without_rows(value) for key, value in expected.items() if key != "signature"}
     small_parts()
-    compare(score(*inputs, rows).as_json(), expected)
-    found = score(*inputs, sums).as_json()
+    compare(nested(score(*inputs, rows)), expected)
+    found = nested(score(*inputs, sums))
     compare(found, expected_sums)
     assert found.keys() == expected.keys()
     assert set(found.get("agreement", ())) - {"signature"} == set(expected_sums.get("agreement", ()))
     datasets.Dataset.from_list(predictions).to_parquet(str(tmp_path / "p.parquet"))
-    compare(score(ScoredSplit(tmp_path, "val"), tmp_path / "p.parquet", sums).as_json(), expected_sums)
+    compare(nested(score(ScoredSplit(tmp_path, "val"), tmp_path / "p.parquet", sums)), expected_sums)
     (tmp_path / "built").mkdir()
     built = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
     built = built.cast_column("classification", datasets.ClassLabel(names=LABELS))
@@ -166,8 +166,8 @@ def test_part_by_part_is_everything_at_once(
     (tmp_path / "README.md").write_text(CARD.replace("NAMES", json.dumps(names)), "utf-8")
     of_dataset = Inputs(ScoredSplit(split="val", dataset=tmp_path, config="built"), inputs.results)
     if "agreement" in expected:
-        compare(score(*of_dataset, rows).as_json()["agreement"]["per_instance"], expected["agreement"]["per_instance"])
-        compare(score(*of_dataset, sums).as_json()["agreement"], expected_sums["agreement"])
+        compare(nested(score(*of_dataset, rows))["agreement"]["per_instance"], expected["agreement"]["per_instance"])
+        compare(nested(score(*of_dataset, sums))["agreement"], expected_sums["agreement"])
 
 
 def without_rows(part: Any) -> Any:
@@ -179,11 +179,11 @@ def without_rows(part: Any) -> Any:
 def test_annotations_encoded_twice(tmp_path: Path, small_parts: Callable[[], None]) -> None:
     predictions, references = random_case(3, n=9)
     inputs = written(tmp_path, predictions, references)
-    expected = score(*inputs, ScoreSettings()).as_json()
+    expected = nested(score(*inputs, ScoreSettings()))
     path = tmp_path / "val.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in path.read_text("utf-8").splitlines()), "utf-8")
     small_parts()
-    compare(score(*inputs, ScoreSettings(totals_only=True)).as_json(), expected)
+    compare(nested(score(*inputs, ScoreSettings(totals_only=True))), expected)
 
 
 def instance_twice(predictions: Rows, references: Rows) -> None:

@@ -10,19 +10,21 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+from eraser_hub.__main__ import _register, app
 from eraser_hub.metrics.arrow_columns import count_texts
 from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.metrics.tokens import sentence_sizes
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.scores import Scores, to_json_bytes
 from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
-from .small_corpora import Inputs, compare, written
+from .small_corpora import Inputs, compare, nested, written
 
 CORPORA = ["movies", "multirc", "fever", "evidence_inference", "cose"]
 SAMPLES = [
@@ -48,11 +50,10 @@ def golden_inputs(reference_scores: Path, corpora: Path, corpus: str) -> Inputs:
 def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpora: Path) -> None:
     """Expected values: golden/eraser_metrics/CORPUS/scores.json (the reference scorer), every key."""
     settings = ScoreSettings(iou_thresholds=(0.1, 0.5, 0.9), totals_only=totals)
-    found = score(*golden_inputs(reference_scores, corpora, corpus), settings).as_json()
+    found = nested(score(*golden_inputs(reference_scores, corpora, corpus), settings))
     expected = json.loads((reference_scores / corpus / "scores.json").read_text())
     compare(found, expected)
     ours = {"agreement", "faithfulness", "gold", "chance", "signature", "config", "split"}
-    ours |= {"data_digest", "predictions_digest"}
     assert found.keys() - ours == expected.keys()
     assert found["classification_scores"].keys() == expected["classification_scores"].keys()
 
@@ -60,7 +61,7 @@ def test_golden_values(corpus: str, totals: bool, reference_scores: Path, corpor
 @pytest.mark.parametrize("config", SAMPLES)
 def test_samples_of_every_config(config: str, samples: Path) -> None:
     results = samples / "predictions" / "eraser" / f"{config}.val.jsonl"
-    found = score(ScoredSplit(samples / "eraser" / config, "validation"), results).as_json()
+    found = nested(score(ScoredSplit(samples / "eraser" / config, "validation"), results))
     assert 0 <= found["token_prf"]["instance_micro"]["f1"] <= 1
 
 
@@ -71,9 +72,9 @@ def test_parquet_predictions_score_the_same(config: str, samples: Path, tmp_path
     datasets.Dataset.from_list(rows).to_parquet(str(tmp_path / "predictions.parquet"))
     settings = ScoreSettings(per_instance=True, random_baseline=2)
     inputs = Inputs(ScoredSplit(samples / "eraser" / config, "val"), results)
-    expected = score(*inputs, settings).as_json()
+    expected = nested(score(*inputs, settings))
     again = Inputs(ScoredSplit(inputs.source.data_dir, "val"), tmp_path / "predictions.parquet")
-    assert json.dumps(score(*again, settings).as_json()) == json.dumps(expected)
+    assert json.dumps(nested(score(*again, settings))) == json.dumps(expected)
 
 
 def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
@@ -94,17 +95,27 @@ def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> 
     HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
     settings = ScoreSettings(by="classification", random_baseline=3)
-    expected = score(ScoredSplit(samples / "eraser" / "movies", "val"), results, settings).as_json()
+    expected = nested(score(ScoredSplit(samples / "eraser" / "movies", "val"), results, settings))
     built = Inputs(ScoredSplit(split="val", dataset=tmp_path / "eraser", config="movies"), results)
-    found = score(*built, settings).as_json()
+    found = nested(score(*built, settings))
     assert found.pop("dataset") == "eraser" and json.dumps(found) == json.dumps(expected)
     with refused("option-value", "train, validation, test,", "'dev'"):
         score(ScoredSplit(split="dev", dataset=tmp_path / "eraser", config="movies"), results)
 
 
+def test_the_command_line_prints_the_keys_of_the_reference_scorer(samples: Path) -> None:
+    _register(("score",))
+    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    words = ["score", "--source", samples / "eraser" / "movies", "--split", "val", "--predictions", results]
+    done = CliRunner().invoke(app, [*map(str, words), "--format", "eraser"])
+    expected = score(ScoredSplit(samples / "eraser" / "movies", "val"), results)
+    assert json.loads(done.stdout) == json.loads(to_json_bytes(expected.reference or {}))
+    assert expected.as_json()["token_macro_f1"] == json.loads(done.stdout)["token_prf"]["instance_macro"]["f1"]
+
+
 def test_boolq_sentences_are_read_as_the_reference_reads_them(samples: Path) -> None:
     results = samples / "predictions" / "eraser" / "boolq.val.jsonl"
-    found = score(ScoredSplit(samples / "eraser" / "boolq", "val"), results).as_json()
+    found = nested(score(ScoredSplit(samples / "eraser" / "boolq", "val"), results))
     assert "sentences:[start,end)" in found["signature"]
 
 
@@ -125,16 +136,15 @@ def test_doubly_encoded_annotations(samples: Path, tmp_path: Path) -> None:
     path = tmp_path / "twice.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    assert (
-        score(ScoredSplit(source, "val", path), results).as_json()
-        == score(ScoredSplit(source, "val"), results).as_json()
+    assert nested(score(ScoredSplit(source, "val", path), results)) == nested(
+        score(ScoredSplit(source, "val"), results)
     )
 
 
 def test_statistics_are_those_of_the_scores(samples: Path) -> None:
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
     scored = score(ScoredSplit(samples / "eraser" / "movies", "val"), results)
-    flat = scored.as_json()
+    flat = nested(scored)
     assert scored.statistics["agreement"].scores()["token_micro_f1"] == flat["agreement"]["token_micro_f1"]
     assert scored.statistics["faithfulness"].scores()["comprehensiveness"] == flat["faithfulness"]["comprehensiveness"]
 
@@ -143,10 +153,10 @@ def test_thresholds_of_many_digits_have_keys_and_a_signature_of_their_own(sample
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
     inputs = Inputs(ScoredSplit(samples / "eraser" / "movies", "val"), results)
     third = 0.3333333
-    found = score(*inputs, ScoreSettings(iou_thresholds=(third, 0.5))).as_json()
+    found = nested(score(*inputs, ScoreSettings(iou_thresholds=(third, 0.5))))
     assert found["iou_scores"][0]["threshold"] == third
     assert found["iou_scores"][0]["micro"]["f1"] == found["agreement"][f"iou_micro_f1@{third!r}"]
-    rounded = score(*inputs, ScoreSettings(iou_thresholds=(0.333333, 0.5))).as_json()
+    rounded = nested(score(*inputs, ScoreSettings(iou_thresholds=(0.333333, 0.5))))
     assert "|iou:0.5,0.3333333|" in found["signature"] and "|iou:0.5,0.333333|" in rounded["signature"]
 
 
@@ -158,14 +168,15 @@ def test_the_module_gives_the_numbers_and_the_signature_of_score(tmp_path: Path)
     inputs = written(tmp_path, predictions, references)
     aopc = (0.5, 0.01, 0.05, 0.2, 0.1)
     settings = ScoreSettings(iou_thresholds=(0.2, 0.5, 0.1), aopc_thresholds=aopc, random_baseline=2)
-    found = score(*inputs, settings).as_json()
+    scored = score(*inputs, settings)
+    found = nested(scored)
     agreement = EraserAgreement().compute(
         predictions=predictions, references=references, iou_thresholds=[0.1, 0.2], random_baseline=2
     )
     faithfulness = EraserFaithfulness().compute(predictions=predictions, references=references, aopc_thresholds=aopc)
     for name, result in (("agreement", agreement), ("faithfulness", faithfulness)):
         assert found[name].keys() == result.keys()
-        data = f"|data:{shorten_digest(found['data_digest'])}|split:validation|"
+        data = f"|data:{shorten_digest(scored.digests()['data_digest'])}|split:validation|"
         assert found[name]["signature"] == result.pop("signature").replace("|", data, 1)
         compare(found[name], result)
 
@@ -233,8 +244,8 @@ def test_annotations_that_share_a_document_are_drawn_together(samples: Path) -> 
         (alone, f"|cluster:none|clusters:{len(rows)}|"),
         (labels, "|cluster:classification|clusters:2|"),
     ):
-        assert all(words in part for part in scored.as_json()["signature"].split("; "))
-    clusters = found.as_json()["agreement"]["per_instance"]["cluster"]
+        assert all(words in part for part in nested(scored)["signature"].split("; "))
+    clusters = nested(found)["agreement"]["per_instance"]["cluster"]
     assert max(clusters) == len(documents) - 1 and clusters[0] == 0
     assert found.blocks["agreement"]["token_macro_f1_ci"] != alone.blocks["agreement"]["token_macro_f1_ci"]
     assert found.blocks["agreement"]["token_macro_f1"] == alone.blocks["agreement"]["token_macro_f1"]
