@@ -505,7 +505,7 @@ def _find_text(cells: Row, name: str, reference: PlainText | None) -> PlainText 
     """Return the reference's text, else the row's own; spans count in what the row has, if it has a text.
 
     Raises:
-        ValueError: the two have different numbers of tokens.
+        ValueError: the two have different tokens.
     """
     own = read_text(cells, name)
     if own is None or reference is None:
@@ -515,6 +515,13 @@ def _find_text(cells: Row, name: str, reference: PlainText | None) -> PlainText 
         raise InputError(message, "length", "text")
     if not reference.is_known:
         return own
+    tokens = ([token for _, part, _ in text.documents for token in part] for text in (own, reference))
+    for at, (found, expected) in enumerate(zip(*tokens, strict=True), 1):
+        if found != expected:
+            message = (
+                f"expected the tokens of its reference, found {cut(found)} in place of {cut(expected)}, token {at}"
+            )
+            raise InputError(message, "constant", "text")
     return PlainText(reference.documents, own.source)
 
 

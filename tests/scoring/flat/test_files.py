@@ -83,6 +83,8 @@ def test_rows_without_ids_and_gold_without_labels(tmp_path: Path) -> None:
         ("p", 2, {"rationale": None, "scores": None}, "key-missing", "rationale"),
         ("p", 1, {"rationale": [[0, 9]]}, "span-bounds", "rationale[0]"),
         ("p", 1, {"id": "c"}, "id-unknown", None),
+        ("p", 2, {"tokens": ["a", "fine", "film", "!"]}, "constant", "text"),  # as many tokens, and another text
+        ("p", 2, {"text": "a fine film"}, "length", "text"),
         ("gold", 2, {"rationale": [0, 3, 0, 0]}, "choice", "rationale"),
         ("gold", 1, {"tokens": [1]}, "type", "text"),
     ],
