@@ -97,9 +97,9 @@ def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
 
 def _chance_table(chance: Mapping[str, Mapping[str, float]]) -> Table:
     """Return chance of each score of agreement, by system."""
-    table = Table("chance", "Chance of agreement", ("score",), tuple(chance))
+    table = Table("chance", "Chance of agreement", ("score",), tuple(f"{name}, chance" for name in chance))
     for key in dict.fromkeys(key for own in chance.values() for key in own):
-        table.add(key, **{name: Cell(own.get(key), digits=DIGITS) for name, own in chance.items()})
+        table.add(key, **{f"{name}, chance": Cell(own.get(key), digits=DIGITS) for name, own in chance.items()})
     return table
 
 

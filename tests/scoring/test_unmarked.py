@@ -106,7 +106,7 @@ def test_a_comparison_has_the_chance_of_each_system(inputs: Inputs, tmp_path: Pa
     result = compare_files(inputs.source, systems, settings, Inference(n_resamples=20))
     assert result["chance"]["a"] == first.chance and result["gold"] == first.gold
     table = next(one for one in make_comparison_tables(result).tables if one.name == "chance")
-    assert table.columns == ("a", "b")
+    assert table.columns == ("a, chance", "b, chance")
 
 
 def test_chance_of_several_runs_is_their_mean(inputs: Inputs):
