@@ -364,8 +364,8 @@ def save_json(path: str | PathLike[str], content: Mapping[str, Any], writer: Out
         raise DataError(words, rule="file-unreadable", file=path) from None
 
 
-class Result(dict[str, Any]):
-    """A result that can be saved as JSON.
+class Comparison(dict[str, Any]):
+    """The result of a comparison: a dictionary with further forms.
 
     Attributes:
         inputs: the files and folders that were read; `save` refuses them.
@@ -376,10 +376,6 @@ class Result(dict[str, Any]):
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the result as JSON; NaN and infinity become null; arguments and errors as of `Scores.save`."""
         save_json(path, self, OutputWriter(tuple(self.inputs), force))
-
-
-class Comparison(Result):
-    """The result of a comparison: a dictionary with further forms."""
 
     def __repr__(self) -> str:
         """Return the tests of the headline scores as tables, and the notes: what a Python session shows."""
