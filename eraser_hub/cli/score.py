@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from eraser_hub.records.arguments import Force
 from eraser_hub.records.options import Option, UsageError
 from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.records.tables import FORMATS, FormatName
+from eraser_hub.records.tables import FORMATS
 from eraser_hub.scoring.options import ScoreArguments
 
 from .usage import call_with_options, print_note, print_tables, with_options
@@ -28,7 +28,8 @@ class ScoreOptions(ScoreArguments):
     out: Path | None = None
     eval_results: str | None = None
     format: Annotated[
-        FormatName | Literal["eraser"], Option(help=f"{', '.join(FORMATS)}, or eraser: the keys of ERASER's scorer.")
+        Literal["text", "json", "markdown", "latex", "csv", "eraser"],
+        Option(help=f"{', '.join(FORMATS)}, or eraser: the keys of ERASER's scorer."),
     ] = "text"
     force: Force = False
 

@@ -226,12 +226,12 @@ class Scores:
         if len(self.runs) > 1:
             content["runs"] = len(self.runs)
         agreement = self.blocks.get("agreement", {})
-        content |= {name: agreement[name] for name in ("marked", "all") if name in agreement}
+        content |= {name: _plain(agreement[name]) for name in ("marked", "all") if name in agreement}
         if self.by_class:
-            content["by"] = self.by_class
+            content["by"] = _plain(self.by_class)
         if self.per_instance and per_instance:
             content["per_instance"] = {"annotation_id": list(self.ids), **self._find_clusters(), **self.per_instance}
-        tests = {"against_chance": self.against_chance} if self.against_chance else {}
+        tests = {"against_chance": _plain(self.against_chance)} if self.against_chance else {}
         return content | self._describe_data() | tests | self.digests() | {"signature": list(self.signatures)}
 
     def _find_clusters(self) -> dict[str, list[Any]]:
@@ -248,8 +248,7 @@ class Scores:
         if not self.gold:
             return {}
         people = {"people": self.people.as_json()} if self.people is not None and self.people.scores else {}
-        gold = {key: _plain(value) for key, value in self.gold.items()}
-        return {"gold": gold, **({"chance": self.chance} if self.chance else {}), **people}
+        return {"gold": _plain(self.gold), **({"chance": self.chance} if self.chance else {}), **people}
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the score file; NaN and infinity become null.
@@ -476,6 +475,8 @@ def _finite(value: Any) -> float | None:
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return _finite(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 

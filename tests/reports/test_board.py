@@ -288,7 +288,6 @@ OF_DATA = f"eraser_agreement|data:{64 * '1'}"[:40] + "|split:validation|n:24"
         ({"config": "a\nb"}, "text", "config", "on one line"),
         ({"system": "a\u202eb"}, "text", "system", "printable"),
         ({"system": "n" * 10_000}, "text", "system", "up to 255"),
-        ({"agreement": []}, "type", "agreement", "a list"),
         ({"chance": {"auprc": 9.0}}, "range", "chance.auprc", "at most 1, found 9"),
         ({"chance": {"auprc": "x"}}, "type", "chance.auprc", "'x'"),
         ({"gold": {**GOLD, "marked_rows": -1}}, "range", "gold.marked_rows", "found -1"),
@@ -354,9 +353,7 @@ def test_scores_of_rankings_stand_on_the_page_with_intervals(tmp_path):
 
     values = {key: 0.125 + 0.0625 * place for place, key in enumerate(OF_RANKINGS)}
     ends = {f"{key}_ci": [value - 0.0625, value + 0.0625] for key, value in values.items()}
-    path = write(
-        tmp_path / "s.json", config="movies", split="val", signature=SIGNATURE, faithfulness={**values, **ends}
-    )
+    path = write(tmp_path / "s.json", config="movies", split="val", signature=SIGNATURE, **values, **ends)
     line = read_score_file(path)
     assert line.scores == values
     assert line.intervals == {key: (value - 0.0625, value + 0.0625) for key, value in values.items()}

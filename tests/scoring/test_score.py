@@ -182,9 +182,9 @@ def test_the_module_gives_the_numbers_and_the_signature_of_score(tmp_path: Path)
 
 
 def test_score_file_holds_null_and_is_whole(tmp_path: Path) -> None:
-    Scores(reference={"a": math.nan, "b": math.inf, "c": [1.0, "é"]}).save(tmp_path / "deep" / "scores.json")
+    Scores(scores={"a": math.nan, "b": math.inf, "c": [1.0, "é"]}).save(tmp_path / "deep" / "scores.json")
     text = (tmp_path / "deep" / "scores.json").read_text("utf-8")
-    assert json.loads(text) == {"a": None, "b": None, "c": [1.0, "é"], "signature": ""}
+    assert json.loads(text) == {"a": None, "b": None, "c": [1.0, "é"], "signature": []}
     assert [path.name for path in (tmp_path / "deep").iterdir()] == ["scores.json"]
     (tmp_path / "file").write_text("")
     with refused("file-unreadable", file=tmp_path / "file" / "scores.json"):
