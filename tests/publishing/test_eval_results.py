@@ -37,10 +37,9 @@ def built(tmp_path):
 
 
 def scores(split="test", **more):
-    agreement = {"token_macro_f1": 0.5, "iou_macro_f1": float("nan"), "signature": "eraser_agreement|version:2.0.0"}
-    faithfulness = {"sufficiency": 0.25, "signature": "eraser_faithfulness|aopc:0.5"}
-    parts = {"agreement": agreement, "faithfulness": faithfulness, "run": "explain|kd:0.1"}
-    return {"config": "movies", "split": split, "dataset": "eraser", **parts, **more}
+    values = {"token_macro_f1": 0.5, "iou_macro_f1": float("nan"), "sufficiency": 0.25, "run": "explain|kd:0.1"}
+    values["signature"] = ["eraser_agreement|version:2.0.0", "eraser_faithfulness|aopc:0.5", "explain|kd:0.1"]
+    return {"config": "movies", "split": split, "dataset": "eraser", **values, **more}
 
 
 def entries(folder, name="eraser"):
@@ -73,7 +72,7 @@ def test_values_and_signatures_are_read_back_by_the_hubs_classes(built, tmp_path
 def test_splits_gather_and_a_second_value_takes_the_place_of_the_first(built, tmp_path):
     write_eval_results(MODEL, scores(), built, folder=tmp_path)
     write_eval_results(MODEL, scores("validation"), built, folder=tmp_path)
-    again = scores(agreement={"token_macro_f1": 0.75, "signature": "eraser_agreement|version:2.0.1"})
+    again = scores(token_macro_f1=0.75)
     write_eval_results(MODEL, again, built, folder=tmp_path)
     there = entries(tmp_path)
     assert {task: entry.value for task, entry in there.items()} == {
@@ -94,7 +93,7 @@ def test_splits_gather_and_a_second_value_takes_the_place_of_the_first(built, tm
         ("a/b/c", scores(), "option-value", "'a/b/c'"),
         (MODEL, scores("train"), "unsupported", " train "),
         (
-            *(MODEL, {"config": "movies", "split": "test", "agreement": {"signature": "x"}}),
+            *(MODEL, {"config": "movies", "split": "test", "signature": ["x"]}),
             *("score-missing", "token_macro_f1, iou_macro_f1, auprc"),
         ),
     ],
@@ -207,7 +206,7 @@ def test_what_evaluates_own_push_writes_is_taken_over_by_ours(publish_toy, loopb
     assert result["metrics"] == [{"type": "token_macro_f1", "value": 0.5, "name": "token_f1"}]
     tree = model.commits[model.branches["main"]]
     assert set(tree) == {"README.md", "config.json"}
-    write_eval_results(MODEL, scores(agreement={"token_macro_f1": 0.75, "signature": "x"}), built, folder=tmp_path)
+    write_eval_results(MODEL, scores(token_macro_f1=0.75), built, folder=tmp_path)
     publish_toy(eval_results=MODEL, results_folder=tmp_path)
     card = ModelCard(model.commits[model.branches["main"]]["README.md"][0].decode())
     (value,) = (one.metric_value for one in card.data.eval_results if one.metric_type == "token_macro_f1")
