@@ -40,8 +40,7 @@ class AnnotatorAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # eva
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
             By default they are an error.
         per_instance: adds each text's means over its annotators.
-        confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], over texts; ci_method is
-            "auto" ("student" below 100 of them, else "bca"), "student", "bca" or "percentile".
+        confidence_level, n_resamples, seed: add KEY_ci: [low, high], the BCa interval over texts.
         cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
             perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.

@@ -130,7 +130,6 @@ class Batches:
         "confidence_level",
         "n_resamples",
         "seed",
-        "ci_method",
         "by",
         "label_names",
     )
@@ -213,7 +212,7 @@ class Batches:
             statistics, self.name, settings, by_values=values, extra=measured.extra, ranges=self.RANGES, **options
         )
         if intervals:
-            notes += [f"{self.name}: {line}" for line in cautions(statistics, options.get("ci_method", AUTO), result)]
+            notes += [f"{self.name}: {line}" for line in cautions(statistics)]
         for note in notes:
             warnings.warn(note, stacklevel=3)
         return result
@@ -238,7 +237,7 @@ class Batches:
             if is_sound is not None and not is_sound(value) and not (value is None and kind.endswith("None")):
                 several = f" ({name}s takes several)" if f"{name}s" in known and as_list(value) else ""
                 raise InputError(f"expected {expected}{several}, found {cut(value)}", "option-value", name)
-        names = ("confidence_level", "n_resamples", "ci_method", "seed")
+        names = ("confidence_level", "n_resamples", "seed")
         check_settings(**{name: settings[name] for name in names if name in settings})
 
     def statistics(

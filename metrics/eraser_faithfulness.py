@@ -46,8 +46,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
             By default they are an error.
         per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
-        confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], over clusters; ci_method is
-            "auto" ("student" below 100 of them, else "bca"), "student", "bca" or "percentile".
+        confidence_level, n_resamples, seed: add KEY_ci: [low, high], the BCa interval over clusters.
         cluster_by: the annotations that are drawn together: "auto" (those that share a document, directly or
             through others), "none", or a column of the references or of the predictions. Without references the
             documents of the rationales count.

@@ -1,7 +1,4 @@
-"""Confidence intervals of scores: the choice of a method, studentised intervals, exact bounds of shares, warnings.
-
-Fewer than 100 clusters have studentised intervals of their jackknife influences (see `student`), which hold the true
-score more often than the bootstrap's (see `resampling`). docs/statistics.md has the measurements.
+"""Confidence intervals of scores: BCa over clusters (see `resampling`), exact bounds of shares, warnings.
 
 Source: Clopper and Pearson (1934).
 """
@@ -14,22 +11,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from .resampling import (
-    AUTO,
-    BCA,
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
     SAME,
-    STUDENT,
     bootstrap_intervals,
     check_settings,
     find_counted,
     jackknife,
 )
-from .statistics_builder import Finalize, Statistics
-from .student import compute_interval, measure_influences
+from .statistics_builder import Statistics
 
-# "auto" is "student" below this number of clusters, else "bca"
-STUDENT_BELOW = 100
 # intervals of fewer clusters are too short
 MINIMUM_CLUSTERS = 6
 # keys named in one line
@@ -70,80 +61,21 @@ def clopper_pearson(hits: int, n: int, confidence_level: float = DEFAULT_LEVEL) 
     return (0.0 if hits == 0 else bound(hits, n, True)), (1.0 if hits == n else bound(0, hits, False))
 
 
-def _compute_student_interval(
-    score: float, left_out: np.ndarray, level: float, low: float | None, high: float | None
-) -> tuple[float, float]:
-    """Return the studentised interval of a score within its range, out of the scores without one row each.
-
-    A score that no row changes has the interval of `_bound_constant`.
-    """
-    n = len(left_out)
-    influences = score + (n - 1) * (left_out.mean() - left_out)
-    if not np.isfinite(influences).all():
-        return math.nan, math.nan
-    if np.abs(influences - score).max() <= SAME * max(1.0, abs(score)):
-        return _bound_constant(score, n, level, low, high)
-    df, skewness = measure_influences(influences)
-    error = float(influences.std(ddof=1)) / math.sqrt(n)
-    ends = compute_interval(score, error, max(1.0, float(df)), float(skewness), level)
-    return max(ends[0], -math.inf if low is None else low), min(ends[1], math.inf if high is None else high)
-
-
-def _bound_constant(score: float, n: int, level: float, low: float | None, high: float | None) -> tuple[float, float]:
-    """Return the interval of a score that is the same in each of n clusters; NaN at the end of an open range.
+def _bound_constant(
+    score: np.ndarray, n: np.ndarray, level: float, low: float, high: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the interval of a score that is the same in each of n clusters.
 
     At this level at most a share ``p = 1 - ((1 - level) / 2)^(1 / n)`` of all clusters differs (Clopper and Pearson),
     at worst by the whole way to the range's end: the ends are ``score - p (score - low)`` and
     ``score + p (high - score)``.
 
-    >>> [round(end, 6) for end in _bound_constant(0.0, 50, 0.95, 0.0, 1.0)]
-    [0.0, 0.071122]
+    >>> low, high = _bound_constant(np.array(0.0), np.array(50), 0.95, 0.0, 1.0)
+    >>> round(float(low), 6), round(float(high), 6)
+    (0.0, 0.071122)
     """
     p = 1 - ((1 - level) / 2) ** (1 / n)
-    return (
-        math.nan if low is None else score - p * (score - low),
-        math.nan if high is None else score + p * (high - score),
-    )
-
-
-def student_intervals(
-    values: np.ndarray, finalize: Finalize, confidence_level: float = DEFAULT_LEVEL, ranges: Ranges | None = None
-) -> dict[str, np.ndarray]:
-    """Compute studentised confidence intervals of every score, from the influences of the rows that it counts.
-
-    The interval joins Student's t, whose degrees of freedom fall where few rows carry the score, with Hall's correction
-    of skewness, see `student.compute_interval`; it ends at the score's range.
-
-    Args:
-        values: statistics, (n, k), see `bootstrap_intervals`.
-        finalize: likewise.
-        confidence_level: in (0, 1).
-        ranges: of the scores; keys of further thresholds (``KEY@0.1``) have the key's.
-
-    Returns:
-        The bounds, see `compute_bounds`. NaN: with one row that counts, see `find_counted`; where a score is undefined
-        or infinite without one of the rows; at an end without bound, if the score is the same without any row.
-
-    >>> mean = lambda sums: {"mean": sums[..., 0] / sums[..., 1]}
-    >>> values = np.array([[0.0, 1], [0, 1], [0, 1], [1, 1]])
-    >>> student_intervals(values, mean, ranges={"mean": (0.0, 1.0)})["mean"].tolist()
-    [0.0, 1.0]
-    """
-    bounds, left_out, alone = {}, jackknife(values, finalize), finalize(values)
-    scores = finalize(values.sum(axis=0))
-    for key, score in scores.items():
-        points = np.asarray(score, dtype=float)
-        low, high = find_range(key, scores, ranges)
-        columns = left_out[key].reshape(len(values), points.size)
-        counted = find_counted(points, left_out[key], np.asarray(alone[key])).reshape(columns.shape)
-        pairs = [
-            _compute_student_interval(float(point), columns[counted[:, at], at], confidence_level, low, high)
-            if counted[:, at].sum() > 1
-            else (math.nan, math.nan)
-            for at, point in enumerate(points.reshape(-1))
-        ]
-        bounds[key] = np.array(pairs).reshape(*points.shape, 2)
-    return bounds
+    return score - p * (score - low), score + p * (high - score)
 
 
 def find_range(key: str, scores: Mapping[str, np.ndarray], ranges: Ranges | None) -> tuple[float | None, float | None]:
@@ -160,78 +92,61 @@ def find_range(key: str, scores: Mapping[str, np.ndarray], ranges: Ranges | None
     return low, high
 
 
-def choose_method(ci_method: str, clusters: int) -> str:
-    """Return the method of intervals over so many clusters: "auto" is "student" below 100, else "bca"."""
-    return ci_method if ci_method != AUTO else STUDENT if clusters < STUDENT_BELOW else BCA
-
-
 def intervals(
     statistics: Statistics,
     confidence_level: float | None = None,
     n_resamples: int | None = None,
     seed: int = 0,
-    ci_method: str = AUTO,
     ranges: Ranges | None = None,
 ) -> dict[str, np.ndarray]:
-    """Compute intervals over clusters.
+    """Compute BCa intervals over clusters, see `bootstrap_intervals`.
 
     Args:
         statistics: the statistics of the scores.
         confidence_level: in (0, 1); None: the default.
-        n_resamples: resamples of a bootstrap; None: the default.
-        seed: likewise.
-        ci_method: "student" (see `student_intervals`), "bca" or "percentile" (see `bootstrap_intervals`), or "auto",
-            see `choose_method`.
-        ranges: of the scores, for "student" and for shares that do not vary.
+        n_resamples: resamples of the bootstrap; None: the default.
+        seed: of the resamples.
+        ranges: of the scores, for those that are the same in every cluster.
 
     Returns:
-        The bounds, see `compute_bounds`. Shares (`find_exact_shares`) have exact ones if each cluster has one unit
-        (annotation, quote or answer). Otherwise those that are 0 or 1 have the bounds of their clusters, see
-        `_bound_constant`. "student" has no interval (NaN) where it would cover the whole range.
+        The bounds, see `compute_bounds`. Shares have exact ones if each cluster has one unit, see `find_exact_shares`.
+        Other scores between two ends that are the same without any of the clusters do not vary in resamples: theirs are
+        those of `_bound_constant`.
     """
-    check_settings(confidence_level, n_resamples, ci_method, seed)
+    check_settings(confidence_level, n_resamples, seed)
     level = DEFAULT_LEVEL if confidence_level is None else confidence_level
     resamples = DEFAULT_RESAMPLES if n_resamples is None else n_resamples
-    rows, method = statistics.cluster_sums(), choose_method(ci_method, statistics.n_clusters)
-    if method == STUDENT:
-        bounds = student_intervals(rows, statistics.finalize, level, ranges)
-    else:
-        bounds = bootstrap_intervals(rows, statistics.finalize, level, resamples, seed, method)
-    scores, exact = statistics.scores(), find_exact_shares(statistics, method)
-    for key, units in _count_units(statistics).items():
-        if key in exact:
-            bounds[key] = np.array(clopper_pearson(round(float(scores[key]) * exact[key]), exact[key], level))
-        elif scores[key] in (0.0, 1.0):
-            bounds[key] = np.array(_bound_constant(float(scores[key]), int((units > 0).sum()), level, 0.0, 1.0))
-    if method == STUDENT:
-        for key in bounds:
+    rows, scores, exact = statistics.cluster_sums(), statistics.scores(), find_exact_shares(statistics)
+    bounds = bootstrap_intervals(rows, statistics.finalize, level, resamples, seed)
+    if len(rows) > 1:
+        left_out, alone = jackknife(rows, statistics.finalize), statistics.finalize(rows)
+        for key, score in scores.items():
             low, high = find_range(key, scores, ranges)
             if low is not None and high is not None:
-                whole = (bounds[key][..., :1] <= low) & (bounds[key][..., 1:] >= high)
-                bounds[key] = np.where(whole, math.nan, bounds[key])
+                constant = np.ptp(left_out[key], axis=0) <= SAME * np.maximum(1.0, np.abs(score))  # False for NaN
+                counted = find_counted(score, left_out[key], np.asarray(alone[key])).sum(axis=0)
+                ends = _bound_constant(score, np.maximum(counted, 1), level, low, high)
+                bounds[key] = np.where(constant[..., None], np.stack(ends, axis=-1), bounds[key])
+    for key, n in exact.items():
+        bounds[key] = np.array(clopper_pearson(round(float(scores[key]) * n), n, level))
     return bounds
 
 
 def describe_intervals(
-    statistics: Statistics, confidence_level: float | None, n_resamples: int | None, seed: int, ci_method: str
+    statistics: Statistics, confidence_level: float | None, n_resamples: int | None, seed: int
 ) -> dict[str, object]:
-    """Return the signature's settings of intervals: the method, and the scores that have exact bounds instead."""
-    method = choose_method(ci_method, statistics.n_clusters)
-    level = {"level": confidence_level or DEFAULT_LEVEL}
-    if method != STUDENT:
-        return {"ci": method, **level, "resamples": n_resamples or DEFAULT_RESAMPLES, "seed": seed}
-    exact = [*find_exact_shares(statistics, method)]
-    return {"ci": method, **({"exact": exact} if exact else {}), **level}
+    """Return the signature's settings of intervals, and the scores that have exact bounds instead."""
+    exact = list(find_exact_shares(statistics))
+    settings = {"ci": "bca", **({"exact": exact} if exact else {}), "level": confidence_level or DEFAULT_LEVEL}
+    return {**settings, "resamples": n_resamples or DEFAULT_RESAMPLES, "seed": seed}
 
 
-def find_exact_shares(statistics: Statistics, ci_method: str = AUTO) -> dict[str, int]:
+def find_exact_shares(statistics: Statistics) -> dict[str, int]:
     """Return the shares with bounds of Clopper and Pearson, each with its number of units.
 
-    Those are, where each cluster has at most one annotation, quote or answer, all shares with "student"; else those
-    that are 0 or 1, as they do not vary in resamples.
+    Those are the shares of which each cluster has at most one annotation, quote or answer.
     """
-    constant, scores = choose_method(ci_method, statistics.n_clusters) != STUDENT, statistics.scores()
-    units = {key: own for key, own in _count_units(statistics).items() if not constant or scores[key] in (0.0, 1.0)}
+    units = _count_units(statistics)
     return {key: int(own.sum()) for key, own in units.items() if own.max(initial=0) <= 1}
 
 
@@ -278,14 +193,8 @@ def describe_small_counts(statistics: Statistics) -> list[str]:
     return lines
 
 
-def cautions(statistics: Statistics, ci_method: str = AUTO, result: Mapping[str, object] | None = None) -> list[str]:
-    """Return lines that warn of unreliable intervals: few clusters, small counts, and scores without an interval.
-
-    Args:
-        statistics: those of the scores.
-        ci_method: see `intervals`.
-        result: the scores, each with ``KEY_ci``; None: intervals that were left out are not named.
-    """
+def cautions(statistics: Statistics) -> list[str]:
+    """Return lines that warn of unreliable intervals: few clusters, and small counts."""
     n, lines = statistics.n_clusters, []
     if n == 1:
         lines = ["one cluster says nothing of others: there is no interval"]
@@ -295,12 +204,7 @@ def cautions(statistics: Statistics, ci_method: str = AUTO, result: Mapping[str,
         for count, keys in _find_few(statistics).items():
             words = f"{count} of {n} clusters {'count' if count > 1 else 'counts'}"
             lines.append(f"{_name(keys)}: {words}: intervals of fewer than {MINIMUM_CLUSTERS} are too short")
-    lines += describe_small_counts(statistics)
-    if n == 1 or choose_method(ci_method, n) != STUDENT:
-        return lines
-    undefined, whole = _find_lacking(statistics, result or {})
-    lines += [f"{_name(undefined)}: no interval, because one cluster decides it"] if undefined else []
-    return lines + ([f"{_name(whole)}: no interval, because it would cover the whole range"] if whole else [])
+    return lines + describe_small_counts(statistics)
 
 
 def _find_few(statistics: Statistics) -> dict[int, list[str]]:
@@ -313,18 +217,6 @@ def _find_few(statistics: Statistics) -> dict[int, list[str]]:
         if 0 < count < MINIMUM_CLUSTERS:
             few.setdefault(count, []).append(key)
     return few
-
-
-def _find_lacking(statistics: Statistics, result: Mapping[str, object]) -> tuple[list[str], list[str]]:
-    """Return the scores that are not finite without one of the clusters, and those that vary without an interval."""
-    without = jackknife(statistics.cluster_sums(), statistics.finalize)
-    exact, scores = find_exact_shares(statistics, STUDENT), statistics.scores()
-    keys = [key for key, score in scores.items() if not score.ndim and np.isfinite(score) and key not in exact]
-    undefined = [key for key in keys if not np.isfinite(without[key]).all()]
-    lacking = [
-        key for key in keys if key not in undefined and np.isnan(np.asarray(result.get(f"{key}_ci", 0.0), float)).all()
-    ]
-    return undefined, [key for key in lacking if np.ptp(without[key]) > SAME]
 
 
 def _name(keys: list[str]) -> str:

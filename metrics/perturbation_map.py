@@ -99,8 +99,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         paper: "wang2022": the mean is over all perturbed records of the references, as in the authors' code;
             those without a prediction, or named by no original, count 0.
         per_instance: adds the scores of each original record (the mean over its pairs).
-        confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], over original records; ci_method is
-            "auto" ("student" below 100 of them, else "bca"), "student", "bca" or "percentile".
+        confidence_level, n_resamples, seed: add KEY_ci: [low, high], the BCa interval over original records.
         cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
             perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.

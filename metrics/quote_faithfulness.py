@@ -84,7 +84,7 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         references: optional; rows {annotation_id, documents} of the dataset, or {id, text}, or the text
             alone: documents for coverage. Rows without ids belong together by their place.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
-        per_instance, confidence_level, n_resamples, seed, ci_method, cluster_by, by, label_names: as in all
+        per_instance, confidence_level, n_resamples, seed, cluster_by, by, label_names: as in all
             modules of this family.
 
     Returns:

@@ -237,8 +237,7 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         paper: "wang2022": New-P is a share of all references, as in the authors' code; one without a prediction
             is a miss.
         per_instance: adds the scores of each instance.
-        confidence_level, n_resamples, seed, ci_method: add KEY_ci: [low, high], over instances; ci_method is
-            "auto" ("student" below 100 of them, else "bca"), "student", "bca" or "percentile".
+        confidence_level, n_resamples, seed: add KEY_ci: [low, high], the BCa interval over instances.
         cluster_by: the rows that are drawn together: "auto" (those that share documents, or an original with its
             perturbed records), "none", or a column of the rows.
         by: a column of the rows; adds the scores per value of it.

@@ -21,13 +21,12 @@ from statistics import NormalDist
 import numpy as np
 
 from .cells import as_number
-from .issues import InputError, check_choice
+from .issues import InputError
 from .statistics_builder import Finalize
 
 DEFAULT_LEVEL = 0.95
 DEFAULT_RESAMPLES = 1000
 MOST_RESAMPLES = 10_000_000  # more tell nothing that these do not, and take days
-AUTO, BCA, STUDENT, PERCENTILE = CI_METHODS = ("auto", "bca", "student", "percentile")
 # sums of the same rows in another order differ by less than this, relative to 1 or to the value: they are equal
 SAME = 1e-12
 # weights of one chunk of resamples take at most this many bytes
@@ -67,10 +66,8 @@ def check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
     return values
 
 
-def check_settings(
-    confidence_level: float | None = None, n_resamples: int | None = None, ci_method: str = AUTO, seed: int = 0
-) -> None:
-    """Raise a ValueError for a level outside (0, 1), a wrong number of resamples, an unknown method or a wrong seed."""
+def check_settings(confidence_level: float | None = None, n_resamples: int | None = None, seed: int = 0) -> None:
+    """Raise a ValueError for a level outside (0, 1), a wrong number of resamples or a wrong seed."""
     if confidence_level is not None and not 0 < (as_number(confidence_level) or 0) < 1:
         message = f"expected a number between 0 and 1 (exclusive), found {confidence_level!r}"
         raise InputError(message, "option-value", "confidence_level")
@@ -78,7 +75,6 @@ def check_settings(
     if number is None or number % 1 or not 1 <= number <= MOST_RESAMPLES:
         message = f"expected an integer from 1 to {MOST_RESAMPLES:,}, found {n_resamples!r}"
         raise InputError(message, "option-value", "n_resamples")
-    check_choice(ci_method, CI_METHODS, "ci_method")
     if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
         raise InputError(f"expected a whole number of at least 0, found {seed!r}", "option-value", "seed")
 
@@ -215,9 +211,8 @@ def bootstrap_intervals(
     confidence_level: float = DEFAULT_LEVEL,
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int = 0,
-    ci_method: str = BCA,
 ) -> dict[str, np.ndarray]:
-    """Compute confidence intervals of every score by the bootstrap over rows.
+    """Compute BCa intervals of every score: the bootstrap over rows, its levels moved by bias and acceleration.
 
     Args:
         values: statistics, (n, k), n >= 1, a row per cluster; the score is ``finalize(values.sum(0))``.
@@ -225,7 +220,6 @@ def bootstrap_intervals(
         confidence_level: in (0, 1).
         n_resamples: bootstrap resamples.
         seed: of numpy's default generator; the same seed gives the same interval.
-        ci_method: "bca" (bias-corrected and accelerated, with the jackknife over rows) or "percentile".
 
     Returns:
         The bounds, see `compute_bounds`; NaN with one row, which says nothing of others.
@@ -238,16 +232,14 @@ def bootstrap_intervals(
     >>> bool(1 <= interval[0] < 2.5 < interval[1] <= 4)
     True
     """
-    check_settings(confidence_level, n_resamples, ci_method, seed)
+    check_settings(confidence_level, n_resamples, seed)
     values = check_values(values)
     scores = finalize(weighted_sums(np.ones((1, len(values))), values))
     if len(values) < 2:
         return {key: np.full((*np.shape(score)[1:], 2), math.nan) for key, score in scores.items()}
     draws = replicates(values, finalize, n_resamples, seed)
-    left_out = jackknife(values, finalize) if ci_method == BCA else None
-    return compute_bounds(
-        {key: np.asarray(score)[0] for key, score in scores.items()}, draws, confidence_level, left_out
-    )
+    points = {key: np.asarray(score)[0] for key, score in scores.items()}
+    return compute_bounds(points, draws, confidence_level, jackknife(values, finalize))
 
 
 # ------------------------------------------------------------------------------------------------------- chance

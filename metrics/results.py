@@ -12,7 +12,6 @@ import numpy as np
 
 from .intervals import Ranges, describe_intervals, intervals
 from .issues import MAX_SHOWN, InputError
-from .resampling import AUTO
 from .statistics_builder import Statistics
 
 # equal to the package's version (a test compares them); a Space has no package
@@ -138,7 +137,6 @@ def report(
     confidence_level: float | None = None,
     n_resamples: int | None = None,
     seed: int = 0,
-    ci_method: str = AUTO,
     by: str | None = None,
     label_names: Sequence[str] | None = None,
     ranges: Ranges | None = None,
@@ -156,16 +154,15 @@ def report(
             follows its key.
         n_resamples: likewise.
         seed: likewise.
-        ci_method: likewise.
         by: the column's name; groups by label have no macro F1.
         label_names: names of the class numbers in ``by_values``, if they are class numbers.
-        ranges: of the scores, for studentised intervals.
+        ranges: of the scores, for those that are the same in every cluster.
     """
     settings = dict(settings) if "n" in settings else {"n": len(statistics.ids), **settings}
     bounds: Mapping[str, np.ndarray] = {}
     if confidence_level is not None or n_resamples is not None:
-        bounds = intervals(statistics, confidence_level, n_resamples, seed, ci_method, ranges)
-        settings |= describe_intervals(statistics, confidence_level, n_resamples, seed, ci_method)
+        bounds = intervals(statistics, confidence_level, n_resamples, seed, ranges)
+        settings |= describe_intervals(statistics, confidence_level, n_resamples, seed)
         settings |= {"cluster": statistics.clustering, "clusters": statistics.n_clusters}
     result: dict[str, object] = {}
     for key, value in statistics.scores().items():

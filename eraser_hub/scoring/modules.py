@@ -20,7 +20,7 @@ from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores
 from .settings import ScoreSettings
 
-LEVELS = ("confidence_level", "n_resamples", "seed", "ci_method", "per_instance")
+LEVELS = ("confidence_level", "n_resamples", "seed", "per_instance")
 
 
 def load_metric_module(name: str) -> Any:

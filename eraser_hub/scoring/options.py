@@ -41,7 +41,6 @@ ClusterBy = Annotated[str, Option(group="Uncertainty", help=f"{_CLUSTERS}the ann
 _OF_PAIRS = (
     "confidence_level",
     "n_resamples",
-    "ci_method",
     "seed",
     "only_predicted",
     "allow_mismatch",
@@ -130,7 +129,6 @@ class AgainstArguments(Options):
         names = {one.name for one in fields(self)} & {one.name for one in fields(ScoreSettings)}
         values = {name: getattr(self, name) for name in names}
         values["n_resamples"] = getattr(self, "resamples", None)
-        values["ci_method"] = getattr(self, "interval", "auto")
         if self.gold_file is not None:
             del values["gold"]
         for name in ("iou_thresholds", "aopc_thresholds"):
@@ -168,7 +166,6 @@ class ScoreArguments(AgainstArguments):
     Uncertainty:
         confidence_level: Confidence level of the intervals, e.g. 0.95; no intervals by default.
         resamples: Bootstrap resamples; 1000 by default.
-        interval: Method of the intervals: student, bca, percentile, or auto: student below 100 documents, else bca.
 
     Run:
         num_proc: Number of processes that read predictions; 0: several for large files.
@@ -182,7 +179,6 @@ class ScoreArguments(AgainstArguments):
     sentence_threshold: float = 0.5
     confidence_level: float | None = None
     resamples: int | None = None
-    interval: Literal["auto", "bca", "student", "percentile"] = "auto"
     per_instance: bool = False
     by: str | None = None
     people: bool = True
@@ -264,6 +260,6 @@ def _make_usage_error(error: ValueError) -> UsageError:
     """Return the error of a setting as one of the argument, whose name opens the message."""
     name, colon, message = str(error).partition(": ")
     if colon and name.isidentifier():
-        names = {"n_resamples": "resamples", "ci_method": "interval"}
+        names = {"n_resamples": "resamples"}
         return UsageError(message, rule="option-value", argument=names.get(name, name))
     return UsageError(str(error), rule="option-value")

@@ -187,7 +187,7 @@ class _Instances:
             scores.gold = {**agreement.describe_gold(), **facts}
             scores.chance = agreement.compute_chance()
         if s.confidence_level is not None or s.n_resamples is not None:
-            scores.cautions = _describe_cautions(statistics, results, s.ci_method)
+            scores.cautions = _describe_cautions(statistics)
         if s.fidelity and used >= {"classification", *SCORE_FIELDS}:
             self._add_fidelity(scores)
         scores.signatures += [scores.run] if scores.run else []
@@ -254,7 +254,6 @@ class _Instances:
             confidence_level=s.confidence_level,
             n_resamples=s.n_resamples,
             seed=s.seed,
-            ci_method=s.ci_method,
             by=s.by,
             ranges=RANGES[name],
         )
@@ -349,12 +348,10 @@ def _check_strict(used: Set[str], issues: Issues) -> None:
             issues.add("prediction", 0, field_name, message, "key-missing")
 
 
-def _describe_cautions(
-    blocks: Mapping[str, Statistics], results: Mapping[str, Mapping[str, object]], ci_method: str
-) -> list[str]:
+def _describe_cautions(blocks: Mapping[str, Statistics]) -> list[str]:
     """Return the warnings about intervals, each once; those of some tables of several alone name them."""
     lines: dict[str, list[str]] = {}
     for name, own in blocks.items():
-        for line in cautions(own, ci_method, results[name]):
+        for line in cautions(own):
             lines.setdefault(line, []).append(BLOCK_TITLES[name].partition(" ")[0])
     return [line if len(names) == len(blocks) else f"{', '.join(names)}: {line}" for line, names in lines.items()]

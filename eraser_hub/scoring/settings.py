@@ -8,7 +8,6 @@ from eraser_hub.metrics.agreement import UNMARKED
 from eraser_hub.metrics.clusters import AUTO
 from eraser_hub.metrics.issues import check_choice
 from eraser_hub.metrics.rankings import AUPRC_POLICIES
-from eraser_hub.metrics.resampling import AUTO as AUTO_METHOD
 from eraser_hub.metrics.resampling import check_settings
 from eraser_hub.metrics.sources import PAPERS, check_paper
 from eraser_hub.records.arguments import GoldForm
@@ -30,7 +29,7 @@ class ScoreSettings:
         unmarked: "score" or "skip" annotations without gold rationale in agreement; None: skip them, but score those of
             the configurations that this package builds.
         per_instance: keep every score of every instance.
-        confidence_level, n_resamples, seed, ci_method: of intervals, see `intervals.intervals`.
+        confidence_level, n_resamples, seed: of intervals, see `intervals.intervals`.
         minimum_effect: smallest difference that matters where the scores are compared, see `comparison.Inference`.
         by: a column of the annotations to break scores down by.
         cluster_by: what intervals and tests draw together, see `clusters.clustered`.
@@ -55,7 +54,6 @@ class ScoreSettings:
     confidence_level: float | None = None
     n_resamples: int | None = None
     seed: int = 0
-    ci_method: str = AUTO_METHOD
     minimum_effect: float = 0.0
     by: str | None = None
     cluster_by: str = AUTO
@@ -105,4 +103,4 @@ class ScoreSettings:
         if self.random_baseline < 0:
             words = f"random_baseline: expected a number of shuffles, found {self.random_baseline}"
             raise DataError(words, rule="option-value")
-        check_settings(self.confidence_level, self.n_resamples, self.ci_method, self.seed)
+        check_settings(self.confidence_level, self.n_resamples, self.seed)

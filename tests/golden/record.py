@@ -266,7 +266,7 @@ def record_modules(work: Path) -> Values:
     ]
     masks = {"predictions": [[0, 1, 1, 0], [1, 0, 0, 0]], "references": [[0, 1, 0, 0], [1, 1, 0, 1]]}
     bins, headline = {"aopc_thresholds": [0.1, 0.5]}, ("token_macro_f1", "iou_macro_f1", "auprc")
-    bca = {"confidence_level": 0.95, "n_resamples": 200, "seed": 1, "ci_method": "bca"}
+    bca = {"confidence_level": 0.95, "n_resamples": 200, "seed": 1}
     uncertain = compute("eraser_agreement", **made[0], **bca)
     by_label = compute("eraser_agreement", **made[0], by="classification")
     return {
@@ -292,7 +292,7 @@ def record_scores(work: Path) -> Values:
     """`score` of the samples' predictions, and the difference of two systems."""
     hub, pairs = build("eraser", work), build("bilingual_perturbation", work)
     folder, found = SAMPLES / "predictions" / "eraser", dict[str, Values]()
-    bca = {"confidence_level": 0.95, "resamples": 200, "interval": "bca", "seed": 1}
+    bca = {"confidence_level": 0.95, "resamples": 200, "seed": 1}
     for config in CORPORA:
         settings = bca if config in ("movies", "multirc", "fever") else {}
         scores = score(folder / f"{config}.val.jsonl", hub, config, iou_thresholds=[0.1, 0.5], **settings)

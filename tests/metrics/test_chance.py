@@ -117,10 +117,9 @@ def test_intervals_and_single_instances_are_those_of_the_rows_that_count():
         unmarked="skip",
         per_instance=True,
         n_resamples=50,
-        ci_method="bca",
         by="annotation_id",
     )
-    alone = compute(PREDICTIONS[:2], MARKED, per_instance=True, n_resamples=50, ci_method="bca", by="annotation_id")
+    alone = compute(PREDICTIONS[:2], MARKED, per_instance=True, n_resamples=50, by="annotation_id")
     for key in ("per_instance", "by", "token_macro_f1_ci"):
         assert found[key] == alone[key]
 

@@ -54,7 +54,7 @@ def shared(seed=3, n=9):
 @pytest.mark.parametrize("kind", [list, datasets.Dataset.from_list])
 def test_annotations_that_share_a_document_are_drawn_together(module, kind):
     predictions, references = shared()
-    options = {"per_instance": True, "n_resamples": 60, "seed": 4, "ci_method": "bca"}
+    options = {"per_instance": True, "n_resamples": 60, "seed": 4}
     result = module().compute(predictions=kind(predictions), references=kind(references), **options)
     assert result["per_instance"]["cluster"] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
     assert "|cluster:documents|clusters:3" in result["signature"]

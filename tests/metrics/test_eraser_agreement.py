@@ -186,7 +186,6 @@ def test_settings_extend_the_result() -> None:
         "confidence_level": 0.9,
         "n_resamples": 50,
         "seed": 3,
-        "ci_method": "bca",
     }
     more: dict[str, Any] = {"by": "classification", "random_baseline": True, "iou_thresholds": [0.1]}
     found = compute(predictions, references, **asked, **more)

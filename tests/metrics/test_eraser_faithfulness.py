@@ -103,9 +103,7 @@ def test_ranges(seed: int) -> None:
 
 def test_settings_extend_the_result() -> None:
     predictions, references = rows.random_case(3, n=10)
-    found = compute(
-        predictions, references, per_instance=True, confidence_level=0.8, n_resamples=60, ci_method="bca", by="source"
-    )
+    found = compute(predictions, references, per_instance=True, confidence_level=0.8, n_resamples=60, by="source")
     low, high = found["comprehensiveness_ci"]
     assert low <= found["comprehensiveness"] <= high
     assert np.mean(found["per_instance"]["comprehensiveness"]) == pytest.approx(found["comprehensiveness"])

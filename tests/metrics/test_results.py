@@ -36,7 +36,7 @@ def test_version_is_the_packages():
 
 def test_result_is_flat_and_plain():
     more = {"by": "g", "by_values": ["x", "y", "x"], "extra": {"pairs": np.int64(3)}}
-    found = report(statistics(), "m", {"k": 0.5}, per_instance=True, n_resamples=20, ci_method="bca", **more)
+    found = report(statistics(), "m", {"k": 0.5}, per_instance=True, n_resamples=20, **more)
     assert found["mean"] == 7 / 3 and type(found["mean"]) is float and found["points"] == [7 / 3, 14 / 3]
     assert list(found)[:2] == ["mean", "mean_ci"] and len(found["mean_ci"]) == 2 and len(found["points_ci"]) == 2
     assert found["pairs"] == 3 and type(found["pairs"]) is int
