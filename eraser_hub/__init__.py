@@ -7,8 +7,7 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``collate(rows)``: rows as a batch, for a DataLoader.
 - ``token_scores(result, text)``, ``write_scores(path, rows, scores)``: what captum, ferret, inseq, interpreto, lime,
   shap and transformers-interpret give, as a score a token, and as the file of ``explain --scores``.
-- ``build``, ``check``, ``stats``, ``export``, ``load``, ``bench``, ``score``, ``report``, ``board``,
-  ``train``, ``ask``, ``reproduce``, ``publish``, ``serve``: what the verbs of the command line do.
+    "api": "build check stats export load explain bench score compare report board train ask reproduce publish",
 - ``explain``, ``explain_texts(model, texts)``: predictions with rationales for texts in memory.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
         report,
         reproduce,
         score,
-        serve,
         stats,
         train,
     )
@@ -62,7 +60,7 @@ if TYPE_CHECKING:
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "build check stats export load explain bench score compare report board train ask reproduce publish serve",
+    "api": "build check stats export load explain bench score compare report board train ask reproduce publish",
     "attribution.other_libraries.alignment": "tokens mask align Collator collate",
     "attribution.other_libraries.scores": "token_scores write_scores",
     "attribution.api": "explain_texts",
@@ -82,7 +80,7 @@ __all__ += ["tokens", "mask", "align", "Collator", "collate", "token_scores", "w
 __all__ += ["spans_from_mask", "mask_from_spans", "locate_quotes", "instances_from"]  # noqa: RUF022
 __all__ += ["build", "check", "stats", "export", "load"]  # noqa: RUF022
 __all__ += ["bench", "score", "report", "board", "train", "explain"]  # noqa: RUF022
-__all__ += ["ask", "reproduce", "publish", "serve"]  # noqa: RUF022
+__all__ += ["ask", "reproduce", "publish"]  # noqa: RUF022
 __all__ += ["explain_texts", "highlight", "Eraser", "BilingualPerturbation", "HumanRationales"]  # noqa: RUF022
 __all__ += ["import_corpus", "import_annotations", "Columns", "compare"]  # noqa: RUF022
 

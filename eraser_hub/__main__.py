@@ -26,7 +26,7 @@ PANELS = {
     "Models": ("train", "explain", "ask"),
     "Scores": ("bench", "score", "compare", "reproduce"),
     "Pages": ("report", "highlight", "board"),
-    "Publishing": ("publish", "serve"),
+    "Publishing": ("publish",),
 }
 VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)
 

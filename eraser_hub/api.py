@@ -17,7 +17,7 @@ from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.configs import ReproduceConfig
-from eraser_hub.publishing.options import PublishArguments, ServeArguments
+from eraser_hub.publishing.options import PublishArguments
 from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision, find_place
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.run import RunReport
     from eraser_hub.conversion.checks import Report
     from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
-    from eraser_hub.publishing.serve import HubServer
     from eraser_hub.publishing.viewer import ViewerReport
     from eraser_hub.records.tables import Tables
     from eraser_hub.reports.bench.run import BenchResult
@@ -716,28 +715,6 @@ def publish(arguments: PublishArguments) -> list[str]:
     from eraser_hub.publishing.publish import publish as run
 
     return run(arguments)
-
-
-@with_keywords(ServeArguments)
-def serve(arguments: ServeArguments) -> HubServer:
-    """Serve the built datasets and metrics, read-only, to machines without internet.
-
-    Returns:
-        A server, bound and not yet started: ``serve_forever()`` starts it, ``url`` is its address.
-
-    Raises:
-        DataError: the folder is missing or holds nothing to serve; the address cannot be bound.
-
-    Examples:
-        >>> from eraser_hub import serve
-        >>> with serve("hub", port=0) as server:
-        ...     server.url.rpartition(":")[0]
-        'http://127.0.0.1'
-    """
-    from eraser_hub.publishing.serve import serve_folder
-
-    names = tuple(as_list(arguments.namespaces) or ())
-    return serve_folder(arguments.folder, arguments.host, arguments.port, names)
 
 
 # -- which dataset ----------------------------------------------------------------------------------------------------

@@ -108,7 +108,6 @@ VERBS = {
     "board": "--scores report/movies.val.scores.json --out board",
     "publish": "--namespace org --dry-run",
     "quickstart": "--out quick",
-    "serve": "--dir hub --port 0",
 }
 # these end in one line without the extra that they need
 NEEDING = {"bench": "explain", "train": "explain", "explain": "explain", "ask": "llm"}
@@ -266,21 +265,6 @@ def test_without_extras_a_module_lacks_nothing_but_a_package_of_theirs(installed
     assert set(found["names"]) == module_names()
 
 
-def serve(command: list[str], folder: Path) -> Ended:
-    """Start a server, fetch a file of it, and end it as a supervisor does."""
-    code = (
-        "import re, signal, subprocess, sys, urllib.request\n"
-        "server = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, text=True)\n"
-        "url = re.search(r'http://\\S+', server.stdout.readline())[0]\n"
-        "opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))\n"
-        "print(opener.open(url + '/datasets/eraser/resolve/main/README.md', timeout=30).status)\n"
-        "server.send_signal(signal.SIGTERM)\n"
-        "sys.exit(server.wait(30))\n"
-    )
-    done = run([sys.executable, "-c", code, *command], folder)
-    return Ended(done.returncode, done.stdout, done.stderr)
-
-
 @pytest.fixture(scope="module", params=["newest", "extras"])
 def ended(installed, tmp_path_factory, request) -> tuple[str, dict[str, Ended]]:
     """Each verb once, in an empty folder, from the base environment and from that with the extras."""
@@ -298,9 +282,6 @@ def ended(installed, tmp_path_factory, request) -> tuple[str, dict[str, Ended]]:
         for verb, words in VERBS.items():
             arguments = words.format(samples=samples, endpoint=server.endpoint).split()
             command = [str(programs / "eraser-hub"), *verb.split(), *arguments]
-            if verb == "serve":
-                results[verb] = serve(command, folder)
-                continue
             done = run(command, folder, COLUMNS="200", NO_COLOR="1", TERM="dumb")
             results[verb] = Ended(done.returncode, done.stdout, done.stderr)
     return request.param, results

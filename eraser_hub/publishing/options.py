@@ -1,4 +1,4 @@
-"""The arguments of `publish` and `serve`, declared once for Python and the command line."""
+"""The arguments of `publish`, declared once for Python and the command line."""
 
 from __future__ import annotations
 
@@ -52,19 +52,3 @@ class PublishArguments(Options):
             raise UsageError(message, rule="option-value", argument="revision")
         if self.check and self.dry_run:
             raise UsageError("asks the Hub, which `dry_run` does not", rule="option-conflict", argument="check")
-
-
-@dataclass(frozen=True)
-class ServeArguments(Options):
-    """The folder to serve, and its address.
-
-    Attributes:
-        host: Address to bind; 0.0.0.0 lets other machines connect.
-        port: Port; 0 for any free one.
-        namespaces: Answer ORG/NAME for this ORG only; default: any; repeatable.
-    """
-
-    folder: Folder = "hub"
-    host: str = "127.0.0.1"
-    port: Annotated[int, Option(min=0, max=65535)] = 8080
-    namespaces: Annotated[str | Sequence[str] | None, Option(name="namespace")] = None

@@ -1,29 +1,50 @@
 """A Hub for the tests, in memory, on loopback: repositories, commits, LFS, tags, ranges, and errors on request.
 
-The read endpoints are those of ``serve``; what writes is here. Nothing of it is imported by the project itself.
+Nothing of it is imported by the project itself.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import unquote, urlsplit
-
-from eraser_hub.publishing.serve import HubFile, HubHandler, HubServer, RefusedRequest
+from urllib.parse import parse_qs, unquote, urlsplit
 
 TOKEN = "hf_" + "loopbackLOOPBACKloopback12345678"
 LFS_SUFFIXES = (".parquet", ".png", ".arrow")
-DATE = "2026-01-01T00:00:00.000Z"
-LARGEST_BODY = 1 << 28
+_ID = r"(?P<id>(?:[^/]+/)?[^/]+?)"
+_API = re.compile(
+    rf"/api/(?P<kind>datasets|spaces|models)/{_ID}"
+    r"(?:/(?P<verb>revision|tree|paths-info|refs)(?:/(?P<revision>[^/]+)(?:/(?P<path>.*))?)?)?"
+)
+_RESOLVE = re.compile(rf"/(?:(?P<kind>datasets|spaces)/)?{_ID}/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
+
+
+@dataclass(frozen=True)
+class HubFile:
+    """A file of a repository: its content, git's id of it, and its LFS digest if it has one."""
+
+    content: bytes
+    oid: str
+    lfs: str | None = None
+
+    def row(self, path: str) -> dict[str, Any]:
+        row: dict[str, Any] = {"type": "file", "oid": self.oid, "size": len(self.content), "path": path}
+        lfs = {"oid": self.lfs, "size": len(self.content), "pointerSize": 134}
+        return row | ({"lfs": lfs} if self.lfs else {})
+
+
+def folder_row(path: str) -> dict[str, Any]:
+    return {"type": "directory", "oid": hashlib.sha1(path.encode()).hexdigest(), "size": 0, "path": path}
 
 
 @dataclass
@@ -45,10 +66,6 @@ class Repo:
         self.messages.append(message)
         return commit
 
-    def merge(self, request: str) -> None:
-        """Merge a pull request (``refs/pr/1``), as its owner does."""
-        self.record("main", dict(self.commits[self.branches["main"]] | self.commits[self.branches[request]]), "merge")
-
     def commit(self, revision: str) -> str | None:
         found = self.branches.get(revision) or self.tags.get(revision)
         return found or (revision if revision in self.commits else None)
@@ -56,15 +73,12 @@ class Repo:
     def files(self, commit: str) -> dict[str, HubFile]:
         return {
             path: HubFile(
-                len(content),
+                content,
                 hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
                 hashlib.sha256(content).hexdigest() if lfs else None,
             )
             for path, (content, lfs) in self.commits[commit].items()
         }
-
-    def open(self, commit: str, path: str) -> io.BytesIO:
-        return io.BytesIO(self.commits[commit][path][0])
 
     def refs(self) -> dict[str, list[dict[str, str]]]:
         return {
@@ -102,11 +116,8 @@ class LoopbackHub:
         self.faults: list[Fault] = []
         self.requests: list[tuple[str, str]] = []
         self.token, self.may_write = TOKEN, True
-        self.visitors: set[str] = set()  # tokens of other accounts: they may open requests and comment
-        self.comments: dict[tuple[str, int], list[str]] = {}
-        self.dates: dict[str, str] = {}  # of files' last commits
         self.lock = threading.RLock()
-        self.server: HubServer | None = None
+        self.server: ThreadingHTTPServer | None = None
 
     def find(self, kind: str, repository: str) -> Repo | None:
         return self.repos.get((kind, repository))
@@ -129,12 +140,11 @@ class LoopbackHub:
     @property
     def url(self) -> str:
         assert self.server is not None
-        return self.server.url
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
 
     @contextmanager
     def running(self) -> Iterator[LoopbackHub]:
-        handler = type("Handler", (WritingHandler,), {"hub": self, "find": staticmethod(self.find)})
-        self.server = HubServer(("127.0.0.1", 0), handler)
+        self.server = HubServer(("127.0.0.1", 0), type("Handler", (WritingHandler,), {"hub": self}))
         thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         thread.start()
         try:
@@ -145,11 +155,153 @@ class LoopbackHub:
             thread.join(timeout=10)
 
 
-class WritingHandler(HubHandler):
-    """The Hub's endpoints that write."""
+class HubServer(ThreadingHTTPServer):
+    """One thread per connection; the threads end with the process."""
+
+    daemon_threads = True
+    request_queue_size = 512
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignore errors of broken connections."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class RefusedRequest(Exception):
+    """A request that is answered by an error: the arguments of `HubHandler.refuse`."""
+
+
+NOT_FOUND = (404, "RepoNotFound", "Repository not found")
+
+
+class HubHandler(BaseHTTPRequestHandler):
+    """The Hub's endpoints that read: repository, tree, paths-info, refs, and files by range."""
 
     hub: LoopbackHub
+    protocol_version = "HTTP/1.1"
     timeout = 30
+
+    def answer(self, status: int, body: Any = None, headers: dict[str, str] | None = None) -> None:
+        """Send a complete answer: JSON."""
+        content = b"" if body is None else json.dumps(body).encode()
+        self._send(status, content, {"Content-Type": "application/json", **(headers or {})})
+
+    def _send(self, status: int, content: bytes, headers: dict[str, str]) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(content)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+    def refuse(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
+        """Send an error in the Hub's format: its code and message in headers."""
+        self.answer(status, {"error": message}, {"X-Error-Code": code, "X-Error-Message": message, **(headers or {})})
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        if match := _RESOLVE.fullmatch(url.path):
+            self._resolve(match)
+        elif match := _API.fullmatch(url.path):
+            self._describe(match, parse_qs(url.query))
+        else:
+            raise RefusedRequest(*NOT_FOUND)
+
+    def do_POST(self) -> None:
+        """Answer the paths-info request, the only one that reads by POST."""
+        match = _API.fullmatch(urlsplit(self.path).path)
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if match is None:
+            raise RefusedRequest(*NOT_FOUND)
+        repository, commit = self._find_commit(match)
+        json_body = "json" in (self.headers.get("Content-Type") or "")
+        paths = (json.loads(body) if json_body else parse_qs(body.decode())).get("paths") or []
+        files, answers = repository.files(commit), []
+        for path in dict.fromkeys(path.strip("/") for path in ([paths] if isinstance(paths, str) else paths)):
+            if path in files:
+                answers.append(files[path].row(path))
+            elif path == "" or any(name.startswith(f"{path}/") for name in files):
+                answers.append(folder_row(path))
+        self.answer(200, answers)
+
+    def _find_commit(self, match: re.Match[str]) -> tuple[Repo, str]:
+        """Return the repository and commit that a path names; private ones are found by their owner alone."""
+        repository = self.hub.find(match["kind"] or "models", unquote(match["id"]))
+        if repository is None:
+            raise RefusedRequest(*NOT_FOUND)
+        if repository.private and self._token() != self.hub.token:
+            raise RefusedRequest(401, "RepoNotFound", "Repository not found")
+        commit = repository.commit(unquote(match["revision"] or "main"))
+        if commit is None:
+            raise RefusedRequest(404, "RevisionNotFound", "Invalid rev id")
+        return repository, commit
+
+    def _token(self) -> str:
+        return (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+
+    def _describe(self, match: re.Match[str], query: dict[str, list[str]]) -> None:
+        repository, commit = self._find_commit(match)
+        files, name = repository.files(commit), unquote(match["id"])
+        if match["verb"] == "refs":
+            self.answer(200, {"converts": [], **repository.refs()})
+        elif match["verb"] == "tree":
+            whole = query.get("recursive", ["false"])[-1].lower() in ("1", "true")
+            self.answer(200, self._tree(files, unquote(match["path"] or "").strip("/"), whole))
+        elif match["verb"] in (None, "revision"):
+            facts = {"private": False, "gated": False, "disabled": False, "downloads": 0, "likes": 0, "tags": []}
+            facts |= {"_id": commit[:24], "id": name, "author": name.rpartition("/")[0] or None, "sha": commit}
+            self.answer(200, facts | {"siblings": [{"rfilename": path} for path in sorted(files)]})
+        else:
+            raise RefusedRequest(*NOT_FOUND)
+
+    def _tree(self, files: dict[str, HubFile], folder: str, whole: bool) -> list[dict[str, Any]]:
+        prefix = f"{folder}/" if folder else ""
+        inside = {path: entry for path, entry in sorted(files.items()) if path.startswith(prefix)}
+        if folder and not inside:
+            raise RefusedRequest(404, "EntryNotFound", "File not found")
+        rows: dict[str, dict[str, Any]] = {}
+        for path, entry in inside.items():
+            parts = path.removeprefix(prefix).split("/")
+            for depth in range(1, len(parts) if whole else min(len(parts), 2)):
+                parent = prefix + "/".join(parts[:depth])
+                rows.setdefault(parent, folder_row(parent))
+            if whole or len(parts) == 1:
+                rows[path] = entry.row(path)
+        return list(rows.values())
+
+    def _resolve(self, match: re.Match[str]) -> None:
+        repository, commit = self._find_commit(match)
+        entry = repository.files(commit).get(unquote(match["path"]))
+        if entry is None:
+            raise RefusedRequest(404, "EntryNotFound", "File not found", {"X-Repo-Commit": commit})
+        etag, size, status, content = entry.lfs or entry.oid, len(entry.content), 200, entry.content
+        headers = {"Content-Type": "application/octet-stream", "Accept-Ranges": "bytes"}
+        headers |= {"ETag": f'"{etag}"', "X-Repo-Commit": commit}
+        if entry.lfs:
+            headers |= {"X-Linked-Etag": f'"{etag}"', "X-Linked-Size": str(size)}
+        if span := re.fullmatch(r"bytes=(\d+)-(\d*)|bytes=-(\d+)", self.headers.get("Range") or ""):
+            start = max(0, size - int(span[3])) if span[3] else int(span[1])
+            end = min(size, int(span[2]) + 1) if span[2] else size
+            if start >= end:
+                raise RefusedRequest(416, "BadRange", "no such range", {"Content-Range": f"bytes */{size}"})
+            status, content = 206, content[start:end]
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
+        self._send(status, content, headers)
+
+    def handle_one_request(self) -> None:
+        try:
+            super().handle_one_request()
+        except RefusedRequest as refused:
+            self.refuse(*refused.args)
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True  # the reader went away
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing."""
+
+
+class WritingHandler(HubHandler):
+    """The Hub's endpoints that write."""
 
     def _run(self, act: Any) -> None:
         path = unquote(self.path)
@@ -183,33 +335,11 @@ class WritingHandler(HubHandler):
 
     do_HEAD = do_GET
 
-    def _find_commit(self, match: re.Match[str]) -> Any:
-        """Hide private repositories from all but their owner, as the Hub does: they are not found."""
-        repo = self.hub.find(match["kind"] or "models", unquote(match["id"]))
-        if repo is not None and repo.private and self._token() != self.hub.token:
-            raise RefusedRequest(401, "RepoNotFound", "Repository not found")
-        return super()._find_commit(match)
-
-    def _token(self) -> str:
-        return (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-
     def do_POST(self) -> None:
         if "/paths-info/" in self.path:
-            self._run(self._describe_paths)
+            self._run(super().do_POST)
         else:
             self._run(self._post)
-
-    def _describe_paths(self) -> None:
-        """Answer as `serve` does, with the last commit of each file."""
-        answer = self.answer
-
-        def add_dates(status: int, rows: Any, *more: Any) -> None:
-            commits = [{"id": "1", "title": "t", "date": self.hub.dates.get(row["path"], DATE)} for row in rows]
-            answer(status, [row | {"lastCommit": commit} for row, commit in zip(rows, commits, strict=True)], *more)
-
-        self.answer = add_dates  # type: ignore[method-assign]
-        super().do_POST()
-        self.answer = answer  # type: ignore[method-assign]
 
     def do_PUT(self) -> None:
         self._run(self._put)
@@ -219,11 +349,7 @@ class WritingHandler(HubHandler):
 
     def _allowed(self) -> bool:
         token = self._token()
-        if token in self.hub.visitors:
-            if re.search(r"/preupload/|/info/lfs/|/objects/|[?&]create_pr=1|/discussions/\d+/comment$", self.path):
-                return True
-            self.refuse(403, "Forbidden", "You don't have the rights to write here")
-        elif token != self.hub.token:
+        if token != self.hub.token:
             self.refuse(401, "Unauthorized", "Invalid credentials in Authorization header")
         elif not self.hub.may_write:
             self.refuse(403, "Forbidden", "You don't have the rights to write here")
@@ -268,20 +394,8 @@ class WritingHandler(HubHandler):
                 repo = self._repo(match[1], match[2])
                 if repo is not None:
                     getattr(self, f"_{match[3]}")(repo, unquote(match[4]), body, f"{match[1]}/{match[2]}")
-        elif match := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)/discussions/(\d+)/comment", path):
-            self._comment(match[1], int(match[2]), json.loads(body)["comment"])
         else:
-            raise self.refuse_path()
-
-    def _comment(self, name: str, number: int, text: str) -> None:
-        repo = self._repo("datasets", name)
-        if repo is not None and f"refs/pr/{number}" not in repo.branches:
-            self.refuse(404, "EntryNotFound", "no such discussion")
-        elif repo is not None:
-            self.hub.comments.setdefault((name, number), []).append(text)
-            data = {"edited": False, "hidden": False, "latest": {"raw": text}}
-            event = {"id": "1", "type": "comment", "createdAt": "2026-01-01T00:00:00.000Z", "author": {"name": "one"}}
-            self.answer(200, {"newMessage": {**event, "data": data}})
+            raise RefusedRequest(*NOT_FOUND)
 
     def _collect(self, slug: str | None, asked: dict[str, Any]) -> None:
         collections = self.hub.collections
@@ -344,11 +458,6 @@ class WritingHandler(HubHandler):
         if revision not in repo.branches:
             self.refuse(404, "RevisionNotFound", "Invalid rev id")
             return
-        number, request = 0, "create_pr=1" in urlsplit(self.path).query.split("&")
-        if request:
-            number = 1 + sum(name.startswith("refs/pr/") for name in repo.branches)
-            repo.branches[f"refs/pr/{number}"] = repo.branches[revision]
-            revision = f"refs/pr/{number}"
         tree = dict(repo.commits[repo.branches[revision]])
         for row in rows[1:]:
             value = row["value"]
@@ -365,8 +474,7 @@ class WritingHandler(HubHandler):
                 tree = {path: file for path, file in tree.items() if not path.startswith(value["path"])}
         commit = repo.record(revision, tree, rows[0]["value"]["summary"])
         url = f"{self.hub.url}/{address}/commit/{commit}"
-        more = {"pullRequestUrl": f"{self.hub.url}/{address}/discussions/{number}"} if request else {}
-        self.answer(200, {"success": True, "commitUrl": url, "commitOid": commit, "hookOutput": "", **more})
+        self.answer(200, {"success": True, "commitUrl": url, "commitOid": commit, "hookOutput": ""})
 
     def _tag(self, repo: Repo, revision: str, body: bytes, address: str) -> None:
         tag, commit = json.loads(body)["tag"], repo.commit(revision)
@@ -389,7 +497,7 @@ class WritingHandler(HubHandler):
         self._read()
         match = re.fullmatch(r"/api/(datasets|spaces)/([^/]+/[^/]+)/tag/(.+)", urlsplit(self.path).path)
         if match is None:
-            raise self.refuse_path()
+            raise RefusedRequest(*NOT_FOUND)
         elif self._allowed():
             repo = self._repo(match[1], match[2])
             if repo is not None:

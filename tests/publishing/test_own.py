@@ -1,12 +1,10 @@
-"""A corpus of one's own name: built, checked, published, served, and loaded by other processes."""
+"""A corpus of one's own name: built, checked, published, and loaded by other processes."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from loopback_hub import TOKEN
 
 from eraser_hub import api
 from eraser_hub.conversion.own import list_own_datasets
-from eraser_hub.publishing.serve import Folder
 from eraser_hub.records.built import open_built, read_card
 from eraser_hub.version import __version__
 
@@ -141,26 +138,3 @@ def test_it_is_published_with_both_tags_and_loaded_under_its_name(hub: Path, loo
     check = [sys.executable, "-m", "eraser_hub", "check", "--dataset", "org/hass"]
     done = child.call(check, loopback.url, **here)
     assert done.returncode == 0 and "no violation" in done.stdout, done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_it_is_served_and_loaded_by_another_process(hub: Path, child: Any) -> None:
-    command = [sys.executable, "-m", "eraser_hub", "serve", "--dir", str(hub), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        process.stdout.readline()
-        endpoint = process.stdout.readline().strip().rpartition("=")[2]
-        content, _ = tags_of(hub / "hass")
-        loaded = child.run(LOAD.format(tag=content), endpoint)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=20)
-    assert loaded == [{"train": 2, "test": 1}, 1, ["bad", "good"], "fine"]
-
-
-def test_serve_lists_the_tags_that_publish_gives(hub: Path) -> None:
-    folder = Folder(hub, hub / "hass")
-    assert [tag["name"] for tag in folder.refs()["tags"]] == tags_of(hub / "hass")
-    commit = folder.commit("main")
-    assert commit and [folder.commit(tag) for tag in tags_of(hub / "hass")] == [commit, commit]
-    assert folder.commit("v9.9.9") is None
