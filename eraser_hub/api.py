@@ -19,7 +19,6 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.publishing.options import PublishArguments
 from eraser_hub.records.arguments import Revision
-from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision, find_place
 from eraser_hub.records.options import (
     NamedFiles,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.run import RunReport
     from eraser_hub.conversion.checks import Report
     from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
-    from eraser_hub.publishing.viewer import ViewerReport
     from eraser_hub.records.tables import Tables
     from eraser_hub.reports.bench.run import BenchResult
     from eraser_hub.reports.board_lines import BoardLine
@@ -141,45 +139,8 @@ class StatsArguments(Options):
     config: Configs = None
 
 
-@dataclass(frozen=True)
-class CheckArguments(StatsArguments):
-    """Dataset to check, and extra checks.
-
-    Attributes:
-        viewer: Also check what the Hub's dataset viewer needs.
-    """
-
-    viewer: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """Findings of a check.
-
-    Attributes:
-        report: the integrity report.
-        viewer: the problems that the Hub's viewer will have with the folder; None without ``viewer=True``.
-    """
-
-    report: Report
-    viewer: ViewerReport | None = None
-
-    @property
-    def errors(self) -> list[DataError]:
-        """The violations; empty when all is well."""
-        return [*self.report.errors, *(self.viewer.problems if self.viewer else ())]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
-        values = self.report.as_dict()
-        if self.viewer is not None:
-            problems = [str(each) for each in self.viewer.problems]
-            values["viewer"] = {"problems": problems, "warnings": list(self.viewer.warnings)}
-        return values
-
-
-@with_keywords(CheckArguments)
-def check(arguments: CheckArguments) -> CheckResult:
+@with_keywords(StatsArguments)
+def check(arguments: StatsArguments) -> Report:
     """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
 
     Known quirks of the releases are reported, but are no violation.
@@ -193,16 +154,11 @@ def check(arguments: CheckArguments) -> CheckResult:
     Examples:
         >>> from eraser_hub import check
         >>> checked = check("eraser", config="movies")
-        >>> checked.errors, checked.report.splits[0].rows
+        >>> checked.errors, checked.splits[0].rows
         ([], 27)
     """
     dataset, folder, configs = _open(arguments)
-    report = dataset.check(folder, configs)
-    if not arguments.viewer:
-        return CheckResult(report)
-    from eraser_hub.publishing.viewer import make_viewer_report
-
-    return CheckResult(report, make_viewer_report(folder, configs))
+    return dataset.check(folder, configs)
 
 
 @with_keywords(StatsArguments)
@@ -705,8 +661,6 @@ def publish(arguments: PublishArguments) -> list[str]:
     Examples:
         >>> from eraser_hub import publish
         >>> publish("org", "hub", datasets="eraser", dry_run=True)[:1]  # doctest: +ELLIPSIS
-        note: eraser in the viewer: query_type: null in every row of ...
-        ...
         dataset org/eraser: ... files, ...
         ...
         dry run: nothing was asked of the Hub, nothing sent

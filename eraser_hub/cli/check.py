@@ -20,7 +20,7 @@ _STYLE = {"violation": "bold red", "quirk": "yellow", "note": "dim"}
 
 
 @dataclass(frozen=True)
-class CheckOptions(api.CheckArguments):
+class CheckOptions(api.StatsArguments):
     """The options of ``eraser-hub check``."""
 
     format: TableFormat = "text"
@@ -38,19 +38,17 @@ def check(options: CheckOptions) -> None:
 
         eraser-hub check --dataset hub/eraser --config movies
 
-        eraser-hub check bilingual_perturbation --viewer --format json
+        eraser-hub check bilingual_perturbation --format json
     """
-    checked = call_with_options(api.check, options)
+    report = call_with_options(api.check, options)
     if options.format == "json":
-        typer.echo(json.dumps(checked.as_dict(), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(report.as_dict(), indent=2, ensure_ascii=False))
     else:
         if options.format == "text":
-            _print(checked.report)
+            _print(report)
         else:
-            typer.echo(Tables(checked.report.dataset, [checked.report.table()]).written(options.format))
-        for line in checked.viewer.lines() if checked.viewer is not None else ():
-            typer.echo(line, err=options.format != "text")
-    if checked.errors:
+            typer.echo(Tables(report.dataset, [report.table()]).written(options.format))
+    if report.errors:
         raise typer.Exit(1)
 
 

@@ -1,1 +1,1 @@
-"""Publish built folders: metric Spaces, uploads to the Hub, a local server, and the viewer's limits."""
+"""Publish built folders: metric Spaces and uploads to the Hub."""

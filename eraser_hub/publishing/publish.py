@@ -19,7 +19,6 @@ from .eval_results import CARD, FOLDER, check_model, make_results_files
 from .options import PublishArguments
 from .publisher import Publisher, Say, client
 from .uploads import Upload, add_manifest, collect, describe_plan, fill_namespace, read_stamps, verify
-from .viewer import make_viewer_report
 
 COLLECTION = "Human rationales: datasets, metrics, results"
 
@@ -60,9 +59,6 @@ def publish(
         built = collect(folder, namespace, datasets, metrics, source=source) if named else []
         for upload in built:
             verify(upload, folder, source)
-            if upload.kind == "dataset":
-                for line in make_viewer_report(folder / upload.name).summary:
-                    say(f"note: {upload.name} in the viewer: {line}")
         filled = [fill_namespace(upload, namespace, Path(aside) / upload.name) for upload in built]
         uploads = [add_manifest(upload, Path(aside) / upload.name) for upload in filled]
         api = None if what.dry_run else client(endpoint, token, writes=not check)

@@ -80,7 +80,7 @@ def test_the_folder_has_a_name_a_card_and_a_snippet_of_its_own(hub: Path) -> Non
 
 def test_it_goes_through_the_verbs(hub: Path, tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     report = api.check(dataset=hub / "hass")
-    assert report.errors == [] and report.report.dataset == "hass"
+    assert report.errors == [] and report.dataset == "hass"
     assert "hass" in api.stats(dataset=hub / "hass").written("csv")
     api.export(hub / "hass", out=tmp_path / "raw")
     for name in ("train.jsonl", "docs.jsonl", "corpus.yaml"):

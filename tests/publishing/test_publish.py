@@ -43,25 +43,6 @@ def test_everything_built_is_published_and_tagged(publish_toy, loopback, said):
     assert said.index("  add README.md") < said.index(f"published {addresses[0]}")
 
 
-def test_what_the_viewer_shows_otherwise_is_said_once(publish_toy, toy_hub, said):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for split in ("train", "test"):
-        path = toy_hub / "eraser" / "boolq" / f"{split}-00000-of-00001.parquet"
-        table = pq.read_table(path)
-        nulls = pa.nulls(table.num_rows, pa.int32())
-        at = table.column_names.index("num_tokens")
-        pq.write_table(table.set_column(at, "num_tokens", nulls), path, write_page_index=True)
-    record_digests(toy_hub / "eraser")
-    publish_toy(dry_run=True)
-    notes = [line for line in said if line.startswith("note: ")]
-    assert notes == [
-        "note: eraser in the viewer: num_tokens: null in every row of boolq",
-        "note: eraser in the viewer: without histograms in a browser: movies/train, boolq/train",
-    ]
-
-
 def test_a_second_run_uploads_nothing_and_a_change_only_itself(publish_toy, loopback, toy_hub, said):
     publish_toy()
     said.clear()
