@@ -7,7 +7,8 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``collate(rows)``: rows as a batch, for a DataLoader.
 - ``token_scores(result, text)``, ``write_scores(path, rows, scores)``: what captum, ferret, inseq, interpreto, lime,
   shap and transformers-interpret give, as a score a token, and as the file of ``explain --scores``.
-    "api": "build check stats export load explain bench score compare report board train ask reproduce publish",
+- ``build``, ``check``, ``stats``, ``export``, ``load``, ``bench``, ``score``, ``report``, ``board``,
+  ``train``, ``ask``, ``reproduce``, ``publish``: what the verbs of the command line do.
 - ``explain``, ``explain_texts(model, texts)``: predictions with rationales for texts in memory.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.

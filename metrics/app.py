@@ -1,4 +1,4 @@
-"""Page of a metric's Space: paste, upload or name predictions and references, see the scores and their tokens.
+"""Page of a metric's Space: paste, upload or name predictions and references, see the scores.
 
 The page scores an example when it opens. One app serves all metrics. In a Space the module is beside this file; in a
 folder of several modules pass its name: ``python app.py eraser_agreement``.
@@ -29,10 +29,9 @@ finally:
         if sys.modules.get(_name) is None:
             del sys.modules[_name]
 
-from .app_drawing import COLOURS, DRAW_FUNCTIONS, INK, MOST_ROWS_DRAWN, Draw, draw_instances, draw_rows, render_segments
-from .app_rows import FILE_TYPES, Malformed, get_ids, get_namespace, list_rows, load_gold, parse_box, read_file
+from .app_rows import FILE_TYPES, Malformed, get_namespace, list_rows, load_gold, parse_box, read_file
 from .app_scores import SCORE_STYLE, render_headline, render_table
-from .score_explanations import MOST_ROWS, explain_scores
+from .score_explanations import explain_scores
 
 MOST_BYTES_IN_BOX = 100_000  # a larger file is scored from the disk, and its box stays empty
 COMPUTING_SECONDS = 300
@@ -47,10 +46,7 @@ footer :is(a, button) { color: var(--body-text-color) !important; }
 #all :is(th, td) { padding: .25rem .8rem; text-align: left; border: 0; border-bottom: \
 1px solid var(--border-color-primary); overflow-wrap: anywhere; }
 #all tr:not(:first-child) th { font-weight: 400; }
-#tokens { line-height: 1.9; overflow-wrap: anywhere; }
-#tokens mark { color: INK; padding: .05em .2em .25em; border-radius: 3px; text-decoration: underline 2px; \
-text-underline-offset: 3px; }
-</style>""".replace("INK", INK).replace("</style>", f"{SCORE_STYLE}</style>")
+</style>""".replace("</style>", f"{SCORE_STYLE}</style>")
 
 
 # ----------------------------------------------------------------------------------- the module beside this file
@@ -85,14 +81,12 @@ class PageExample(NamedTuple):
         predictions: Its predictions; empty if the metric has none.
         references: Its references; None likewise.
         options: Keyword arguments.
-        draw: The function that draws its tokens.
         gold: Dataset, configuration and split whose rows are references of this metric.
     """
 
     predictions: list[Any]
     references: list[Any] | None
     options: dict[str, Any]
-    draw: Draw
     gold: tuple[str, str, str]
 
 
@@ -101,11 +95,10 @@ def read_example(folder: Path, name: str) -> PageExample:
     beside, among_cards = folder / "example.json", folder / "cards" / f"{name}.json"
     path = beside if beside.is_file() else among_cards
     if not path.is_file():
-        return PageExample([], None, {}, draw_instances, ("", "", ""))
+        return PageExample([], None, {}, ("", "", ""))
     example = json.loads(path.read_text("utf-8"))
     dataset, config, split = example.get("gold", ("", "", ""))
-    rows, draw = (example["predictions"], example["references"]), DRAW_FUNCTIONS[example["drawn"]]
-    return PageExample(*rows, example["options"], draw, (dataset, config, split))
+    return PageExample(example["predictions"], example["references"], example["options"], (dataset, config, split))
 
 
 # ------------------------------------------------------------------------------------------------------ the page
@@ -128,7 +121,7 @@ def upload(box: str, path: str) -> tuple[Any, Any, Any]:
     except Malformed as error:
         return gr.update(), None, gr.update(value=str(error), visible=True)
     size, hidden = Path(path).stat().st_size, gr.update(value="", visible=False)
-    if size > MOST_BYTES_IN_BOX:
+    if max(size, getattr(rows, "nbytes", 0)) > MOST_BYTES_IN_BOX:  # Parquet may unpack to far more
         words = (
             f"{Path(path).name}: {len(rows):,} rows, {size / 1e6:.1f} MB, scored as a file; paste here to replace it"
         )
@@ -161,7 +154,6 @@ def compute_scores(module: evaluate.EvaluationModule, rows: Mapping[str, Any], o
 def submit(
     module: evaluate.EvaluationModule,
     name: str,
-    draw: Draw,
     predictions_text: str,
     references_text: str,
     options_text: str,
@@ -172,7 +164,7 @@ def submit(
     config: str = "",
     split: str = "",
 ) -> tuple[Any, ...]:
-    """Compute message, headline, tokens, table and the whole result from the boxes, files or a dataset's name."""
+    """Compute message, headline, table and the whole result from the boxes, files or a dataset's name."""
     try:
         rows = {"predictions": collect_rows("predictions", predictions_text, predictions_file)}
         keywords = parse_box(options_text, "options", dict) or {}
@@ -186,21 +178,14 @@ def submit(
         scores = dict(compute_scores(module, rows, keywords) or {})
     except Exception as error:  # any error of pasted input: show its message, not its trace
         message = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        return gr.update(value=message, visible=True), "", "", "", {}
-    first = list_rows(rows["predictions"])[: MOST_ROWS_DRAWN + 1]
-    golds = list_rows(rows["references"], get_ids(first) if first else None)
-    tokens = render_segments(draw_rows(draw, first, golds), COLOURS.get(draw, {}))
-    few = all(value is None or len(value) <= MOST_ROWS for value in rows.values())
-    predictions, references = (list_rows(rows[box]) if few else () for box in ("predictions", "references"))
+        return gr.update(value=message, visible=True), "", "", {}
     headline = explain_scores(
         name,
         scores,
-        predictions,
-        references,
         ranges=getattr(module, "RANGES", {}),
         headline=getattr(module.info, "headline", ()) or list(scores)[:4],
     )
-    return gr.update(value="", visible=False), render_headline(headline), tokens, render_table(scores), scores
+    return gr.update(value="", visible=False), render_headline(headline), render_table(scores), scores
 
 
 def make_code(name: str, example: PageExample) -> tuple[str, str]:
@@ -241,7 +226,6 @@ def build_page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
         gr.Markdown(f'# {title}\n\n{module.description or ""}\n\n`evaluate.load("{name}")`')
         message = gr.Textbox(label="message", visible=False, elem_id="message", lines=2)
         scores = gr.HTML(elem_id="scores")
-        tokens = gr.HTML(elem_id="tokens")
         files = [gr.State(None), gr.State(None)]
         boxes, uploads = _add_boxes(filled)
         source, gold = _add_gold(example)
@@ -254,7 +238,7 @@ def build_page(module: evaluate.EvaluationModule, name: str) -> gr.Blocks:
             whole = gr.JSON(elem_id="whole")
         _add_code(module, name, example)
         # one event for both, so that the module computes one thing at a time
-        shown_in, compute = [message, scores, tokens, table, whole], partial(submit, module, name, example.draw)
+        shown_in, compute = [message, scores, table, whole], partial(submit, module, name)
         gr.on([blocks.load, button.click], compute, [*boxes, *files, source, *gold], shown_in, api_name="compute")
         reset_button.click(lambda: (*filled, None, None, BOX), None, [*boxes, *files, source])
         for (file, label), box, kept in zip(uploads, boxes, files, strict=False):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,6 @@ MOST_UNPACKED_BYTES = 2_000_000_000  # of a Parquet file
 MOST_JSON_BYTES = 500_000_000  # of a JSON or JSON lines file: its rows take several times as much memory
 READING_SECONDS = 120
 FILE_TYPES = [".json", ".jsonl", ".parquet"]
-MOST_ROWS_LISTED = 2_000
-IDS = ("annotation_id", "id")
 
 
 class Malformed(ValueError):
@@ -165,27 +163,6 @@ def load_gold(name: str, config: str, split: str, hub: Path | None = None) -> An
         raise Malformed(f"gold: {name}, {config or 'default'}, {split}: {words[0]}") from None
 
 
-def list_rows(rows: Any, ids: Collection[str] | None = None) -> list[Any]:
-    """Return rows of a list, a table or a Dataset as dicts.
-
-    Args:
-        rows: The rows; None is none.
-        ids: The ids of the rows to return; None for all. A list is returned as it stands.
-
-    Returns:
-        At most `MOST_ROWS_LISTED` rows of a table or a Dataset.
-    """
-    if rows is None or isinstance(rows, list):
-        return rows or []
-    key = next((name for name in IDS if name in rows.column_names), None)
-    places = list(range(len(rows)))
-    if ids is not None and key is not None:
-        values = rows[key].to_pylist() if isinstance(rows, Table) else rows[key]
-        places = [at for at, value in enumerate(values) if str(value) in ids]
-    chosen = places[:MOST_ROWS_LISTED]
-    return list(rows.take(chosen).to_pylist() if isinstance(rows, Table) else rows.select(chosen).to_list())
-
-
-def get_ids(rows: list[Any]) -> set[str]:
-    """Return the ids of rows, as strings; rows that are no objects have none."""
-    return {str(row[key]) for row in rows if isinstance(row, dict) for key in IDS if key in row}
+def list_rows(rows: Any) -> list[Any]:
+    """Return rows of a list or a table as a list."""
+    return list(rows.to_pylist()) if isinstance(rows, Table) else rows

@@ -1,4 +1,4 @@
-"""Scores as HTML: headline scores with formula, range and chance, and a table of all.
+"""Scores as HTML: headline scores with range and chance, and a table of all.
 
 A Space holds this file beside its app.
 """
@@ -20,19 +20,17 @@ margin: 0 !important; background: var(--background-fill-primary); display: flex;
 .headline .name { font-weight: 600; display: flex; justify-content: space-between; gap: .6rem; \
 align-items: baseline; }
 .headline .value { font: 700 1.7rem/1.1 ui-sans-serif, system-ui, sans-serif; font-variant-numeric: tabular-nums; }
-.headline .formula { font: .84rem/1.5 ui-monospace, monospace; overflow-wrap: anywhere; margin: 0; }
 .headline .bounds, .headline .words { font-size: .84rem; line-height: 1.45; margin: 0; color: var(--body-text-color); }
 .headline .range { position: relative; height: 8px; border-radius: 4px; background: var(--border-color-primary); \
 margin: .25rem 0; }
 .headline .range i { position: absolute; top: 0; height: 8px; border-radius: 4px; background: #b93c0a; }
 .headline .range b { position: absolute; top: -4px; width: 3px; height: 16px; margin-left: -1px; border-radius: 1px; \
-background: var(--body-text-color); }
-.headline .range b.chance { opacity: .55; }
+background: var(--body-text-color); opacity: .55; }
 """
 
 
 def render_headline(explanations: Sequence[Explanation]) -> str:
-    """Render headline scores as a list: name, value, formula, range, and what each rewards and misses."""
+    """Render headline scores as a list: name, value, range, and what each rewards and misses."""
     return f'<ul class="headline">{"".join(map(_render_one, explanations))}</ul>' if explanations else ""
 
 
@@ -47,7 +45,6 @@ def _render_one(shown: Explanation) -> str:
         f'<div class="name"><span>{html.escape(shown.label)} '
         f'<span aria-hidden="true">{ARROWS[shown.better]}</span></span>'
         f'<span class="value" title="{shown.value!r}">{format_value(shown.value)}</span></div>'
-        + (f'<p class="formula">{html.escape(shown.formula)}</p>' if shown.formula else "")
         + _render_range(shown)
         + f'<p class="bounds">{bounds}{chance}</p>'
         + (f'<p class="words">{html.escape(words)}</p>' if words else "")

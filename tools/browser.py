@@ -178,13 +178,13 @@ def submit(browser: Any) -> None:
 
 
 def open_page(browser: Any, url: str) -> None:
-    """Open an app's page and wait until its example is scored and drawn.
+    """Open an app's page and wait until its example is scored.
 
     Raises:
         DataError: it was not, for a minute.
     """
     browser.get(url)
-    wait_for(browser, _scored, "the example's scores and tokens")
+    wait_for(browser, _scored, "the example's scores")
 
 
 # gradio lays a spinner over what an event is about to fill
@@ -192,10 +192,10 @@ _SCORED = """
 const trackers = [...document.querySelectorAll('[data-testid=status-tracker]')];
 const spinner = trackers.some((node) => node.checkVisibility() && node.innerText.trim());
 // what is shown anew fades in
-for (let node = document.querySelector('#tokens mark'); node; node = node.parentElement)
+for (let node = document.querySelector('#scores li'); node; node = node.parentElement)
   if (getComputedStyle(node).opacity !== '1') return false;
 const scores = document.querySelector('#scores')?.innerText ?? '';
-return !spinner && /[0-9]/.test(scores) && document.querySelector('#tokens mark') !== null;
+return !spinner && /[0-9]/.test(scores);
 """
 
 

@@ -29,7 +29,7 @@ LIBRARIES = frozenset({"evaluate", "datasets", "huggingface_hub", "numpy", "pyar
 _INSTALLED = LIBRARIES | sys.stdlib_module_names  # of which __future__ is one
 # the oldest Python that the pinned numpy has wheels for; a Space's default is older
 PYTHON = "3.11"
-APP = ("app.py", "app_drawing.py", "app_rows.py", "app_scores.py", "score_explanations.py")
+APP = ("app.py", "app_rows.py", "app_scores.py", "score_explanations.py")
 ALL_TOGETHER = (*APP, "catalogue.json", "requirements.txt")
 # a file's name below eraser_hub, part by part: ("metrics", "kernels", "spans")
 Parts: TypeAlias = tuple[str, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -42,12 +41,6 @@ def test_all_forms_follow_one_rule(several: list[str]) -> None:
     whole = b"".join(parts)
     for start, word in zip(found.start.tolist(), words, strict=True):
         assert whole[start:].startswith(word.encode())
-
-
-def test_the_app_follows_the_rule() -> None:
-    drawing = pytest.importorskip("eraser_hub.metrics.app_drawing", reason="skipped: gradio is not installed")
-    for text in ("", " \n ", "a\u00a0b  c\n\nd\te ", "\u2028 x"):
-        assert drawing.split_tokens(text) == split_tokens(text)
 
 
 @settings(max_examples=100, derandomize=True, deadline=None)

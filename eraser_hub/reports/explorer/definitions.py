@@ -83,7 +83,7 @@ def define_score(key: str, systems: Sequence[Scores]) -> Definition:
         f"{'−' * (end < 0)}∞" if math.isinf(end) else format_number(end, 0).replace("-", "−") for end in (low, high)
     ]
     meaning, formula = describe_score(key)
-    _, rewards, misses = TEXTS.get(key, (None, "", ""))
+    rewards, misses = TEXTS.get(key, ("", ""))
     having = [system for system in systems if system.number(key) is not None]
     numbers = []
     for system in having[:SHOWN]:
