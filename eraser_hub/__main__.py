@@ -25,7 +25,7 @@ PANELS = {
     "Data": ("import", "build", "check", "stats", "export"),
     "Models": ("train", "explain", "ask"),
     "Scores": ("bench", "score", "compare", "reproduce"),
-    "Pages": ("report", "highlight", "board"),
+    "Pages": ("report", "board"),
     "Publishing": ("publish",),
 }
 VERBS = tuple(verb for verbs in PANELS.values() for verb in verbs)

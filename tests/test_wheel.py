@@ -104,7 +104,6 @@ VERBS = {
     "ask": f"{MOVIES} --split validation --endpoint {{endpoint}} --model scripted --out quotes.jsonl",
     "reproduce": "--table eraser-2 --config movies --source {samples}/eraser --fast",
     "report": f"{MOVIES} --split validation --predictions {PREDICTIONS}.jsonl --out report",
-    "highlight": f"{MOVIES} --split validation",
     "board": "--scores report/movies.val.scores.json --out board",
     "publish": "--namespace org --dry-run",
     "quickstart": "--out quick",

@@ -19,10 +19,12 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
 from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
-from eraser_hub.reports.highlight import Highlight, highlight_split
+from eraser_hub.reports.highlight import Highlight, highlight
+from eraser_hub.reports.marked_pairs import mark_pair, pair_rows
 from eraser_hub.reports.report import ReportFiles, make_report
+from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.runs import parse_systems
-from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.scored_split import ScoredSplit, read_split
 
 from .browser import headless_browser, open_page, picture, running_apps, take_views, view_as, wait_for
 
@@ -35,6 +37,15 @@ SHOWN = {
 DOCUMENT_IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 _STYLE = "margin:0;padding:1rem 1.4rem;width:max-content;max-width:44rem;background:#fff;color:#1c1c1c"
 _PAPER = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><body style="{_STYLE}">'
+
+
+def show(split: ScoredSplit, identity: str | None = None, predictions: Path | None = None) -> Highlight:
+    """Highlight a row of a split, by default the first; of the perturbation benchmark the first pair."""
+    if split.kind == "perturbation":
+        return Highlight(mark_pair(pair_rows(split.rows)[0], None, split.labels.names))
+    row = next(row for row in split.rows if identity in (None, row["annotation_id"]))
+    answer = None if predictions is None else read_predictions(split, predictions)[row["annotation_id"]]
+    return highlight(row, answer, label_names=split.labels.names)
 
 
 def card_picture(browser: Any, shown: Highlight, path: Path) -> None:
@@ -58,7 +69,7 @@ def dataset_pictures(browser: Any, hub: Path, cards: Path) -> list[Path]:
     paths = []
     for name, (config, split, identity) in SHOWN.items():
         paths.append(cards / f"{name}.png")
-        card_picture(browser, highlight_split(read_split(hub / name, config, split), identity)[0], paths[-1])
+        card_picture(browser, show(read_split(hub / name, config, split), identity), paths[-1])
     return paths
 
 
@@ -87,9 +98,9 @@ def document_pictures(browser: Any, hub: Path, images: Path) -> list[Path]:
         taken.append(images / f"{name}.png")
         taken[-1].write_bytes(picture(browser, selector, height))
     config, split, identity = SHOWN["eraser"]
-    (system,) = parse_systems([str(samples.path("predictions", "eraser") / "movies.val.jsonl")])
+    predictions = samples.path("predictions", "eraser") / "movies.val.jsonl"
     taken.append(images / "highlight.png")
-    card_picture(browser, highlight_split(read_split(hub / "eraser", config, split), identity, system)[0], taken[-1])
+    card_picture(browser, show(read_split(hub / "eraser", config, split), identity, predictions), taken[-1])
     return taken
 
 

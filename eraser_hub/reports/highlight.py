@@ -13,14 +13,10 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from eraser_hub.metrics.token_rows import TOKEN_FIELDS, as_eraser_row
-from eraser_hub.records.errors import DataError, show, show_controls
-from eraser_hub.records.run_record import read_signature
-from eraser_hub.scoring.modules import read_numbered_predictions, read_predictions
-from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.records.errors import show_controls
 
 from .marked_instances import MarkedDocument, MarkedInstance, mark_instance
-from .marked_pairs import mark_pairs_with, mark_record
+from .marked_pairs import mark_record
 from .markup import fill_template
 
 if TYPE_CHECKING:
@@ -102,19 +98,17 @@ class Highlight:
     Attributes:
         instance: the marked instance.
         fold: True folds away sentences far from any mark.
-        method: signature of the run that wrote the predictions.
     """
 
     instance: MarkedInstance
     fold: bool = True
-    method: tuple[str, ...] = ()
 
     @property
     def small_print(self) -> list[str]:
-        """The lines below the texts: the legend, and the method."""
+        """The lines below the texts: the legend, and a hint for a label's number."""
         label, known = self.instance.label, self.instance.label_known
         unnamed = [] if known or not label else [f"gold {label} is a label's number: `label_names` has its name"]
-        return [make_legend(self.instance), *unnamed, *map(show_controls, self.method)]
+        return [make_legend(self.instance), *unnamed]
 
     def _repr_html_(self) -> str:
         """Return self-contained markup: inline styles only, no script, every text escaped."""
@@ -189,59 +183,6 @@ def highlight(
     if row.keys() >= TOKEN_FIELDS:
         row = as_eraser_row(row)
     return Highlight(mark_instance(row, instance, label_names=label_names), fold)
-
-
-def highlight_split(
-    split: ScoredSplit, identity: str | None = None, system: System | None = None, *, fold: bool = True
-) -> list[Highlight]:
-    """Highlight an instance of a split; for the perturbation benchmark all pairs with this record.
-
-    Args:
-        split: the rows.
-        identity: the row's id; None takes the first.
-        system: a model's predictions, or None to show the gold alone.
-        fold: leave out sentences that lie far from every mark.
-
-    Raises:
-        DataError: no such row; a row without prediction, or one that does not fit it.
-    """
-    where = f"{split.config}, {split.split}"
-    if not split.rows:
-        raise DataError(f"expected instances in {where}, found none", rule="empty", file=split.dataset)
-    answers = None if system is None else read_predictions(split, system.path)
-    method = () if system is None else tuple(filter(None, [read_signature(system.path)]))
-    row = next((row for row in split.rows if identity in (None, str(row[split.id_field]))), None)
-    try:
-        if split.kind == "perturbation":
-            marked = mark_pairs_with(split.rows, identity, answers, split.labels.names)
-        elif row is None:
-            message = f"expected an annotation id of {where}, found {show(identity)}"
-            raise DataError(message, rule="id-unknown")
-        else:
-            instance = None if answers is None else _find_answer(str(row["annotation_id"]), answers, split)
-            marked = [mark_instance(row, instance, label_names=split.labels.names)]
-    except DataError as error:
-        if system is None or error.instance is None:
-            raise error.at(file=split.dataset) from None
-        rows = read_numbered_predictions(split, system.path)
-        own = (line for line, row in rows if str(row.get(split.id_field)) == str(error.instance))
-        raise error.at(file=system.path, line=next(own, None)) from None
-    return [Highlight(each, fold, method) for each in marked]
-
-
-def _find_answer(name: str, answers: Mapping[str, Mapping[str, Any]], split: ScoredSplit) -> Mapping[str, Any]:
-    """Return the prediction for an annotation.
-
-    Raises:
-        DataError: there is none; if a prediction names an unknown annotation, the error is about that prediction.
-    """
-    if name in answers:
-        return answers[name]
-    known = {str(row["annotation_id"]) for row in split.rows}
-    if (stray := next((identity for identity in answers if identity not in known), None)) is not None:
-        words = f"expected an id of {split.config}, {split.split}; it has no such annotation"
-        raise DataError(words, rule="id-unknown", instance=stray, field="annotation_id")
-    raise DataError("expected a prediction for this annotation, found none", rule="id-missing", instance=name)
 
 
 def make_legend(instance: MarkedInstance) -> str:

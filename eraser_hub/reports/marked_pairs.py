@@ -93,8 +93,6 @@ def mark_pair(
     pair: tuple[Mapping[str, Any], Mapping[str, Any]],
     outputs: Mapping[str, Mapping[str, Any]] | None,
     label_names: Sequence[str] | None = None,
-    *,
-    partly: bool = False,
 ) -> MarkedInstance:
     """Mark a pair.
 
@@ -102,20 +100,18 @@ def mark_pair(
         pair: the original and the perturbed row.
         outputs: a model's rows by id; None shows the gold alone.
         label_names: the names of the ClassLabel, if the rows hold its number.
-        partly: allow one record without an output; its title says so, and its gold is shown.
 
     Raises:
         DataError: a record without output, or one that does not fit it.
     """
     instances = [None if outputs is None else outputs.get(str(row["id"])) for row in pair]
     without = [outputs is not None and instance is None for instance in instances]
-    if any(without) and (all(without) or not partly):
+    if any(without):
         alone = pair[without.index(True)]["id"]
         message = "expected a prediction for every record of a pair, found none"
         raise DataError(message, rule="id-missing", instance=alone)
     names = ("original", "perturbed")
-    titles = tuple(name + ", no prediction" * lacks for name, lacks in zip(names, without, strict=True))
-    return _marked(pair, instances, label_names, names, titles)
+    return _marked(pair, instances, label_names, names, titles=names)
 
 
 def mark_record(
@@ -149,31 +145,3 @@ def _marked(
         quotes=tuple(chain.from_iterable(map(read_marked_quotes, instances, names))),
         titles=titles,
     )
-
-
-def mark_pairs_with(
-    rows: Sequence[Mapping[str, Any]],
-    identity: str | None,
-    outputs: Mapping[str, Mapping[str, Any]] | None,
-    label_names: Sequence[str] | None = None,
-) -> list[MarkedInstance]:
-    """Mark the pairs that a record is part of; the first pair of all if ``identity`` is None.
-
-    A record without a pair is shown alone.
-
-    Raises:
-        DataError: no such record; neither record of a pair has an output, or it does not fit.
-    """
-    pairs = pair_rows(rows)
-    if identity is None and pairs:
-        return [mark_pair(pairs[0], outputs, label_names, partly=True)]
-    wanted = [row for row in rows if identity is None or str(row["id"]) == identity][:1]
-    if not wanted:
-        raise DataError(f"expected the id of a record, found {show(identity)}", rule="id-unknown")
-    identity = str(wanted[0]["id"])
-    holding = [pair for pair in pairs if identity in (str(pair[0]["id"]), str(pair[1]["id"]))]
-    if holding:
-        return [mark_pair(pair, outputs, label_names, partly=True) for pair in holding]
-    if outputs is not None and identity not in outputs:
-        raise DataError("expected a prediction for this record, found none", rule="id-missing", instance=identity)
-    return [mark_record(wanted[0], None if outputs is None else outputs[identity], label_names)]

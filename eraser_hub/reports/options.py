@@ -1,4 +1,4 @@
-"""The arguments of `report`, `board` and `highlight`, declared once for Python and the command line."""
+"""The arguments of `report`, `bench` and `board`, declared once for Python and the command line."""
 
 from __future__ import annotations
 

@@ -92,9 +92,6 @@ def test_predictions_in_every_verb(hub, tmp_path, name, config, whole):
     where = ["--dataset", hub / name, "--config", config, "--split", "test"]
     part = [] if whole else ["--only-predicted"]
 
-    assert "⟦" in verb(
-        "highlight", *where, "--predictions", one, "--id", kept[0].get("annotation_id", kept[0].get("id"))
-    )
     verb("report", *where, *part, "--predictions", one, "--predictions", two, "--resamples", 5, "--out", tmp_path / "r")
     verb("score", *where, *part, "--predictions", one, "--out", tmp_path / "s.json")
     compared = verb(
@@ -150,8 +147,6 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
         )
         assert ("scored:" in scored) == (part and count > 2)
     verb("report", *where, "--only-predicted", "--predictions", out, "--resamples", 5, "--out", tmp_path / "report")
-    answered = built.rows(config, "test")[0]
-    verb("highlight", *where, "--predictions", out, "--id", answered.get("annotation_id", answered.get("id")))
 
 
 @pytest.mark.parametrize("name", HUB_DATASETS)
@@ -160,7 +155,6 @@ def test_the_dataset_in_every_verb(hub, tmp_path, name):
         for command in ("check", "stats"):
             verb(command, name, "--dataset", hub / name, "--config", config, "--format", "json")
         verb("export", "--dataset", hub / name, "--config", config, "--out", tmp_path / "raw")
-        assert verb("highlight", "--dataset", hub / name, "--config", config, "--split", "test")
         verb("report", "--dataset", hub / name, "--config", config, "--split", "test", "--out", tmp_path / config)
 
 

@@ -22,7 +22,6 @@ P, Q = ["--predictions", "p.jsonl"], ["--predictions", "q.jsonl"]
 VERBS = {
     "score": ([*SPLIT, *P], "--out", "{}"),
     "compare": ([*SPLIT, *P, *Q, "--resamples", "20"], "--out", "{}"),
-    "highlight": ([*SPLIT, *P], "--out", "{}"),
     "report": ([*SPLIT, *P, "--resamples", "20"], "--out", "{}/index.html"),
     "report scores": ([*SPLIT, *P, "--resamples", "20"], "--out", "{}/p.scores.json"),
     "board": (["--no-published", "--scores", "s.json"], "--out", "{}/index.html"),

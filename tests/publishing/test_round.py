@@ -232,7 +232,7 @@ def test_each_verb_reads_a_published_dataset_by_its_id(published, loopback, chil
 
 
 def check_scoring(call, folder: Path, config: str, split: str, samples: Path, file: str, out: Path) -> None:
-    """score, compare, report and highlight print the same for a Hub id as for the folder."""
+    """score, compare and report print the same for a Hub id as for the folder."""
     one, two = samples / "predictions" / file, out / "again.jsonl"
     two.write_bytes(one.read_bytes())
 
@@ -252,7 +252,6 @@ def check_scoring(call, folder: Path, config: str, split: str, samples: Path, fi
                 "--format",
                 "csv",
             ],
-            ["highlight", *where, "--predictions", str(one)],
             ["report", *where, "--predictions", str(one), "--resamples", "5", "--out", str(report)],
         ]
 

@@ -1,4 +1,4 @@
-"""``eraser-hub report``, ``highlight`` and ``board`` from the command line."""
+"""``eraser-hub report`` and ``board`` from the command line."""
 
 from __future__ import annotations
 
@@ -220,36 +220,6 @@ def test_two_systems_of_one_name(hub, tmp_path):
     assert done.returncode == 2 and "NAME=FILE" in done.stderr and "a, a" in done.stderr
 
 
-def test_highlight(hub, tmp_path):
-    done = run(
-        "highlight",
-        "--dataset",
-        hub / "eraser",
-        "--config",
-        "movies",
-        "--split",
-        "val",
-        "--predictions",
-        PREDICTIONS / "movies.val.jsonl",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "‹¹" in done.stdout and "⟦" in done.stdout and "\x1b" not in done.stdout
-    page = run("highlight", "--dataset", hub / "eraser", "--config", "boolq", "--out", tmp_path / "h.html")
-    assert page.returncode == 0 and "<div" in (tmp_path / "h.html").read_text()
-    lost = run("highlight", "--dataset", hub / "eraser", "--config", "movies", "--id", "none")
-    assert lost.returncode == 1 and "found 'none'" in lost.stderr
-
-
-def test_highlight_names_the_line_of_what_does_not_fit(hub, tmp_path):
-    instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
-    instances[2]["rationales"][0]["soft_rationale_predictions"].pop()
-    path = tmp_path / "p.jsonl"
-    path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
-    one = ("--id", instances[2]["annotation_id"])
-    done = run("highlight", *movies_of(hub, "val"), "--predictions", path, *one)
-    assert done.returncode == 1 and f"{path}:3: " in done.stderr
-
-
 def test_board_refuses_a_bare_number(tmp_path):
     (tmp_path / "s.json").write_text('{"config": "movies", "auprc": 1.0}')
     done = run("board", "--scores", tmp_path / "s.json", "--out", tmp_path / "board")
@@ -306,12 +276,6 @@ def test_a_full_disk_names_the_file(hub, tmp_path):
         done = run(*arguments, preexec_fn=small_files)
         assert done.returncode == 1 and done.stderr.startswith(f"{file}: "), done.stderr
         assert list(file.parent.iterdir()) == []
-
-
-def test_highlight_where_the_locale_has_ascii_alone(hub):
-    locale = {"LC_ALL": "C", "PYTHONUTF8": "0"}
-    done = run("highlight", "--dataset", hub / "eraser", "--config", "movies", "--split", "val", locale=locale)
-    assert done.returncode == 0 and "\\u2039" in done.stdout, done.stderr
 
 
 def test_board_of_published_rows_is_the_default(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from eraser_hub.metrics.token_rows import find_runs
 from eraser_hub.reports.documents import index_documents, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
-from eraser_hub.reports.marked_pairs import find_lost_partners, mark_pair, mark_pairs_with, pair_rows
+from eraser_hub.reports.marked_pairs import find_lost_partners, mark_pair, pair_rows
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score
@@ -138,28 +138,10 @@ def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):
     outputs = {str(row["id"]): row for row in predictions_for(table.rows)}
     pairs = pair_rows(table.rows)
     original, perturbed = pairs[1]
-    (shown,) = mark_pairs_with(table.rows, str(perturbed["id"]), outputs, table.labels.names)
+    shown = mark_pair(pairs[1], outputs, table.labels.names)
     text = str(Highlight(shown))
     assert f"original · {original['id']} · " in text and f"perturbed · {perturbed['id']} · " in text
     assert text.count("top tokens: ") == 2 and "⟦" in text
     assert Highlight(shown)._repr_html_().count("top tokens: ") == 2
-    assert mark_pairs_with(table.rows, None, None) == [mark_pair(pairs[0], None)]
     alone = str(highlight(original, outputs[str(original["id"])], label_names=table.labels.names))
     assert "perturbed" not in alone and "top tokens: " in alone
-    only = {str(original["id"]): outputs[str(original["id"])]}
-    (partly,) = mark_pairs_with(table.rows, str(perturbed["id"]), only, table.labels.names)
-    assert partly.titles == ("original", "perturbed, no prediction") and partly.documents[1].predicted is None
-    with refused("id-missing", instance=original["id"]):
-        mark_pairs_with(table.rows, str(perturbed["id"]), {"another": only[str(original["id"])]})
-    with refused("id-unknown", "'none'"):
-        mark_pairs_with(table.rows, "none", None)
-    with refused("id-missing", instance=str(original["id"])):
-        mark_pairs_with([original | {"rel_ids": []}], None, {})
-
-
-def test_the_command_highlights_pairs(bilingual, capsys):
-    from eraser_hub.cli.highlight import highlight as command
-
-    command(dataset=bilingual, config="mrc_ch", split="test")
-    said = capsys.readouterr().out
-    assert "original · " in said and "perturbed · " in said
