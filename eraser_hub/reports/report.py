@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -124,7 +125,7 @@ def make_report(
     Raises:
         DataError: bad data, with file and instance; nothing is written then.
     """
-    writer, names = writer or OutputWriter(), [out / f"{system.file_name}.scores.json" for system in systems]
+    writer, names = writer or OutputWriter(), name_score_files(out, systems)
     for path in (out / "index.html", *names):
         writer.check(path)
     settings, rows = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
@@ -160,6 +161,21 @@ def make_report(
     pairs = ((scores.name, note) for scores in scored for note in scores.all_notes)
     notes = merge_notes(pairs, [scores.name for scores in scored])
     return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), tuple(notes))
+
+
+def name_score_files(out: Path, systems: Sequence[System]) -> list[Path]:
+    """Return a score file for each system; names that a file system cannot tell apart are numbered.
+
+    >>> [path.name for path in name_score_files(Path(), [System("LIME (k 5)", ()), System("LIME [k 5]", ())])]
+    ['LIME__k_5_.scores.json', 'LIME__k_5_-2.scores.json']
+    """
+    taken, names = set[str](), list[str]()
+    for system in systems:
+        numbered = (f"{system.file_name}-{number}" for number in count(2))
+        name = next(name for name in chain([system.file_name], numbered) if name.casefold() not in taken)
+        taken.add(name.casefold())
+        names.append(name)
+    return [out / f"{name}.scores.json" for name in names]
 
 
 def _make_content(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import eraser_hub
 from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.documents import unpack
@@ -218,6 +219,18 @@ def test_two_systems_of_one_name(hub, tmp_path):
     where = ("--dataset", hub / "eraser", "--config", "movies")
     done = run("report", *where, "--predictions", one, "--predictions", two, "--out", tmp_path)
     assert done.returncode == 2 and "NAME=FILE" in done.stderr and "a, a" in done.stderr
+
+
+@pytest.mark.parametrize("other", ["LIME [k 5]", "lime_(k_5)", "LIME/(k 5)"])
+def test_names_that_are_one_as_a_file_get_a_score_file_each(hub, tmp_path, other):
+    one, two = PREDICTIONS / "movies.val.jsonl", PREDICTIONS / "movies.val.baseline.jsonl"
+    where = {"config": "movies", "split": "val", "resamples": 5}
+    systems = [f"LIME (k 5)={one}", f"{other}={two}"]
+    files = eraser_hub.report(hub / "eraser", tmp_path, systems, **where).score_files
+    lines = [read_score_file(path) for path in files]
+    assert [line.system for line in lines] == ["LIME (k 5)", other]
+    assert [round(line.scores["token_macro_f1"], 3) for line in lines] == [0.756, 0.412]
+    assert len({path.name.casefold() for path in files}) == 2
 
 
 def test_board_refuses_a_bare_number(tmp_path):
