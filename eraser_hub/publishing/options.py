@@ -28,7 +28,6 @@ class PublishArguments(Options):
         dry_run: Check and print the plan, without network.
         check: Compare the Hub with the folder, and send nothing.
         eval_results: ORG/MODEL: publish the results that `score` wrote with `eval_results`.
-        collection: Everything joins a collection of the namespace; the option leaves that out.
     """
 
     namespace: str
@@ -40,7 +39,6 @@ class PublishArguments(Options):
     dry_run: bool = False
     check: bool = False
     eval_results: str | None = None
-    collection: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -20,8 +20,6 @@ from .options import PublishArguments
 from .publisher import Publisher, Say, client
 from .uploads import Upload, add_manifest, collect, describe_plan, fill_namespace, read_stamps, verify
 
-COLLECTION = "Human rationales: datasets, metrics, results"
-
 
 def publish(
     what: PublishArguments,
@@ -77,10 +75,7 @@ def publish(
                 else "dry run: nothing was asked of the Hub, nothing sent"
             )
             return []
-        addresses = _publish_all(uploads, publisher, folder)
-        if what.collection and what.revision == "main" and built:
-            publisher.add_to_collection(namespace, COLLECTION, uploads)
-        return addresses
+        return _publish_all(uploads, publisher, folder)
 
 
 def _collect_results(model: str, namespace: str, publisher: Publisher | None, folder: Path, out: Path) -> Upload:

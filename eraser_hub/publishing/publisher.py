@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
@@ -115,18 +115,6 @@ class Publisher:
             what = f"read {MANIFEST} of {upload.repo_id}"
             text = self.attempt(what, self._download, upload.repo_id, MANIFEST, self.revision, upload.kind)
         return replace(compare(upload, remote or {}, parse_manifest(text)), exists=remote is not None)
-
-    def add_to_collection(self, namespace: str, title: str, uploads: Iterable[Upload]) -> None:
-        """Add datasets and Spaces to a collection of the namespace; create it if it does not exist."""
-        what, create = f"create the collection {title!r} of {namespace}", self.api.create_collection
-        collection = self.attempt(what, create, title, namespace=namespace, private=self.private, exists_ok=True)
-        there = {item.item_id for item in collection.items}
-        for upload in uploads:
-            if upload.kind in ("dataset", "space") and upload.repo_id not in there:
-                kind: Literal["dataset", "space"] = "dataset" if upload.kind == "dataset" else "space"
-                what, add = f"add {upload.repo_id} to the collection {title!r}", self.api.add_collection_item
-                self.attempt(what, add, collection.slug, upload.repo_id, kind, exists_ok=True)
-        self.say(f"collection {collection.url}")
 
     def publish(self, upload: Upload) -> str:
         """Create, commit, compare and tag a repository; return its address."""

@@ -111,7 +111,6 @@ class LoopbackHub:
 
     def __init__(self) -> None:
         self.repos: dict[tuple[str, str], Repo] = {}
-        self.collections: dict[str, list[dict[str, str]]] = {}
         self.objects: dict[str, bytes] = {}
         self.faults: list[Fault] = []
         self.requests: list[tuple[str, str]] = []
@@ -327,11 +326,7 @@ class WritingHandler(HubHandler):
             self.rfile.read(min(int(self.headers.get("Content-Length") or 0), 100))  # some of it arrives
 
     def do_GET(self) -> None:
-        slug = unquote(self.path).removeprefix("/api/collections/")
-        if slug in self.hub.collections:
-            self._run(lambda: self._show_collection(200, slug))
-        else:
-            self._run(super().do_GET)
+        self._run(super().do_GET)
 
     do_HEAD = do_GET
 
@@ -381,8 +376,6 @@ class WritingHandler(HubHandler):
             self.answer(200, {"errors": [], "warnings": []})
         elif not self._allowed():
             return
-        elif match := re.fullmatch(r"/api/collections(?:/(.+)/items)?", path):
-            self._collect(match[1], json.loads(body))
         elif path == "/api/repos/create":
             self._create(json.loads(body))
         elif match := re.fullmatch(r"/(?:(datasets|spaces)/)?([^/]+/[^/]+)\.git/info/lfs/objects/batch", path):
@@ -396,23 +389,6 @@ class WritingHandler(HubHandler):
                     getattr(self, f"_{match[3]}")(repo, unquote(match[4]), body, f"{match[1]}/{match[2]}")
         else:
             raise RefusedRequest(*NOT_FOUND)
-
-    def _collect(self, slug: str | None, asked: dict[str, Any]) -> None:
-        collections = self.hub.collections
-        if slug is None:
-            slug = f"{asked['namespace']}/{re.sub('[^a-z]+', '-', asked['title'].lower())}-1234"
-            status = 409 if slug in collections else 200
-            collections.setdefault(slug, [])
-        else:
-            status = 409 if asked["item"] in collections[slug] else 200
-            collections[slug] += [asked["item"]] * (status == 200)
-        self._show_collection(status, slug)
-
-    def _show_collection(self, status: int, slug: str) -> None:
-        items = [{"_id": f"{at}", "position": at, **item} for at, item in enumerate(self.hub.collections[slug])]
-        facts = {"owner": {"name": slug.partition("/")[0]}, "lastUpdated": "2026-01-01T00:00:00.000Z", "position": 0}
-        more = {"title": slug, "private": False, "theme": "blue", "upvotes": 0, "description": None}
-        self.answer(status, {"slug": slug, **facts, **more, "items": items})
 
     def _create(self, asked: dict[str, Any]) -> None:
         kind, name = f"{asked['type']}s", f"{asked['organization']}/{asked['name']}"

@@ -184,20 +184,6 @@ def test_the_hub_set_offline_is_refused_with_what_was_meant(writes, remedy, monk
     assert str(caught.value) == f"HF_HUB_OFFLINE is set: unset it {remedy}"
 
 
-def test_a_collection_holds_all_and_is_made_once(publish_toy, loopback, said):
-    publish_toy()
-    publish_toy()
-    (items,) = loopback.collections.values()
-    assert items == [{"id": "org/eraser", "type": "dataset"}, {"id": "org/toy_overlap", "type": "space"}]
-    assert said[-1].startswith(f"collection {loopback.url}/collections/org/")
-
-
-def test_no_collection_where_none_is_asked_for_or_a_branch_is(publish_toy, loopback):
-    publish_toy(collection=False)
-    publish_toy(revision="next")
-    assert not loopback.collections
-
-
 def test_check_compares_and_sends_nothing(publish_toy, loopback, toy_hub, said):
     with refused("hub", "\norg/toy_overlap: ", file="org/eraser", total=2):
         publish_toy(check=True, token=None)
