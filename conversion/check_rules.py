@@ -1,6 +1,6 @@
 """Rules of a dataset's `check` verb: which splits to read, what to check, and which findings are no violations.
 
-`check` compares the rows with the data digest that `build` recorded and, for released files, with a pinned one.
+`check` compares the rows with each other, and the files with the digests that `build` recorded.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import pyarrow as pa
 
-from eraser_hub.metrics.data_digest import ROW_READERS, DataDigest, add_eraser_table, shorten_digest
-from eraser_hub.records.built import LABEL_COLUMNS, BuiltDataset, open_built, read_rows
-from eraser_hub.records.digests import to_json_lines
+from eraser_hub.records.built import BuiltDataset, open_built, read_rows
 from eraser_hub.records.errors import DataError, DataErrors
 
 from .card import find_card_issues
@@ -32,13 +30,6 @@ class Quirk(NamedTuple):
     most: int | None = None
 
 
-class Pin(NamedTuple):
-    """Facts of a released split file: number of rows and data digest."""
-
-    num_examples: int
-    digest: str
-
-
 class SplitCheck(Protocol):
     """Checks of one split, fed batch by batch."""
 
@@ -52,13 +43,6 @@ class SplitCheck(Protocol):
         """Run the checks that need the whole split."""
 
 
-# check -> explanation, for the comparison with pins
-PIN_NOTES = {
-    "partial file": "this is not the release's file",
-    "no pin": "the release's file was not at hand when its digests were recorded",
-}
-
-
 class CheckRules(ABC):
     """Base class of a dataset's `check` verb: the checks of its splits, and the findings that are no violations.
 
@@ -66,21 +50,17 @@ class CheckRules(ABC):
         facts: name and configurations of the dataset.
         schema: schema of every file; its first column has the ids.
         entry: type of a config's entry in release.json.
-        kind: kind of the data digest; an empty string if the rows have none.
         whole: the columns without nulls; see `records.built.batches`.
         quirks: (config, split, check) -> quirk; ``*`` stands for any config or split.
         notes: check -> explanation; a finding of these checks is no violation anywhere.
-        pins: config -> split -> its pin; a config that is not released has no entry.
     """
 
     facts: HubDataset
     schema: pa.Schema
     entry: type[msgspec.Struct]
-    kind: str = ""
     whole: tuple[str, ...] = ()
     quirks: Mapping[tuple[str, str, str], Quirk] = MappingProxyType({})
     notes: Mapping[str, str] = MappingProxyType({})
-    pins: Mapping[str, Mapping[str, Pin]] = MappingProxyType({})
 
     @abstractmethod
     def make_split_check(self, built: BuiltDataset, config: str) -> SplitCheck:
@@ -144,55 +124,27 @@ class CheckRules(ABC):
     def _check_split(
         self, built: BuiltDataset, config: str, split: str, check: SplitCheck, recorded: Mapping[str, Any], tally: Tally
     ) -> None:
-        """Check the rows of a split, and compare their digests with those in release.json and with the pin."""
-        labels = self.get_label_names(built, config)
-        names = next(labels[column] for column in LABEL_COLUMNS if column in labels)
-        data = DataDigest(self.kind, to_json_lines)
+        """Check the rows of a split, and compare their number with that in release.json."""
         for batch in read_rows(built.splits(config)[split], self.schema.names, kinds=self.schema, whole=self.whole):
             check.batch(batch, tally)
-            if self.kind == "eraser" and not tally.counts["missing values"]:
-                add_eraser_table(data, batch, names)
-            elif self.kind != "eraser" and self.kind:
-                ROW_READERS[self.kind](data, batch.to_pylist(), names)
         check.finish(tally)
-        known = self.kind and not tally.counts["missing values"]
-        actual = Pin(check.rows, data.hexdigest(names) if known else "")
-        if recorded:
-            _compare_digests(Pin(recorded["num_examples"], recorded["digest"]), actual, "what build recorded", tally)
-        if config not in self.pins:
-            return
-        pin = self.pins[config].get(split)
-        if pin is None:
-            tally.add("no pin", 1)
-        elif pin.num_examples != check.rows:
-            tally.add("partial file", 1, [f"expected {pin.num_examples:,} rows, found {check.rows:,}"])
-        else:
-            _compare_digests(pin, actual, "the release's file", tally)
+        if recorded and recorded["num_examples"] != check.rows:
+            words = f"build recorded {recorded['num_examples']:,}, found {check.rows:,}"
+            tally.add("number of rows", 1, [words])
 
     def _make_findings(self, config: str, split: str, tally: Tally) -> list[Finding]:
         """Return the findings of a tally, violations first."""
         findings = []
-        notes = {**PIN_NOTES, **self.notes}
         for check, count in tally.counts.items():
             keys = ((config, split, check), (config, "*", check), ("*", split, check), ("*", "*", check))
             quirk = next((self.quirks[key] for key in keys if key in self.quirks), None)
-            level: Level = "note" if check in notes else "violation"
-            why = notes.get(check, "")
+            level: Level = "note" if check in self.notes else "violation"
+            why = self.notes.get(check, "")
             if quirk is not None:
                 expected = quirk.most is None or count <= quirk.most
                 level, why = ("quirk", quirk.why) if expected else ("violation", f"expected {quirk.most:,} at most")
             findings.append(Finding(check, level, count, tuple(tally.examples[check]), why=why))
         return sorted(findings, key=lambda item: ("violation", "quirk", "note").index(item.level))
-
-
-def _compare_digests(expected: Pin, actual: Pin, source: str, tally: Tally) -> None:
-    """Tally the differences between a split and the digests of ``source``."""
-    if expected.num_examples != actual.num_examples:
-        words = f"{source} has {expected.num_examples:,}, found {actual.num_examples:,}"
-        tally.add("number of rows", 1, [words])
-    if expected.digest != actual.digest:
-        found = shorten_digest(actual.digest)
-        tally.add("data digest", 1, [f"{source} has {shorten_digest(expected.digest)}, found {found}"])
 
 
 def _check_card(built: BuiltDataset, config: str, label_names: Mapping[str, Sequence[str]], tally: Tally) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.metrics.data_digest import shorten_digest
 from eraser_hub.records.atomic import carry_over
 from eraser_hub.version import __version__
 
@@ -48,7 +47,7 @@ def finish_build(
     facts = {"format": FORMAT, "version": __version__, **own, "configs": dict(release)}
     text = json.dumps(facts, ensure_ascii=False, indent=1)
     (folder / RELEASE).write_text(text + "\n", encoding="utf-8")
-    _write_card(folder, target.name, release, card())
+    (folder / "README.md").write_text(insert_picture(card(), target.name, folder), encoding="utf-8")
     write_eval_yaml(folder, target.name)
     verify_folder(folder, schema, label_names)
 
@@ -66,16 +65,3 @@ def is_build_text(path: PurePath, name: str) -> bool:
     if len(path.parts) == 1:
         return path.name in ("README.md", RELEASE, EVAL_YAML, f"{name}.png")
     return len(path.parts) == 2 and path.parts[0] == LICENSES and is_license_name(path.name.partition(".")[2])
-
-
-def _write_card(folder: Path, name: str, release: Mapping[str, Any], text: str) -> None:
-    """Write the card, with its picture and the table of data digests."""
-    words = "The digest of a split's data; signatures of scores carry it. It is the same for the release's files."
-    lines = [insert_picture(text, name, folder).rstrip(), "", "## Data digests", "", words, ""]
-    lines += ["| config | split | data |", "|---|---|---|"]
-    lines += [
-        f"| {config} | {split} | `{shorten_digest(facts['digest'])}` |"
-        for config, entry in release.items()
-        for split, facts in entry["splits"].items()
-    ]
-    (folder / "README.md").write_text("\n".join([*lines, ""]), encoding="utf-8")

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
-from eraser_hub.metrics.data_digest import digest_rows
 from eraser_hub.records.atomic import link_or_copy, rebuild_folder, write_files
 from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
 from eraser_hub.records.digests import compute_file_digest
@@ -57,11 +56,9 @@ class ReleasedFile(msgspec.Struct):
     skipped: dict[str, int] = {}
 
 
-class SplitDigest(msgspec.Struct):
-    """Entry of a split: its size, label names, digest of its data, and name -> SHA-256 of its files."""
+class SplitFacts(msgspec.Struct):
+    """Entry of a split: its size, and name -> SHA-256 of its files."""
 
-    digest: str
-    labels: list[str]
     files: dict[str, str]
     num_examples: int
     num_bytes: int
@@ -71,7 +68,7 @@ class Entry(msgspec.Struct):
     """Entry of a configuration in ``release.json``."""
 
     files: list[ReleasedFile]
-    splits: dict[str, SplitDigest]
+    splits: dict[str, SplitFacts]
     digests: dict[str, str]  # path -> SHA-256 of files beside the rows
     version: str
     download_size: int
@@ -206,7 +203,7 @@ class SmallDataset(CheckRules, Verbs):
 
     def _write(self, config: str, tables: ConfigTables, folder: Path) -> dict[str, Any]:
         """Write a configuration's files and return its entry in release.json."""
-        names, splits, digests = self.words[config].label_names["label"], dict[str, dict[str, Any]](), dict[str, str]()
+        splits, digests = dict[str, dict[str, Any]](), dict[str, str]()
         written = {
             split: write_parquet(folder / config / f"{split}-00000-of-00001.parquet", self.schema, [table])
             for split, table in tables.splits.items()
@@ -216,11 +213,8 @@ class SmallDataset(CheckRules, Verbs):
             records = pa.table([pa.array(c, t.type) for c, t in zip(columns, RECORDS, strict=True)], schema=RECORDS)
             path = f"records/{config}.parquet"
             digests[path] = write_parquet(folder / path, RECORDS, [records]).sha256
-        for split, table in tables.splits.items():
-            facts = written[split]
+        for split, facts in written.items():
             splits[split] = {
-                "digest": digest_rows(self.kind, table.to_pylist(), names) if self.kind else "",
-                "labels": list(names),
                 "files": {f"{split}-00000-of-00001.parquet": facts.sha256},
                 "num_examples": facts.num_rows,
                 "num_bytes": facts.num_bytes,

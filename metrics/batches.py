@@ -22,7 +22,7 @@ from eraser_hub.schema.rows import ID_FIELDS
 
 from .cells import Row, as_list, as_number, as_scalar
 from .clusters import AUTO, AnnotationColumns, add_clusters
-from .data_digest import find_digest, shorten_digest
+from .gold_digest import shorten_digest
 from .intervals import cautions
 from .issues import InputError, Issues, cut
 from .resampling import check_settings
@@ -70,6 +70,7 @@ class Measured(NamedTuple):
         settings: the settings of the scores, for the signature.
         extra: further entries of the result.
         notes: lines for the reader, on scores that are left out.
+        digest: of the gold; "" where it is not known.
     """
 
     statistics: Statistics
@@ -77,6 +78,7 @@ class Measured(NamedTuple):
     settings: Mapping[str, object] = {}
     extra: Mapping[str, object] = {}
     notes: Sequence[str] = ()
+    digest: str = ""
 
 
 @dataclass
@@ -198,16 +200,14 @@ class Batches:
         by = options.get("by")
         measured, columns = self._measure_batches(predictions, references, by, settings)
         statistics = measured.statistics
-        names = options.get("label_names") or settings.get("label_names")
-        data = find_digest([batch.source for batch in references], names) if names is not None else ""
-        identity = {"data": shorten_digest(data)} if data else {}
         values = None if by is None else columns(by)
         notes = [*measured.notes, *(describe_breakdown(by, statistics) if by else ())]
         intervals = any(options.get(key) is not None for key in ("confidence_level", "n_resamples"))
         # scores alone need no clusters, which take time
         if intervals or options.get("per_instance") or cluster_by != AUTO:
             statistics = add_clusters(statistics, columns, cluster_by)
-        settings = {**identity, "n": len(statistics.ids), **measured.settings}
+        data = {"data": shorten_digest(measured.digest)} if measured.digest else {}
+        settings = {**data, "n": len(statistics.ids), **measured.settings}
         result = report(
             statistics, self.name, settings, by_values=values, extra=measured.extra, ranges=self.RANGES, **options
         )

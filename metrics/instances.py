@@ -17,6 +17,7 @@ from .batches import Batch, Batches, Measured
 from .clusters import NONE, AnnotationColumns, Clusters, find_components, number_values
 from .flat import Predictions, References, concatenate
 from .flatten import SIDES, flatten_rows
+from .gold_digest import digest_references
 from .issues import InputError, Issues
 from .joining import cluster_by_documents
 from .plain_rows import (
@@ -152,7 +153,8 @@ class InstanceBatches(Batches):
         unknown = UnknownFields(sum((batch.unknown for batch in ours), UnknownFields()))
         notes += [*([unknown.describe()] if unknown else []), *measured.notes]
         columns = InstanceColumns(measured.statistics.ids, ours, theirs, p, r)
-        return measured._replace(notes=notes), columns
+        named = r is not None and not any(label.startswith("\0") for label in r.labels)  # else they are numbers
+        return measured._replace(notes=notes, digest=digest_references(r) if named else ""), columns
 
 
 def _read_texts(batch: Batch) -> dict[str, PlainText | None]:

@@ -31,7 +31,6 @@ class BilingualPerturbationVerbs(SmallDataset):
 
     facts = DATASET
     schema = SCHEMA
-    kind = "perturbation"
     whole = NOT_NULL
     wanted = (
         f"DIR, a folder that holds {' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl); "

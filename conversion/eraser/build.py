@@ -49,9 +49,8 @@ from eraser_hub.conversion.licenses import get_license_path
 from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.conversion.written_files import is_recorded
-from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table
 from eraser_hub.records.atomic import link_or_copy, rebuild_folder
-from eraser_hub.records.digests import compute_file_digest, to_json_lines
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, make_printable, raise_all, show
 from eraser_hub.records.processes import make_process_pool
 from eraser_hub.records.splits import dataset_split
@@ -278,14 +277,12 @@ class _ConfigBuild:
             f"{self.config.name}/{file.split}-{number:05d}-of-{len(shards):05d}.parquet"
             for number in range(len(shards))
         ]
-        labels, digest, written = self.config.label_names, DataDigest("eraser", to_json_lines), list[FileFacts]()
+        written = list[FileFacts]()
 
         def make_tables(chosen: np.ndarray, batches: Sequence[int], shared: bool) -> Iterator[pa.Table]:
             for begin, end in pairwise(batches):
                 part = rows.table.take(make_numbers(chosen[begin:end]))
-                table = make_full_rows(part, self.documents, shared=shared)
-                add_eraser_table(digest, table, labels)
-                yield table
+                yield make_full_rows(part, self.documents, shared=shared)
 
         with self.make_progress_bar(f"{self.config.name}/{file.split}: writing", total, "rows") as bar:
             for name, shard in zip(names, shards, strict=True):
@@ -300,8 +297,6 @@ class _ConfigBuild:
             "final_newline": file.final_newline,
             **facts,
             "statistics": compute_split_statistics(rows, self.documents, released=not self.config.corpus_yaml),
-            "digest": digest.hexdigest(labels),
-            "labels": list(labels),
             "files": {Path(name).name: self.digests[name] for name in names},
         }
         self.file_bytes += sum(each.file_bytes for each in written)

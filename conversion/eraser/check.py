@@ -8,7 +8,6 @@ document, one id names one text, and the card agrees with the Parquet files.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -18,14 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from eraser_hub.conversion.check_rules import CheckRules, Pin, Quirk
+from eraser_hub.conversion.check_rules import CheckRules, Quirk
 from eraser_hub.conversion.checks import Tally, UniqueStrings
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.built import BuiltDataset, read_rows
 from eraser_hub.records.errors import show
 
 from . import DATASET
-from .configs import CONFIGS
 from .flat_rows import FlatRows, get_list_lengths
 from .release import ConfigFacts, read_configs
 from .rows import derive
@@ -258,20 +256,13 @@ def _check_unreferenced(folder: Path, config: str, checks: Mapping[str, EraserSp
     tally.add("documents beside", len(repeated), (f"{show(name)} stands {n} times" for name, n in repeated))
 
 
-def read_pins() -> dict[str, dict[str, Pin]]:
-    """Return config -> split -> pin, of the release's files; ``pins.json`` has numbers and digests alone."""
-    pins = json.loads(Path(__file__).with_name("pins.json").read_text(encoding="utf-8"))
-    return {name: {split: Pin(**facts) for split, facts in pins.get(name, {}).items()} for name in CONFIGS}
-
-
 class EraserRules(CheckRules):
     """The `check` of a built ``eraser``."""
 
-    facts, kind = DATASET, "eraser"
+    facts = DATASET
     schema, entry = SCHEMA, ConfigFacts
     quirks = QUIRKS
     notes = NOTES
-    pins = read_pins()
 
     def make_split_check(self, built: BuiltDataset, config: str) -> EraserSplitCheck:
         """Return the checks of one split."""

@@ -31,8 +31,6 @@ class SplitFacts(msgspec.Struct):
     query_type: Literal["absent", "present"]
     sentence_ends: Literal["inclusive", "exclusive"]
     statistics: dict[str, int | float | None]
-    digest: str  # of the data, see `metrics.data_digest`
-    labels: list[str]  # the label names in it
     files: dict[str, str]  # name -> SHA-256 of the split's Parquet files
 
 

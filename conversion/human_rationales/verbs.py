@@ -35,7 +35,6 @@ class HumanRationalesVerbs(SmallDataset):
 
     facts = DATASET
     schema = SCHEMA
-    kind = "human_rationales"
     whole = ("id", "tokens[]", "rationale_mask", "rationale_scores", "rationale_ratio", "position")
     wanted = (
         f"DIR with sst/trees/train.txt dev.txt test.txt ({SST_URL}) or "

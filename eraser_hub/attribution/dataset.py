@@ -14,7 +14,6 @@ import numpy as np
 from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
 from eraser_hub.conversion.eraser.release import read_configs
-from eraser_hub.metrics.data_digest import digest_rows
 from eraser_hub.papers import load_paper
 from eraser_hub.records.built import LABEL_COLUMNS, open_built, read_rows
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -109,28 +108,12 @@ class Split:
             pass
 
     def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
-        """Return the data's part of a run's record, with the digests of `metrics.data_digest` and of `fingerprint`.
-
-        Raises:
-            DataError: a data file that cannot be read; as of `fingerprint`.
-        """
-        try:
-            data_digest = open_built(self.name or "").data_digest(self.config, str(self.rows.split))
-        except (DataError, AttributeError):  # no built dataset, or rows that are in memory
-            kind = "human_rationales" if self.kind == "tokens" else self.kind
-            try:
-                rows = replace(self, places=None).read(lambda row, _: row)
-                data_digest = digest_rows(kind, rows, self.label_names)
-            except DataError:
-                raise
-            except (KeyError, TypeError, ValueError):
-                data_digest = ""
+        """Return the data's part of a run's record, with the digest of `fingerprint`; errors as of it."""
         return {
             "dataset": Path(self.name or "").name,
             "config": self.config,
             "split": str(self.rows.split),
             "limit": limit,
-            "data_digest": data_digest,
             "digest": self.fingerprint(limit, labels=labels, rationales=rationales),
         }
 

@@ -143,3 +143,9 @@ def _results(table: Mapping[str, Any], kd: Mapping[str, float]) -> Iterator[Prin
 def _share(percent: float) -> float:
     """Return a percentage as a share; rounding makes 36.9 / 100 exactly 0.369."""
     return round(percent / 100, 9)
+
+
+@lru_cache(maxsize=1)
+def read_released_gold() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """Return config -> split -> number of annotations and digest of the gold, of releases that were at hand."""
+    return json.loads(files(__package__).joinpath("released_gold.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]

@@ -22,7 +22,7 @@ import yaml
 from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, get_headlines, get_task_category, is_ranked, task_id
 from eraser_hub.metrics.agreement_scores import describe_scores
-from eraser_hub.metrics.data_digest import shorten_digest
+from eraser_hub.metrics.gold_digest import shorten_digest
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import read_utf8_file
@@ -89,9 +89,6 @@ def write_eval_results(
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
         raise DataError(message, rule="unsupported", argument="eval_results")
     data = scores.get("data_digest")
-    if data is not None and data != (own := built.data_digest(config, split)):
-        message = f"expected scores of the data {shorten_digest(own)}, found scores of {shorten_digest(str(data))}"
-        raise DataError(message, rule="data-mismatch", argument="eval_results")
     values = list(_list_headlines(name, scores))
     if not values:
         expected = ", ".join(headline.key for headline in get_headlines(name))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -29,12 +29,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from eraser_hub.metrics.data_digest import DataDigest, add_eraser_table, digest_rows
-
-from .digests import compute_file_digest, to_json_lines
 from .errors import DataError, get_first_line, show
 from .hub import Place, find_place
-from .json_lines import read_json_object
 from .lines import read_utf8_lines, wrap_read_errors
 from .rules import Rule
 from .splits import dataset_split
@@ -42,9 +38,6 @@ from .yaml_text import load_yaml
 
 BATCH_ROWS = 400
 LABEL_COLUMNS = ("classification", "label")
-_DIGEST = re.compile("[0-9a-f]{64}")
-# a column that only such rows have -> the kind of their digest
-_DIGEST_KINDS = {"sample_type": "perturbation", "rationale_mask": "human_rationales"}
 _FRONT = re.compile(r"\A\s*---[ \t]*\n(|.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -180,34 +173,6 @@ class BuiltDataset:
             if info.get("config_name", config) == config:
                 return info
         return {}
-
-    def data_digest(self, config: str, split: str) -> str:
-        """Return the digest of a split's data, see `metrics.data_digest`.
-
-        It is the one that ``release.json`` keeps if the Parquet files and the label names are those that it was
-        computed of; otherwise it is computed anew, and "" if the rows lack a column that it needs.
-
-        Raises:
-            DataError: as of `files` and `read_rows`.
-        """
-        files, labels = self.files(config, split), self.label_names(config) or ()
-        with suppress(ValueError, LookupError, TypeError, AttributeError):
-            release = read_json_object(self.paths("release.json")[0])
-            kept = release["configs"][config]["splits"][dataset_split(split)]
-            same_files = kept["files"] == {path.name: compute_file_digest(path) for path in files}
-            if same_files and tuple(kept["labels"]) == labels and _DIGEST.fullmatch(kept["digest"]):
-                return str(kept["digest"])
-        with wrap_parquet_errors(files[0]):
-            names = pq.read_schema(files[0]).names
-        kind = next((kind for column, kind in _DIGEST_KINDS.items() if column in names), "eraser")
-        with suppress(KeyError, TypeError, AttributeError):
-            if kind != "eraser":
-                return digest_rows(kind, self.rows(config, split), labels)
-            digest = DataDigest(kind, to_json_lines)
-            for table in read_rows(files):
-                add_eraser_table(digest, table, labels)
-            return digest.hexdigest(labels)
-        return ""
 
     def columns(self, config: str) -> list[str]:
         """Return the columns of a config, as the card names them; none where it does not."""

@@ -14,10 +14,7 @@ fault.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -26,7 +23,6 @@ from contextlib import suppress
 from functools import cache, partial
 from itertools import chain
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -42,9 +38,7 @@ from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.schema.instance import INSTANCE, QUOTES_FIELD, InstanceRecord
 from eraser_hub.schema.instance import RationaleRecord as Rationale
 from eraser_hub.schema.record import Record
-from eraser_hub.schema.rows import ID_FIELDS, PERTURBATION_ROW
 
-from .digests import to_json_lines
 from .errors import DataError, get_first_line, show
 from .json_lines import has_quote_count, parse_strict_object
 from .lines import LineBatch, read_line_batches, wrap_read_errors
@@ -75,18 +69,17 @@ _TYPES: Mapping[str, Any] = {
 
 
 # ---------------------------------------------------------------------------------------------------------- instances
-def _struct(record: Record, absent: Any, strict: bool = True, in_order: bool = False) -> Any:
+def _struct(record: Record, absent: Any, strict: bool = True) -> Any:
     """Return the type of a record's objects.
 
     Args:
         record: the declaration.
         absent: the value of a field that is missing.
         strict: refuse fields that the record does not declare.
-        in_order: put the fields in the order of their names.
     """
     typed: list[Any] = []
-    for field in sorted(record.values(), key=lambda field: field.name) if in_order else record.values():
-        kind = _TYPES[field.kind] if field.record is None else _struct(field.record, absent, strict, in_order)
+    for field in record.values():
+        kind = _TYPES[field.kind] if field.record is None else _struct(field.record, absent, strict)
         for _ in range(field.depth):
             kind = GenericAlias(list, kind)
         typed.append((field.name, kind) if field.required else (field.name, kind | None | msgspec.UnsetType, absent))
@@ -348,69 +341,3 @@ def is_parquet(path: Path) -> bool:
     """
     with wrap_read_errors(path), open(path, "rb") as file:
         return file.read(4) == b"PAR1"
-
-
-# ------------------------------------------------------------------------------------------------------------ identity
-PREDICTIONS_VERSION = "eraser-hub-predictions-1"
-SPOOLED = 1 << 26  # bytes in memory
-# numbers that JSON encoders write in different ways
-_UNCOMMON = re.compile(rb"[\[:,]-?(?:0\.0000|\d+(?:\.\d+)?[eE])")
-_SHAPE = bytes.maketrans(b"123456789E", b"000000000e")  # a search for 0e in it takes a tenth of the time
-
-
-def compute_predictions_digest(path: Path) -> str:
-    """Return the digest of a file of predictions, whatever its order, layout and format.
-
-    It is the SHA-256 of lines of JSON in UTF-8: ``["eraser-hub-predictions-1"]``, then the instances, sorted by the
-    bytes of their ids. A line has the fields that the schema declares and that are neither absent nor null, keys
-    sorted, without spaces; a declared float is written as Python writes it (shortest round trip).
-
-    Raises:
-        DataError: as of `instances`.
-    """
-    digest = hashlib.sha256(to_json_lines([[PREDICTIONS_VERSION]]))
-    with SpooledTemporaryFile(max_size=SPOOLED) as file:  # the lines of a large file do not fit into memory
-        places = []
-        for name, line in _canonical_lines(path):
-            places.append((name, file.tell(), len(line)))
-            file.write(line)
-        for _, start, size in sorted(places):
-            file.seek(start)
-            digest.update(file.read(size) + b"\n")
-    return digest.hexdigest()
-
-
-def _canonical_lines(path: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the id of each instance, and its line in a predictions digest."""
-    encode = msgspec.json.Encoder(order="deterministic").encode  # keys of objects; fields are declared in order
-    for record in _ordered_records(path):
-        name = next((own for field in ID_FIELDS if (own := getattr(record, field, None)) is not None), "")
-        line = encode(record)
-        if (b"0.0000" in line or b"0e" in line.translate(_SHAPE)) and _UNCOMMON.search(line):
-            line = json.dumps(json.loads(line), ensure_ascii=False, separators=(",", ":"), sort_keys=True).encode()
-        yield str(name).encode(), line
-
-
-def _ordered_records(path: Path) -> Iterator[Any]:
-    """Yield the instances of a file as typed objects, with their fields in the order of the names."""
-    first = next(read_plain_rows(path), (0, {}))[1]
-    if "annotation_id" not in first and set(first).intersection(ID_FIELDS):
-        kind = _struct(PERTURBATION_ROW, None, strict=False, in_order=True)
-        yield from (_to_pair(row, kind) for _, row in read_plain_rows(path))
-        return
-    kind = _struct(INSTANCE, None, strict=False, in_order=True)
-    if not is_parquet(path):
-        with suppress(msgspec.MsgspecError), wrap_read_errors(path):  # what is wrong is said when it is scored
-            for lines in read_line_batches(path, BLOCK):
-                yield from map(msgspec.json.Decoder(kind).decode, lines.raw)
-            return
-    for _, one in instances(path):
-        yield msgspec.convert(msgspec.to_builtins(one), kind)
-
-
-def _to_pair(row: dict[str, Any], kind: Any) -> Any:
-    """Return a row of the perturbation benchmark as a typed object; fields of another type are kept as they are."""
-    try:
-        return msgspec.convert(row, kind)
-    except msgspec.ValidationError:
-        return kind(**{name: row.get(name) for name in PERTURBATION_ROW})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +10,9 @@ import orjson
 
 from .atomic import atomic_write
 from .digests import compute_file_digest
-from .errors import DataError
 from .json_lines import read_json_object
 
 RUN_SUFFIX = ".run.json"
-
-
-def _compute_predictions_digest(out: Path) -> str:
-    from .predictions import compute_predictions_digest  # imports numpy, for which options do not wait
-
-    return compute_predictions_digest(out)
 
 
 def run_path(out: Path) -> Path:
@@ -39,29 +31,11 @@ def read_run(out: Path) -> dict[str, Any]:
 
 
 def write_run(out: Path, facts: Mapping[str, Any]) -> None:
-    """Write the record of a run atomically, with the digests of the predictions that stand in ``out``."""
+    """Write the record of a run atomically, with the SHA-256 of the predictions that stand in ``out``."""
     if out.is_file():  # it may lead to a device
-        digests = {
-            "predictions_digest": _compute_predictions_digest(out),
-            "predictions_sha256": compute_file_digest(out),
-        }
-        facts = {**facts, **digests}
+        facts = {**facts, "predictions_sha256": compute_file_digest(out)}
     data = orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     atomic_write(run_path(out).resolve(), data)
-
-
-def read_predictions_digest(out: Path) -> str:
-    """Return the digest of predictions: the one that the run's record keeps for these bytes, or a new one.
-
-    Raises:
-        DataError: as of `compute_predictions_digest`.
-    """
-    with suppress(DataError):
-        record = read_run(out)
-        kept = record.get("predictions_digest")
-        if isinstance(kept, str) and record.get("predictions_sha256") == compute_file_digest(out):
-            return kept
-    return _compute_predictions_digest(out)
 
 
 def read_signature(results: Path) -> str:

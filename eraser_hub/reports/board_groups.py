@@ -6,13 +6,12 @@ of their own beside lines scored here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from eraser_hub.conversion.check_rules import Pin
-from eraser_hub.conversion.eraser.check import read_pins
-from eraser_hub.metrics.data_digest import shorten_digest
-from eraser_hub.papers import COMPREHENSIVE, find_comprehensive
+from eraser_hub.metrics.gold_digest import shorten_digest
+from eraser_hub.papers import COMPREHENSIVE, find_comprehensive, read_released_gold
 
 from .board_lines import BoardLine
 
@@ -21,22 +20,23 @@ SplitData = tuple[str, str]  # a split, and the digest of its data
 
 def group_lines(lines: Sequence[BoardLine]) -> list[BoardLine]:
     """Return the lines with the name of their group, and what tells a sample from the release's split."""
-    scored, pins = dict[str, dict[SplitData, None]](), read_pins()
+    scored, released = dict[str, dict[SplitData, None]](), read_released_gold()
     for line in lines:
         if line.kind == "scored":
             scored.setdefault(line.dataset, {})[line.split, line.data] = None
     return [
-        _name_group(line, scored.get(line.dataset, {}), pins.get(line.dataset, {}).get(line.split)) for line in lines
+        _name_group(line, scored.get(line.dataset, {}), released.get(line.dataset, {}).get(line.split))
+        for line in lines
     ]
 
 
-def _name_group(line: BoardLine, scored: Collection[SplitData], pin: Pin | None) -> BoardLine:
+def _name_group(line: BoardLine, scored: Collection[SplitData], released: Mapping[str, Any] | None) -> BoardLine:
     """Return a line in its group.
 
     Args:
         line: the line.
         scored: the splits and data of the dataset's lines that were scored here.
-        pin: digest and number of annotations of the release's split, if it is one of a release.
+        released: digest of the gold and number of annotations of the release's split, if they are known.
     """
     if line.kind == "published":
         if not scored:
@@ -48,10 +48,10 @@ def _name_group(line: BoardLine, scored: Collection[SplitData], pin: Pin | None)
     if len({data for split, data in scored if split == line.split}) > 1:
         parts.append(f"data:{shorten_digest(line.data)}")
     sample = ""
-    if pin is not None and line.data not in ("", pin.digest):
+    if released is not None and line.data not in ("", released["digest"]):
         sample = "other data than the release's"
-        if line.instances is not None and line.instances < pin.num_examples:
-            sample = f"a sample: {line.instances:,} annotations, the release has {pin.num_examples:,}"
+        if line.instances is not None and line.instances < released["num_examples"]:
+            sample = f"a sample: {line.instances:,} annotations, the release has {released['num_examples']:,}"
     return replace(line, group=", ".join(parts), sample=sample)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.metrics.data_digest import shorten_digest
+from eraser_hub.metrics.gold_digest import shorten_digest
 from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
@@ -140,7 +140,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
         raise error.at(file=file) from None
     if not any(value is not None for value in scores.values()):
         raise DataError("expected scores, found none", rule="empty", file=file)
-    predictions = content.get("predictions_digest")
+    predictions = content.get("predictions_sha256")
     return BoardLine(
         system=system,
         dataset=dataset,

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from eraser_hub.records.arguments import Force, Gold, Progress, Revision, Split
 from eraser_hub.records.options import AtLeastOne, NamedFiles, Option, Options, Seed, UsageError, as_list
 from eraser_hub.records.outputs import OutputWriter, find_inputs
-from eraser_hub.scoring.options import AllowMismatch, ClusterBy, MinimumEffect, OnlyPredicted
+from eraser_hub.scoring.options import ClusterBy, MinimumEffect, OnlyPredicted
 
 Several = str | Sequence[str] | None
 
@@ -54,7 +54,6 @@ class ReportArguments(Options):
     minimum_effect: MinimumEffect = 0.0
     gold: Gold = "evidence"
     only_predicted: OnlyPredicted = False
-    allow_mismatch: AllowMismatch = False
     revision: Revision = None
     force: Force = False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eraser_hub.metrics.data_digest import shorten_digest
+from eraser_hub.metrics.gold_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.operators import compute_operator_sensitivity, describe_flips
@@ -69,7 +69,7 @@ def make_provenance_section(scored: Sequence[Scores], compared: Mapping[str, Any
         section.signatures.append(f"comparison: {compared['signature']}")
     lines = []
     for system in scored:
-        predictions = map(shorten_digest, system.digests().get("predictions_digest", ()))
+        predictions = map(shorten_digest, system.digests().get("predictions_sha256", ()))
         lines += [(system.name, line) for line in system.signatures]
         lines += [(system.name, f"predictions:{digest}") for digest in predictions]
     section.signatures += merge_notes(lines, names)

@@ -15,7 +15,6 @@ class RunDataRecord:
     config: str | None = column("the configuration")
     split: str | None = column("the split")
     limit: int | None = column("the most instances that were asked for")
-    data_digest: str | None = column("digest of the whole split, SHA-256; see docs/identity.md")
     digest: str | None = column("digest of the rows that decide the results")
 
 
@@ -25,7 +24,6 @@ class RunRecord:
 
     signature: str = column("the settings that make two results comparable", required=True)
     data: RunDataRecord | None = column("the data")
-    predictions_digest: str | None = column("digest of the predictions, SHA-256; see docs/identity.md")
     predictions_sha256: str | None = column("SHA-256 of the file OUT")
     instances: int | None = column("the number of instances", low=0)
     settings: Json | None = column("all settings")
@@ -47,8 +45,8 @@ class ScoreFileRecord:
     gold: Json | None = column("annotations with and without gold rationale, mean share of gold tokens, split")
     people: Json | None = column("scores of each annotator against the majority of the others: their mean and spread")
     chance: Json | None = column("scores of random rationales of the same size, of agreement")
-    data_digest: str | None = column("digest of the split, SHA-256; see docs/identity.md")
-    predictions_digest: list[str] | None = column("digest of each file of predictions, SHA-256")
+    data_digest: str | None = column("digest of the gold, SHA-256; see docs/score-predictions.md")
+    predictions_sha256: list[str] | None = column("SHA-256 of each file of predictions")
 
 
 RUN, SCORE_FILE = describe(RunRecord), describe(ScoreFileRecord)

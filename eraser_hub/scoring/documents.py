@@ -5,17 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from itertools import islice, repeat
 from pathlib import Path
 
 import numpy as np
 
 from eraser_hub.conversion.eraser.format import read_document_lines
-from eraser_hub.metrics.data_digest import KeyedLines
 from eraser_hub.metrics.joining import DocumentLengths
 from eraser_hub.metrics.tokens import measure_texts
-from eraser_hub.records.digests import pause_garbage_collection, to_json_lines
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
 
@@ -45,7 +42,6 @@ class CorpusDocuments(DocumentLengths):
         self.numbers: dict[str, int] = {}  # of the documents of docs.jsonl, or of those of docs/ that were asked for
         # by number, with room for more; a document that does not exist has -1 tokens
         self.tokens = self.sentences = np.zeros(0, dtype=np.int32)
-        self.digests = KeyedLines(to_json_lines)  # of the documents that exist, in the order of their numbers
         self.sizes = array("i")  # of sentences
         self.known = 0  # how many numbers have been looked for
         self._places = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -101,8 +97,6 @@ class CorpusDocuments(DocumentLengths):
         sizes = measure_texts(b"".join(texts.values()), list(map(len, texts.values())))
         self.tokens[numbers], self.sentences[numbers] = sizes.tokens, sizes.sentences
         self.sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
-        with pause_garbage_collection():
-            self.digests.add([(docid, sha256(text).hexdigest()) for docid, text in texts.items()])
 
     def counts(self, chosen: np.ndarray) -> np.ndarray:
         """Return the tokens and the sentences of each document, shape (documents, 2)."""

@@ -8,13 +8,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from eraser_hub.metrics.gold_digest import gold_digest
 from eraser_hub.metrics.issues import ONLY_PREDICTED
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances, read_plain_rows
 from eraser_hub.records.rules import Rule
+from eraser_hub.records.run_record import read_signature
+from eraser_hub.records.splits import dataset_split
 from eraser_hub.schema.instance import CONSISTENCY_FIELD, OUTCOME_FIELD, QUOTES_FIELD
 
-from .identity import identify
+from .identity import Identity
 from .quotes import BLOCK as QUOTES
 from .scored_split import Row, Rows, ScoredSplit
 from .scores import Scores
@@ -98,14 +103,12 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
     """
     source.rows  # noqa: B018  # report their errors before the predictions are read
     rows: Rows = list(read_predictions(source, path).values())
-    identity = identify(path, source.digest, source.split, settings.allow_mismatch)
     scores = Scores(
         names=source.names | {"config": source.built_config},
         ids=source.ids,
-        run=identity.run,
-        identity=identity,
+        run=read_signature(path),
+        identity=Identity(_digest_records(source), dataset_split(source.split)),
         files=[path],
-        notes=[identity.note] * bool(identity.note),
     )
     paper = {"paper": settings.paper} if settings.paper else {}
     by = {"by": settings.by or "label"} if settings.by or _has(source.rows, "label") else {}
@@ -125,6 +128,21 @@ def score_records(source: ScoredSplit, path: Path, settings: ScoreSettings) -> S
         raise DataError(message, rule="score-missing", file=path)
     scores.signatures += [scores.run] if scores.run else []
     return scores
+
+
+def _digest_records(source: ScoredSplit) -> str:
+    """Return the digest of the records' labels, or answers, and of the tokens of their gold sets."""
+    rows = source.labelled
+    tokens = [
+        (place, number, group, int(token))
+        for place, row in enumerate(rows)
+        for number, groups in enumerate(row.get("rationale_ids") or ())
+        for group, indices in enumerate(groups or ())
+        for token in indices
+    ]
+    sequences = [str(number) for number in range(1 + max((token[1] for token in tokens), default=0))]
+    labels = [row.get("label") or row.get("answer") for row in rows]
+    return gold_digest(source.ids, labels, sequences, np.array(tokens, np.int64).reshape(-1, 4))
 
 
 def _blocks(

@@ -21,9 +21,6 @@ OnlyPredicted = Annotated[
     bool,
     Option(group="Settings of scores", help="Score only annotations with an instance, and print their number."),
 ]
-AllowMismatch = Annotated[
-    bool, Option(group="Settings of scores", help="Score predictions made of other data, and say it in the signature.")
-]
 MinimumEffect = Annotated[
     float,
     Option(
@@ -43,7 +40,6 @@ _OF_PAIRS = (
     "n_resamples",
     "seed",
     "only_predicted",
-    "allow_mismatch",
     "cluster_by",
     "minimum_effect",
     "paper",
@@ -77,7 +73,6 @@ class AgainstArguments(Options):
     cluster_by: ClusterBy = "auto"
     only_predicted: OnlyPredicted = False
     unmarked: Unmarked = None
-    allow_mismatch: AllowMismatch = False
     seed: Seed = 0
 
     def __post_init__(self) -> None:

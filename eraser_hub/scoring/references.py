@@ -13,13 +13,12 @@ from msgspec import UNSET
 
 from eraser_hub.metrics.checks import name_labels
 from eraser_hub.metrics.clusters import Clusters
-from eraser_hub.metrics.data_digest import DataDigest, nest
 from eraser_hub.metrics.flat import EVIDENCE_COLUMNS, REFERENCE_FIELDS, References, Words, concatenate, make_blank
 from eraser_hub.metrics.flatten import REFERENCE, flatten_rows
+from eraser_hub.metrics.gold_digest import digest_references
 from eraser_hub.metrics.issues import Issues, RowNames, cut
 from eraser_hub.metrics.joining import DocumentLengths, cluster_by_documents
 from eraser_hub.metrics.token_rows import as_eraser_row
-from eraser_hub.records.digests import pause_garbage_collection, to_json_lines
 from eraser_hub.records.errors import DataError, DataErrors
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.splits import release_split
@@ -28,7 +27,6 @@ from .documents import CorpusDocuments
 from .scored_split import ScoredSplit
 
 if TYPE_CHECKING:
-    from eraser_hub.conversion.eraser.checked import CheckedAnnotations
     from eraser_hub.conversion.eraser.format import Annotations
     from eraser_hub.records.rules import Rule
 
@@ -50,7 +48,7 @@ class Gold:
         columns: the values of the requested columns, one per annotation.
         listed: the documents of each annotation, if requested: annotations in ascending order, and numbers of
             documents, both int64 (d,).
-        digest: the data's digest, see `metrics.data_digest`.
+        digest: of the references as they are read, see `metrics.gold_digest`.
         notes: lines on labels (see `scored_split.LabelNames`) and on annotations that keep their evidence; "" for none.
     """
 
@@ -167,11 +165,7 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
     codes = {name: code for code, name in enumerate(names or ())}
     values, own, parts = {name: list[object]() for name in columns}, list[DocumentPairs](), list[list[np.ndarray]]()
     first = first_group = 0
-    digest, docids, used = DataDigest("eraser", to_json_lines), Words(documents.numbers), list[np.ndarray]()
     for part in read_checked(path, names, documents, numbers):
-        with pause_garbage_collection():
-            digest.rows.add(_make_digest_rows(part, docids[:], source.labels.sentence_end_inclusive))
-        used.append(part.documents)
         sizes, groups, members = np.diff(part.offsets), np.diff(part.groups), np.diff(part.members)
         if listed:
             own.append((np.repeat(np.arange(first, first + len(sizes)), sizes), part.documents))
@@ -193,33 +187,12 @@ def read_gold(source: ScoredSplit, columns: Sequence[str] = (), listed: bool = F
     for name, pieces in zip(_CHECKED, zip(*parts, strict=True), strict=True):
         setattr(references, name, np.concatenate(pieces))
     lines = range(1, len(numbers) + 1)  # each holds an annotation
-    referenced = np.zeros(len(documents.numbers), bool)
-    referenced[np.concatenate(used)] = True
-    flags = referenced[documents.tokens[: len(referenced)] >= 0]
-    digest.documents = documents.digests if flags.all() else documents.digests.select(flags.tolist())
-    identity = digest.hexdigest(sorted(codes) if names is None else names)
-    gold = Gold(references, documents, path, lines, names, values, (source.labels.note,), digest=identity)
+    digest = digest_references(references)
+    gold = Gold(references, documents, path, lines, names, values, (source.labels.note,), digest=digest)
     if not listed:
         return gold
     owner, number = (np.concatenate(column).astype(np.int64) for column in zip(*own, strict=True))
     return replace(gold, listed=(owner, number))
-
-
-def _make_digest_rows(
-    part: CheckedAnnotations, docids: Sequence[str], inclusive: bool
-) -> Iterator[tuple[str, str, str, Sequence[str], Sequence[Any]]]:
-    """Return annotations as a data digest takes them; ``docids`` has the documents by number."""
-    records, starts, end = part.run.records, part.bounds[:, :3].T.tolist(), part.bounds[:, 3].astype(np.int64)
-    ends = (end + (end >= 0) if inclusive else end).tolist()
-    spans = list(zip([evidence.docid for evidence in part.evidences], *starts, ends, strict=True))
-    return zip(
-        [str(record.annotation_id) for record in records],
-        [record.query for record in records],
-        [record.classification for record in records],
-        nest([docids[number] for number in part.documents.tolist()], part.offsets.tolist()),
-        nest(spans, part.members.tolist(), part.groups.tolist()),
-        strict=True,
-    )
 
 
 def _row(run: Annotations, place: int, name: str) -> dict[str, Any]:
@@ -276,5 +249,5 @@ def _of_dataset(source: ScoredSplit, columns: Sequence[str]) -> Gold:
         values["classification"] = [names_by_code[code] for code in references.classification.tolist()]
     if issues.total:
         raise make_issue_error(issues, {"reference": files[0]})
-    documents, lines = DocumentLengths(references), range(1, first)
-    return Gold(references, documents, files[0], lines, labels.names, values, (labels.note,), digest=source.digest)
+    documents, lines, digest = DocumentLengths(references), range(1, first), digest_references(references)
+    return Gold(references, documents, files[0], lines, labels.names, values, (labels.note,), digest=digest)

@@ -40,10 +40,12 @@ from eraser_hub.metrics.unknown_fields import UnknownFields
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.predictions import read_chunks as parts_of
+from eraser_hub.records.run_record import read_signature
+from eraser_hub.records.splits import dataset_split
 from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
 from .gold.forms import EVIDENCE, MAJORITY, choose_gold
-from .identity import identify
+from .identity import Identity
 from .modules import LEVELS, module_result, score_records
 from .quotes import BLOCK as QUOTES
 from .quotes import BlockScores, score_by_rows
@@ -118,7 +120,6 @@ class _Instances:
         columns = tuple(dict.fromkeys(name for name in (settings.by, clusters) if name is not None))
         gold = read_gold(source, columns, listed)
         self.gold = gold = gold if form == EVIDENCE else choose_gold(gold, source, form, without)
-        self.identity = identify(predictions, gold.digest, source.split, settings.allow_mismatch)
         self.rules = rules = IssuesByRule(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
         name_labels(gold.references, gold.label_names, rules["label names"])
         self.parts = Matcher(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
@@ -164,15 +165,15 @@ class _Instances:
             shares = f"scored:{scored.size}/{len(self.parts.whole.ids)}"
             notes.append(f"{shares} (annotations without an instance are left out)")
         notes += describe_breakdown(s.by, statistics["faithfulness"]) if s.by and "faithfulness" in statistics else []
-        notes += [*self.parts.plausibility.notes(), *describe_ties(statistics.values()), self.identity.note]
+        notes += [*self.parts.plausibility.notes(), *describe_ties(statistics.values())]
         answered = self.parts.signature_settings().get("answered")
         scores = Scores(
             names=self.source.names,
             ids=gold.references.ids,
             statistics=statistics,
             against_chance=self.faithfulness.against_chance(s.per_instance),
-            run=self.identity.run,
-            identity=self.identity,
+            run=read_signature(self.path),
+            identity=Identity(gold.digest, dataset_split(self.source.split)),
             files=[self.path],
             notes=[note for note in notes if note],
             lacking=frozenset(key for one in blocks.values() for key in one.lacking),

@@ -167,11 +167,6 @@ class ScoredSplit:
         note = f"labels: those of the annotations ({why}; name others in {CORPUS_YAML}, or by `config`)"
         return LabelNames(None, note)
 
-    @cached_property
-    def digest(self) -> str:
-        """The digest of a built dataset's split, see `metrics.data_digest`; `read_gold` computes that of raw data."""
-        return self.built.data_digest(self.built_config, self.split)
-
     # ------------------------------------------------------------------------------------ the rows of a built dataset
     @cached_property
     def rows(self) -> list[dict[str, Any]]:

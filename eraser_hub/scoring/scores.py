@@ -16,9 +16,9 @@ import orjson
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.metrics.statistics_builder import Statistics
 from eraser_hub.papers import COMPREHENSIVE
+from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.records.run_record import read_predictions_digest
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .identity import Identity
@@ -202,11 +202,11 @@ class Scores:
         return "; ".join(self.block_signatures)
 
     def digests(self) -> dict[str, Any]:
-        """Return the digests of the data and of each file of predictions, in full; empty for unknown data."""
+        """Return the digests of the gold and of each file of predictions, in full; empty for unknown gold."""
         if self.identity is None:
             return {}
-        predictions = [read_predictions_digest(path) for path in self.files if path.is_file()]  # a pipe is read once
-        return {"data_digest": self.identity.data, "predictions_digest": predictions}
+        predictions = [compute_file_digest(path) for path in self.files if path.is_file()]  # a pipe is read once
+        return {"data_digest": self.identity.data, "predictions_sha256": predictions}
 
     def as_json(self, per_instance: bool = True) -> dict[str, Any]:
         """Return the content of the score file: flat keys, intervals, names, signatures and what is known beside them.

@@ -34,7 +34,6 @@ class ScoreSettings:
         by: a column of the annotations to break scores down by.
         cluster_by: what intervals and tests draw together, see `clusters.clustered`.
         only_predicted: leave out annotations without an instance.
-        allow_mismatch: score predictions that were made of other data; the signature has the other data's digest.
         fidelity: also score normalised fidelity, where the predictions have its fields.
         allow_empty: records of the perturbation benchmark may hold nothing that can be scored.
         paper: whose choices are made; see `metrics.sources`.
@@ -58,7 +57,6 @@ class ScoreSettings:
     by: str | None = None
     cluster_by: str = AUTO
     only_predicted: bool = False
-    allow_mismatch: bool = False
     fidelity: bool = False
     allow_empty: bool = False
     paper: str | None = None

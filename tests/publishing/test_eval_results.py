@@ -47,11 +47,10 @@ def entries(folder, name="eraser"):
     return {entry.task_id: entry for entry in parse_eval_result_entries(yaml.safe_load(path.read_text()))}
 
 
-def test_the_source_holds_the_digest_of_the_data(built, tmp_path, monkeypatch):
-    digest = "e2322d99a1b6" + "0" * 52  # the toy dataset lacks the columns of a digest
-    monkeypatch.setattr(type(built), "data_digest", lambda self, config, split: digest)
+def test_the_source_holds_the_digest_of_the_data(built, tmp_path):
+    digest = "914ebab402fa" + "0" * 52
     write_eval_results(MODEL, scores(data_digest=digest), built, folder=tmp_path, source="https://x.org/p.jsonl")
-    assert {entry.source_name for entry in entries(tmp_path).values()} == {"Predictions, data e2322d99a1b6"}
+    assert {entry.source_name for entry in entries(tmp_path).values()} == {"Predictions, data 914ebab402fa"}
 
 
 def test_values_and_signatures_are_read_back_by_the_hubs_classes(built, tmp_path):

@@ -417,7 +417,7 @@ def test_command_line_prints_a_table_and_json(run, movies):
     headline = "token_macro_f1,sentence_macro_f1,iou_macro_f1,auprc,macro_f1"
     assert any(note.startswith("different models (movies.val and movies.val.baseline)") for note in parsed["notes"])
     assert parsed["signature"].startswith(
-        "compare|data:e2322d99a1b6|split:validation|n:24|test:randomisation,mixed model|ci:mixed model|level:0.95|"
+        "compare|data:914ebab402fa|split:validation|n:24|test:randomisation,mixed model|ci:mixed model|level:0.95|"
         "resamples:60|seed:3|systems:2|cluster:documents|"
         f"clusters:24|family:{headline}|tests:5|version:"
     )

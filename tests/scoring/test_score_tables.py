@@ -99,7 +99,7 @@ def test_board_prints_a_papers_table(scored, tmp_path):
     assert "textbf" not in latex.stdout
     assert (
         r"system & AUPRC & IOU F1 (macro) &" in latex.stdout
-        and r"\caption{movies, validation, n 24, data e2322d99a1b6, a score file, self-reported. gold" in latex.stdout
+        and r"\caption{movies, validation, n 24, data 914ebab402fa, a score file, self-reported. gold" in latex.stdout
         and "not comprehensive. a sample: 24 annotations" in latex.stdout
     )
     table = CliRunner().invoke(app, ["board", *files, "--format", "csv"])

@@ -533,7 +533,7 @@ def _describe(plan: BenchArguments, systems: Sequence[PlannedSystem]) -> dict[st
                 "file": path.name,
                 "signature": record["signature"],
                 "model": digests[place],
-                "data": record.get("data_digest") or record["data"].get("digest"),
+                "data": record["data"]["digest"],
             }
             for (place, _, path), record in zip(one.runs, records, strict=True)
         ]

@@ -57,7 +57,7 @@ def score_people(source: ScoredSplit, settings: ScoreSettings) -> HumanPerforman
         return HumanPerformance(annotators=len(people), note=f"more than {MOST_ANNOTATORS} annotators are not scored")
     gold = read_gold(source, (), listed=True)
     plain = replace(settings.plain(), by=None, per_instance=False, only_predicted=True, fidelity=False, strict=False)
-    plain = replace(plain, totals_only=False, allow_mismatch=True, gold="evidence")
+    plain = replace(plain, totals_only=False, gold="evidence")
     values: dict[str, list[float]] = {}
     with TemporaryDirectory() as folder:
         for name in people:

@@ -14,7 +14,6 @@ import yaml
 from eraser_hub.conversion.card import to_yaml_features
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
-from eraser_hub.metrics.data_digest import find_digest
 from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from eraser_hub.records.digests import compute_file_digest
 
@@ -94,7 +93,6 @@ def write_built(folder: Path, splits: dict[str, list[Row]], config: str = "movie
     documents = {"layout": "docs/", "total": 1, "unreferenced": 0, "final_newline": True, "in_order": True}
     form = {"encoding": "json", "annotation_id": "string", "docids": "absent", "query_type": "absent"}
     form |= {"final_newline": True, "sentence_ends": "exclusive", "statistics": {}}
-    names = CONFIGS[config].label_names
     facts = {
         s: {
             "num_examples": len(r),
@@ -102,8 +100,6 @@ def write_built(folder: Path, splits: dict[str, list[Row]], config: str = "movie
             "file": f"{s}.jsonl",
             "lines": len(r),
             **form,
-            "digest": find_digest([r], names),
-            "labels": list(names),
             "files": {path.name: compute_file_digest(path) for path in (folder / config).glob(f"{s}-*.parquet")},
         }
         for s, r in splits.items()

@@ -19,11 +19,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.check_rules import PIN_NOTES, Pin
 from eraser_hub.conversion.checks import Report
 from eraser_hub.conversion.eraser.verbs import VERBS
 from eraser_hub.metrics.tokens import split_tokens
-from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 
 from ...refusals import refused
@@ -38,13 +36,8 @@ Splits = dict[str, list[dict[str, Any]]]
 
 
 def levels(report: Report) -> dict[str, tuple[str, int]]:
-    """Check -> level and count, without notes on the release's files."""
-    return {
-        found.check: (found.level, found.count)
-        for split in report.splits
-        for found in split.findings
-        if found.check not in PIN_NOTES
-    }
+    """Check -> level and count."""
+    return {found.check: (found.level, found.count) for split in report.splits for found in split.findings}
 
 
 def words(report: Report, check: str) -> str:
@@ -378,45 +371,12 @@ def test_the_real_corpora(corpora):
         ("movies", "train", "no evidence"): 1,
         ("fever", "validation", "repeated spans"): 9,
         ("cose", "validation", "clipped text"): 19,
-        **{(config, "validation", "no pin"): 1 for config in ("fever", "boolq", "evidence_inference")},
     }
     sizes = {(s.config, s.split): (s.rows, s.documents) for s in report.splits}
     assert sizes["movies", "train"][0] == 1600 and sizes["multirc", "validation"] == (3214, 56)
 
 
 # -- files and digests ------------------------------------------------------------------------------------------------
-
-
-def shift(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Move each span by one token, with the columns that follow from it; the texts stay as they are."""
-    for row in rows:
-        covered = set()
-        for evidence in (each for group in row["evidences"] for each in group):
-            evidence["start_token"] += 1
-            evidence["end_token"] += 1
-            covered |= set(range(evidence["start_token"], evidence["end_token"]))
-        row["rationale_positions"] = [sorted(covered)]
-    return rows
-
-
-def exchange(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**row, "classification": 1 - row["classification"]} for row in rows]
-
-
-@pytest.mark.parametrize("change", [shift, exchange, lambda rows: rows[1:]])
-def test_rows_that_fit_each_other_are_still_not_those_that_build_wrote(samples, tmp_path, change):
-    """The digest of the data tells them, even where that of their file is recorded again."""
-    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
-    path = next((folder / "movies").glob("validation-*"))
-    table = pq.read_table(path)
-    pq.write_table(pa.Table.from_pylist(change(table.to_pylist()), schema=table.schema), path)
-    found = levels(VERBS.check(folder))
-    assert found["files"] == found["data digest"] == ("violation", 1)
-    release = json.loads((folder / "release.json").read_text("utf-8"))
-    release["configs"]["movies"]["splits"]["validation"]["files"][path.name] = compute_file_digest(path)
-    (folder / "release.json").write_text(json.dumps(release), "utf-8")
-    found = levels(VERBS.check(folder))
-    assert "files" not in found and found["data digest"] == ("violation", 1)
 
 
 @pytest.mark.parametrize("dataset", HUB_DATASETS)
@@ -431,27 +391,6 @@ def test_each_data_file_that_is_lost_changed_or_added_is_named(samples, tmp_path
     said = words(HUB_DATASETS[dataset].check(folder), "files")
     assert "mine.parquet: not written by build" in said
     assert beside is None or f"{beside.name}: its content is not what build wrote" in said
-
-
-# -- pins -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_split_of_the_releases_size_has_the_releases_content(samples, tmp_path, monkeypatch):
-    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
-    facts = json.loads((folder / "release.json").read_text("utf-8"))["configs"]["movies"]["splits"]["train"]
-
-    def check(**pins: Pin) -> dict[str, tuple[str, ...]]:
-        monkeypatch.setattr(type(VERBS), "pins", {"movies": pins})
-        report = VERBS.check(folder)
-        train = next(split for split in report.splits if split.split == "train")
-        return {found.check: (found.level, *found.examples) for found in train.findings if found.level != "quirk"}
-
-    assert check(train=Pin(27, facts["digest"])) == {}
-    assert check(train=Pin(27, "0" * 64)) == {
-        "data digest": ("violation", f"the release's file has 000000000000, found {facts['digest'][:12]}"),
-    }
-    assert check(train=Pin(1600, "0" * 64)) == {"partial file": ("note", "expected 1,600 rows, found 27")}
-    assert check() == {"no pin": ("note",)}
 
 
 @pytest.mark.parametrize(
