@@ -1,10 +1,11 @@
 """Write 300 short posts in German, Thai and Hindi that three people annotated: a row per post and person.
 
-    python examples/three_annotators.py posts.jsonl
+    python examples/three_annotators.py train.jsonl test.jsonl
 
 The posts are made from templates of this project's own writing. A post praises something, complains, or does neither.
 The people differ as people do: Ana marks the word that judges, Boris also the word that makes it stronger, Chai now and
-then the whole clause. Each of them errs in some labels, Chai did not see every post, and one row stands twice.
+then the whole clause. Each of them errs in some labels, Chai did not see every post, and one row stands twice. Four of
+ten posts are for testing, chosen by digests of their tokens.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -127,8 +129,17 @@ def make_rows(seed: int = 0) -> Iterator[dict[str, Any]]:
                 yield {**row, "person": person, "label": given, "marked": marked}
 
 
+def digest(row: dict[str, Any]) -> bytes:
+    """Return a digest of a row's tokens."""
+    return blake2b(repr([row["tokens"]]).encode(), digest_size=8).digest()
+
+
 if __name__ == "__main__":
     rows = list(make_rows())
-    with open(sys.argv[1], "w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    print(f"{sys.argv[1]}: {len(rows)} rows of {len({row['post'] for row in rows})} posts")
+    digests = sorted({digest(row) for row in rows})
+    first = set(digests[: round(0.4 * len(digests))])
+    for path, is_test in zip(sys.argv[1:3], (False, True), strict=True):
+        part = [row for row in rows if (digest(row) in first) is is_test]
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in part)
+        print(f"{path}: {len(part)} rows of {len({row['post'] for row in part})} posts")

@@ -87,8 +87,13 @@ def test_two_systems_are_compared(hub: Path, samples: Path) -> None:
 
 def test_three_people_annotate(tmp_path: Path) -> None:
     """The table that docs/several-annotators.md imports."""
-    assert run("three_annotators.py", "posts.jsonl", folder=tmp_path) == "posts.jsonl: 885 rows of 300 posts\n"
-    rows = [json.loads(line) for line in (tmp_path / "posts.jsonl").read_text("utf-8").splitlines()]
+    assert run("three_annotators.py", "train.jsonl", "test.jsonl", folder=tmp_path) == (
+        "train.jsonl: 530 rows of 180 posts\ntest.jsonl: 355 rows of 120 posts\n"
+    )
+    lines = [
+        line for name in ("train", "test") for line in (tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()
+    ]
+    rows = [json.loads(line) for line in lines]
     assert {row["language"] for row in rows} == {"de", "th", "hi"} and {row["person"] for row in rows} == {
         "Ana",
         "Boris",
