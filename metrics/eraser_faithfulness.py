@@ -37,8 +37,7 @@ class EraserFaithfulness(InstanceBatches, evaluate.Metric):  # type: ignore[misc
             {"lower", "upper", "sufficiency_lower", "sufficiency_upper", and the AOPC that they bound,
             "comprehensiveness", "sufficiency": without, the one over the thresholds}, "soft_scores":
             {"comprehensiveness", "sufficiency"}, "sensitivity_max",
-            "infidelity", "infidelity_normalized", "distance_whole", "distance_comprehensiveness",
-            "distance_sufficiency", "entropy_whole", "entropy_comprehensiveness", "entropy_sufficiency"}. A
+            "infidelity", "infidelity_normalized"}. A
             field is in all instances or in none.
         references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1),
             documents and evidences (for tokens_to_flip_ratio); ids are compared as strings.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from eraser_hub.schema.instance import DISTANCES, ENTROPIES, ERASED
+from eraser_hub.schema.instance import ERASED
 
 from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
 
@@ -206,5 +206,4 @@ SCORE_INFO: ScoreInfo = {
     **{f"naopc_{side}": (side == ERASED[0], None, None) for side in ERASED},
     **{f"soft_{side}": (True, 0.0, 1.0) for side in ERASED},
     **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), (False, 0.0, None)),
-    **dict.fromkeys((*DISTANCES, *ENTROPIES), (None, 0.0, None)),
 }

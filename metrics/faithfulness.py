@@ -10,8 +10,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from eraser_hub.schema.instance import (
-    DISTANCES,
-    ENTROPIES,
     ERASED,
     LIST_FIELDS,
     NUMBER_FIELDS,
@@ -45,8 +43,6 @@ MEASURED = (
     "sensitivity_max",
     "infidelity",
     "infidelity_normalized",
-    *DISTANCES,
-    *ENTROPIES,
 )
 
 

@@ -178,7 +178,6 @@ class Adapter(ABC):
     has_labels = True  # False: answers, which are the dataset's own, stand in the labels' place
     gives_answers = False
     has_embeddings = False  # of its tokens, along which gradients are taken
-    has_states = False  # pooled ones, whose distance from training texts can be measured
     selects = False
     prompted = False  # a language model that answers a prompt
     choices = Choices()
@@ -324,10 +323,6 @@ class Adapter(ABC):
             {} where the method needs the prediction first, or its passes are not the model's.
         """
         return {}
-
-    def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Return the pooled states of views' units by a model of :attr:`has_states`, float64 (len(units), width)."""
-        raise DataError(f"{self.description} has no pooled state", argument="distribution_texts", rule="unsupported")
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         """Return the rationale of each instance by a model of :attr:`selects`."""

@@ -89,7 +89,6 @@ class ExplainConfig:
     Settings of measures:
         aopc_bounds_from: bounds of AOPC that another run of the same model and data found (a results file): they do not
             depend on the method.
-        distribution_split: the split that the model was trained on, whose texts its states are fitted on.
     """
 
     dataset: DatasetPlace
@@ -119,7 +118,6 @@ class ExplainConfig:
     aopc_bounds_from: Annotated[Path | None, Option(settable=True)] = None
     rationales: str = ""
     infill: str = ""
-    distribution_split: Annotated[str, Option(settable=True)] = "train"
 
     @property
     def prompting(self) -> Prompting:

@@ -41,7 +41,6 @@ from .external_rationales import (
 from .instances import Instance, split_into_chunks
 from .measure import MEASURES, Measure
 from .measures.aopc_bounds import NO_SPAN
-from .measures.distances import draw_training_texts
 from .measures.tokens_to_flip import NEVER_FLIPPED
 from .method import METHODS, check_support
 from .open import find_opener, find_trainings, make_opening
@@ -82,7 +81,7 @@ class ResolvedRun:
         settings: without what the dataset's results have no place for.
         split: the split, opened.
         results: the file of each operator.
-        inputs: the records of data, model and training texts as the run begins.
+        inputs: the records of data and model as the run begins.
         external: external scores or rationales; None for a method's.
         bounds: of AOPC, from another run; None where they are looked for.
         words: messages on the data for the reader of the results.
@@ -353,8 +352,6 @@ def resolve_run(
             **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
         },
     }
-    if settings.distribution_texts:
-        inputs["distribution"] = draw_training_texts(config, settings).header()
     plan = ResolvedRun(config, settings, split, results, inputs, external, tuple(filter(None, words)))
     if config.aopc_bounds_from is None:
         return plan

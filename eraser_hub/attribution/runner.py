@@ -142,19 +142,6 @@ class Runner:
             return np.zeros((0, len(self.model.label_names)))
         return np.stack(values)[numbers]
 
-    def states(self, encoded: Sequence[Encoded], erased: Sequence[Erased] | None = None) -> NDArray[np.float64]:
-        """Return the pooled state of each erased input, float64 (len(erased), width), the mean over its windows.
-
-        Raises:
-            DataError: a model that has none; out of memory with a single input.
-        """
-        erased = list(map(full, range(len(encoded)))) if erased is None else erased
-        if self.erase == INFILL:
-            return self.with_operator("remove").states(*self._make_infilled(encoded, erased))
-        views = dict(self._make_views(encoded, erased))
-        ordered = [views[number] for number in range(len(erased))]
-        return self.model.average_units(self.model.states, ordered, self.batch_size)
-
     def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
         """Return probabilities of infilled inputs, which are instances of their own, some at a time."""
         rows, start, inputs = [np.zeros((0, len(self.model.label_names)))], 0, self.counts.inputs

@@ -13,8 +13,6 @@ from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageErr
 from eraser_hub.schema.instance import (
     AOPC_BOUNDS,
     AOPC_THRESHOLDS,
-    DISTANCES,
-    ENTROPIES,
     OCCLUDED_FIELD,
     PROMPT_PARTS,
     SOFT_MASKS,
@@ -58,12 +56,11 @@ THRESHOLDED = "thresholded_scores"
 BESIDE = {
     "random_kind": "random_draws",
     "fidelity_rates": "fidelity_trials",
-    "distribution_split": "distribution_texts",
 }
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 # the fields that a prediction may have beside its erased inputs, in the order in which it is written
 FIELDS: tuple[str, ...] = (
-    *(THRESHOLDED, "tokens_to_flip", "random_rationales", OCCLUDED_FIELD, *DISTANCES, *ENTROPIES),
+    *(THRESHOLDED, "tokens_to_flip", "random_rationales", OCCLUDED_FIELD),
     *(AOPC_BOUNDS, SOFT_MASKS, "infidelity", "infidelity_normalized", "sensitivity_max"),
     PROMPT_PARTS,
 )
@@ -125,8 +122,6 @@ class ExplainSettings:
         soft_masks: what these masks erase: tokens (units), or elements of their embeddings (transformers).
         infidelity_draws: infidelity: perturbed inputs of each instance (0: none).
         sensitivity_draws: largest sensitivity: perturbed inputs whose scores are computed anew (0: none).
-        distribution_texts: how far whole and erased inputs lie from so many training texts, by the model's states (0:
-            not).
         prompt_parts: what a prompt's instructions, query and documents contribute to the label's log-odds.
         more: settings that plug-ins declare: name -> value.
 
@@ -172,7 +167,6 @@ class ExplainSettings:
     soft_masks: Annotated[Literal["tokens", "elements"], SETTABLE] = "tokens"
     infidelity_draws: Annotated[int, Option(min=0, name="infidelity", open=True, settable=True)] = 0
     sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity", open=True, settable=True)] = 0
-    distribution_texts: Annotated[int, Option(min=0, name="distribution", open=True, settable=True)] = 0
     prompt_parts: Annotated[bool, SETTABLE] = False
     more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
 
@@ -210,7 +204,6 @@ class ExplainSettings:
         masked = self.soft_draws > 0 or self.soft_masks == "tokens"
         yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
         yield "soft_draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws
-        yield "distribution_texts", self.distribution_texts != 1, "0, or at least 2", self.distribution_texts
         shares, different = "shares from 0 to 1", "different shares from 0 to 1"
         for name, words, values in (
             ("kd", shares, self.kd_of_sequences),

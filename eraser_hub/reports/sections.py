@@ -54,7 +54,6 @@ def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Se
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
     section.notes += dict.fromkeys(line for one in scored for line in one.describe_gold())
-    section.notes += describe_distances(scored)
     return section
 
 
@@ -74,20 +73,6 @@ def make_provenance_section(scored: Sequence[Scores], compared: Mapping[str, Any
         lines += [(system.name, f"predictions:{digest}") for digest in predictions]
     section.signatures += merge_notes(lines, names)
     return section
-
-
-def describe_distances(scored: Sequence[Scores]) -> list[str]:
-    """Return notes on the distance of erased inputs from the training texts, if predictions hold it."""
-    lines = []
-    if any("distance_whole" in one.scores for one in scored):
-        lines.append(
-            "Distance from training texts: of the model's pooled state from those of training texts (Mahalanobis), on "
-            "the whole input, without the rationale, and on the rationale alone: the farther an erased input lies, the "
-            "more a score says of erasing."
-        )
-    if any("entropy_whole" in one.scores for one in scored):
-        lines.append("Predictive entropy: how unsure the model is of each of these inputs, in nats.")
-    return lines
 
 
 def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:

@@ -129,16 +129,6 @@ class ConsistencyAnswer:
     outcome: str | None = column('"answered", or why there is no answer')
 
 
-_FROM_TRAINING = "how far the model's state lies from those of training texts, on "
-_ENTROPY = "the model's predictive entropy on "
-_INPUTS = {
-    "whole": "the whole input",
-    "comprehensiveness": "the input without the rationale",
-    "sufficiency": "the rationale alone",
-}
-_ON_WHOLE, _WITHOUT, _ALONE = _INPUTS.values()
-
-
 @dataclass(kw_only=True)
 class InstanceRecord:
     """A model's output for one annotation."""
@@ -173,16 +163,6 @@ class InstanceRecord:
     sensitivity_max: float | None = column("of this instance", low=0, scores="sensitivity_max")
     infidelity: float | None = column("of this instance", low=0, scores="infidelity")
     infidelity_normalized: float | None = column("of this instance", low=0, scores="infidelity_normalized")
-    distance_whole: float | None = column(_FROM_TRAINING + _ON_WHOLE, low=0, scores="distance_whole")
-    distance_comprehensiveness: float | None = column(
-        _FROM_TRAINING + _WITHOUT, low=0, scores="distance_comprehensiveness"
-    )
-    distance_sufficiency: float | None = column(_FROM_TRAINING + _ALONE, low=0, scores="distance_sufficiency")
-    entropy_whole: float | None = column(_ENTROPY + _ON_WHOLE, unit="nats", low=0, scores="entropy_whole")
-    entropy_comprehensiveness: float | None = column(
-        _ENTROPY + _WITHOUT, unit="nats", low=0, scores="entropy_comprehensiveness"
-    )
-    entropy_sufficiency: float | None = column(_ENTROPY + _ALONE, unit="nats", low=0, scores="entropy_sufficiency")
     prompt_parts: list[PromptPartRecord] | None = column("what the parts of a language model's prompt contribute")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
@@ -236,7 +216,6 @@ AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
 AOPC_BOUNDS, SOFT_MASKS = "aopc_bounds", "soft_scores"
 PROMPT_PARTS = "prompt_parts"
-DISTANCES, ENTROPIES = (tuple(f"{what}_{where}" for where in _INPUTS) for what in ("distance", "entropy"))
 
 
 class NumberField(NamedTuple):

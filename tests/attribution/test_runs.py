@@ -369,7 +369,6 @@ def test_ten_draws_write_ten_files(hub, linear, tmp_path):
         ("--set", "random_kind=spans"),
         ("--rationales", "human", "--kd", "0.3"),
         ("--rationales", "human", "--bins", "10,20"),
-        ("--set", "distribution_split=validation"),
         ("--set", "soft_draws=0", "--measure", "soft"),
         ("--measure", "soft,soft-scores"),
         ("--measure", "s"),

@@ -74,7 +74,7 @@ class ChoiceModel(SequenceModel):
     its end, and counted.
     """
 
-    has_labels, has_states = False, False  # an input is as many texts as there are answers
+    has_labels = False  # an input is as many texts as there are answers
     explains_singly = True
     provides = frozenset({"probabilities", "gradients", "embeddings"})
 

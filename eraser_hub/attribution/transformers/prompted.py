@@ -49,7 +49,7 @@ class PromptedModel(SequenceModel):
     one of them is the answer.
     """
 
-    has_labels, has_states, prompted = False, False, True
+    has_labels, prompted = False, True
 
     def __init__(self, network: Any, tokenizer: Any, *, prompting: Prompting, **more: Any) -> None:
         from .prompted_network import CausalLabels, SequenceToSequenceLabels

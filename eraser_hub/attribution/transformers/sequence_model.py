@@ -50,7 +50,7 @@ class SequenceModel(WindowModel):
     and attention in float32 or better), and inputs go over from pinned memory; chosen by itself, and said.
     """
 
-    has_embeddings = has_states = True
+    has_embeddings = True
     provides = frozenset({"probabilities", "gradients", "embeddings", "attention", "layers"})
 
     def __init__(
@@ -190,20 +190,6 @@ class SequenceModel(WindowModel):
         """Return the outputs of a head's logits: probabilities by softmax, shape (inputs, labels)."""
         return self.torch.softmax(logits, dim=-1)
 
-    def states(self, units: Sequence[tuple[View, int]]) -> NDArray[np.float64]:
-        """Return the encoder's last states, their mean over the visible places."""
-        torch, windows = self.torch, [view.data[number] for view, number in units]
-        inputs = self.tensors(windows)
-        with torch.inference_mode(), self._cast():
-            last = self.network(**inputs, output_hidden_states=True).hidden_states[-1]
-        if last.shape[:2] != inputs["attention_mask"].shape:
-            message = f"{self.description} has no state for each place of its input"
-            raise DataError(message, argument="distribution_texts", rule="unsupported")
-        weights = to_float64(inputs["attention_mask"])[..., None]
-        # a text of which nothing is visible has no state of its own: zeros
-        means = (to_float64(last) * weights).sum(dim=1).div(weights.sum(dim=1).clamp(min=1))
-        states: NDArray[np.float64] = means.cpu().numpy()
-        return states
 
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
