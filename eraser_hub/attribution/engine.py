@@ -59,11 +59,7 @@ def explain_instances(
 
 
 def explain_chunk(
-    runner: Runner,
-    instances: Sequence[Instance],
-    settings: ExplainSettings,
-    kind: str = "eraser",
-    measures: Sequence[Measure] | None = None,
+    runner: Runner, instances: Sequence[Instance], settings: ExplainSettings, kind: str = "eraser"
 ) -> list[dict[str, Any]]:
     """Return predictions for a chunk of instances, in order, one operator after the other.
 
@@ -72,7 +68,6 @@ def explain_chunk(
         instances: the instances.
         settings: settings of the run.
         kind: ``"perturbation"`` for the results format of the perturbation benchmark; any other gives ERASER's.
-        measures: those that are asked for, made ready; None: without.
 
     Raises:
         DataError: several operators, or infilling, for a model that answers with words.
@@ -83,7 +78,7 @@ def explain_chunk(
     chunk = Chunk(runner, encoded, settings, pairs=kind == "perturbation")
     if chunk.pairs and runner.model.gives_answers:
         return _make_answers(chunk)
-    measures = [measure() for measure in settings.measures] if measures is None else measures
+    measures = [measure() for measure in settings.measures]
     _score(chunk)
     predictions: list[dict[str, Any]] = []
     make_predictions = _make_pair_predictions if chunk.pairs else _make_eraser_predictions

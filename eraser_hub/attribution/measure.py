@@ -10,9 +10,7 @@ from eraser_hub.records.registry import Registry
 from .method import DescribedPart
 
 if TYPE_CHECKING:  # the command line lists measures without waiting for numpy
-    from .adapter import Adapter
     from .chunk import Chunk
-    from .config import ExplainConfig
     from .instances import Instance
 
 Fields = list[dict[str, Any]]
@@ -49,10 +47,6 @@ class Measure(DescribedPart, ABC):
         Raises:
             DataError: such settings.
         """
-
-    def prepare(self, model: Adapter, config: ExplainConfig, settings: Any) -> str:
-        """Prepare once for all chunks of a run; return a message for the reader of the results, or ""."""
-        return ""
 
     @abstractmethod
     def measure(self, chunk: Chunk) -> Fields:

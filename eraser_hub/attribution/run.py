@@ -226,7 +226,7 @@ def explain(
         if model is None:
             chunks = explain_on_ray(config, plan.settings, split, todo, workers, on_passes)
         else:
-            worker = Worker(model, config, plan.settings, split.kind, on_passes, infiller)
+            worker = Worker(model, plan.settings, split.kind, on_passes, infiller)
             chunks = itertools.starmap(worker.explain, todo)
         for result in chunks:
             partial.append(result.number, result.lines, result.facts)

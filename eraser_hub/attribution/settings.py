@@ -14,7 +14,6 @@ from eraser_hub.schema.instance import (
     AOPC_BOUNDS,
     AOPC_THRESHOLDS,
     OCCLUDED_FIELD,
-    PROMPT_PARTS,
     SOFT_MASKS,
 )
 from eraser_hub.version import __version__
@@ -62,7 +61,6 @@ FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 FIELDS: tuple[str, ...] = (
     *(THRESHOLDED, "tokens_to_flip", "random_rationales", OCCLUDED_FIELD),
     *(AOPC_BOUNDS, SOFT_MASKS, "infidelity", "infidelity_normalized", "sensitivity_max"),
-    PROMPT_PARTS,
 )
 
 Share = Annotated[float, Option(min=0, max=1)]
@@ -122,7 +120,6 @@ class ExplainSettings:
         soft_masks: what these masks erase: tokens (units), or elements of their embeddings (transformers).
         infidelity_draws: infidelity: perturbed inputs of each instance (0: none).
         sensitivity_draws: largest sensitivity: perturbed inputs whose scores are computed anew (0: none).
-        prompt_parts: what a prompt's instructions, query and documents contribute to the label's log-odds.
         more: settings that plug-ins declare: name -> value.
 
     Model:
@@ -167,7 +164,6 @@ class ExplainSettings:
     soft_masks: Annotated[Literal["tokens", "elements"], SETTABLE] = "tokens"
     infidelity_draws: Annotated[int, Option(min=0, name="infidelity", open=True, settable=True)] = 0
     sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity", open=True, settable=True)] = 0
-    prompt_parts: Annotated[bool, SETTABLE] = False
     more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

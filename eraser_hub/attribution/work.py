@@ -50,19 +50,16 @@ class Worker:
     """A model that explains chunks.
 
     Args:
-        job, settings: what is explained by what, and how.
+        model: the model.
+        settings: settings of the run.
         kind: the dataset's, see :func:`dataset.find_kind`.
         on_passes: called with the number of forward passes after each batch.
         infiller: the model that draws words for erased tokens, for the operator infill.
-
-    Raises:
-        DataError: a measure lacks what it needs.
     """
 
     def __init__(
         self,
         model: Adapter,
-        config: ExplainConfig,
         settings: ExplainSettings,
         kind: str,
         on_passes: Callable[[int], None] | None = None,
@@ -70,17 +67,14 @@ class Worker:
     ) -> None:
         self.settings, self.kind, self.infiller = settings, kind, infiller
         self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
-        self.measures = [measure() for measure in settings.measures]
-        self.words = [measure.prepare(model, config, settings) for measure in self.measures]
 
     def explain(self, number: int, chunk: Sequence[Instance]) -> ChunkResult:
         """Explain one chunk."""
         model, counts = self.runner.model, self.runner.counts
         inputs, passes = counts.inputs, counts.passes
-        predictions = explain_chunk(self.runner, list(map(model.seen, chunk)), self.settings, self.kind, self.measures)
+        predictions = explain_chunk(self.runner, list(map(model.seen, chunk)), self.settings, self.kind)
         notes = model.notes.take()
-        filled = [] if self.infiller is None else self.infiller.notes.take().messages
-        for words in filter(None, (*self.words, *filled)):
+        for words in [] if self.infiller is None else self.infiller.notes.take().messages:
             notes.add_message(words)
         facts = {
             "instances": len(chunk),
@@ -274,7 +268,7 @@ class ChunkWorker:
         self.error, self.rule = "", ""
         try:
             infiller = load_infiller(config.infill, settings.seed, config)
-            self.worker = Worker(load_model(config, label_names), config, settings, kind, infiller=infiller)
+            self.worker = Worker(load_model(config, label_names), settings, kind, infiller=infiller)
         except DataError as error:  # the driver raises it; Ray would restart the worker forever
             self.error, self.rule = str(error), error.rule
 

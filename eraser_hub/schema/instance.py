@@ -95,18 +95,6 @@ class SoftScoresRecord:
 
 
 @dataclass(kw_only=True)
-class PromptPartRecord:
-    """Contribution of a part of a prompt to the log-odds of the explained label."""
-
-    part: str = column("instructions, examples, query or documents", required=True)
-    occlusion: float | None = column("log-odds of the whole prompt minus those without the part", unit="nats")
-    shapley: float | None = column(
-        "its Shapley value; those of all parts sum to the whole prompt's log-odds minus those without any part",
-        unit="nats",
-    )
-
-
-@dataclass(kw_only=True)
 class QuoteRecord:
     """A language model's quote, and its place in the text."""
 
@@ -163,7 +151,6 @@ class InstanceRecord:
     sensitivity_max: float | None = column("of this instance", low=0, scores="sensitivity_max")
     infidelity: float | None = column("of this instance", low=0, scores="infidelity")
     infidelity_normalized: float | None = column("of this instance", low=0, scores="infidelity_normalized")
-    prompt_parts: list[PromptPartRecord] | None = column("what the parts of a language model's prompt contribute")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
     asked_again: list[ConsistencyAnswer] | None = column(
@@ -215,7 +202,6 @@ LABELLED = (*SCORE_FIELDS, *(f"{entry}_{side}" for _, entry in LIST_FIELDS.value
 AOPC_THRESHOLDS: tuple[float, ...] = (0.01, 0.05, 0.1, 0.2, 0.5)
 OCCLUDED_FIELD, OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD = "occluded_scores", "outcome", "quotes", "asked_again"
 AOPC_BOUNDS, SOFT_MASKS = "aopc_bounds", "soft_scores"
-PROMPT_PARTS = "prompt_parts"
 
 
 class NumberField(NamedTuple):
@@ -241,7 +227,7 @@ def _find_number_fields() -> dict[str, NumberField]:
 
 NUMBER_FIELDS = _find_number_fields()
 _OTHER_FIELDS = (
-    *(SCORE_FIELDS["null"], OCCLUDED_FIELD, PROMPT_PARTS, OUTCOME_FIELD),
+    *(SCORE_FIELDS["null"], OCCLUDED_FIELD, OUTCOME_FIELD),
     *(QUOTES_FIELD, CONSISTENCY_FIELD),
 )
 # the fields of an instance that `eraser_faithfulness` reads

@@ -99,15 +99,6 @@ def explain_with(runner, settings):
     return explain_chunk(runner, texts(), settings)
 
 
-class AnyModel(PlainModel):
-    """A model for every measure: its prompt is its documents."""
-
-    prompted = True
-
-    def encode_parts(self, one):
-        return [], [self.encode(one)]
-
-
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure(name):
     """The same by seed, in its own fields, at the stated cost; refused for rationales that rank nothing."""
@@ -119,7 +110,7 @@ def test_a_measure(name):
         asked = {"more": {part.enabled_by: type(part.settings[part.enabled_by].default)(3)}}
     settings = ExplainSettings(**settings_of(part, method="occlusion", **asked))
     assert settings.measures == [part] and part.describe_settings(settings)[0] in settings.signature()
-    model = AnyModel(CountingModel())
+    model = PlainModel(CountingModel())
     align_labels(model, ("NEG", "POS"))
     first, again = (list(explain_instances(model, texts(), settings)) for _ in range(2))
     plain = list(explain_instances(model, texts(), ExplainSettings(**SMALL)))

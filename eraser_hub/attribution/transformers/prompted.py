@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import View
-from eraser_hub.attribution.chunk import enumerate_coalitions
 from eraser_hub.attribution.config import Prompting
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.prompts import LABEL, find_language, open_prompt
@@ -22,7 +21,6 @@ from eraser_hub.records.errors import DataError, get_first_line, show
 
 from .devices import keep_heads_in_float32, to_float64
 from .pieces import Frame, Pieces, Window, encode_places
-from .prompt_parts import EXAMPLES, INSTRUCTIONS, QUERY_MARK, mark_parts
 from .sequence_model import SequenceModel
 from .words import CutWords, Template
 
@@ -135,33 +133,9 @@ class PromptedModel(SequenceModel):
             unit = self._lay_out(Instance("", query, ("0",), ((NOTHING,),))).whole()
             network.bias = self.logits(self.tensors(unit))[0].log_softmax(dim=-1)
 
-    def encode_parts(self, instance: Instance) -> tuple[list[str], list[Pieces]]:
-        """Return the names of the prompt's parts but for its documents, and the prompt with each set of these parts.
-
-        Sets are in the order of :func:`chunk.enumerate_coalitions`.
-
-        Raises:
-            DataError: A prompt, or a chat template, that changes the query or the messages.
-        """
-        self._prepare()
-        query = self._blank.join(instance.query) if self.uses_query else ""
-        documents = list(map(self._blank.join, instance.documents))
-        marked, messages = self._render(instance, QUERY_MARK if query.strip() else query)
-        text, words = self._write(instance)
-        whole = mark_parts(marked, messages, query, documents, words)
-        if whole.text != text:
-            message = "`prompt_parts`: expected a prompt that shows the query as it is, found one that changes it"
-            raise DataError(message, argument="prompt", rule="option-value", file=self.prompt.name)
-        names = whole.names
-        gone = [
-            [name for name, stays in zip(names, row, strict=True) if not stays]
-            for row in enumerate_coalitions(len(names))
-        ]
-        return names, [self._lay_out(instance, whole.without(some)) for some in gone]
-
-    def _lay_out(self, instance: Instance, written: tuple[str, list[tuple[int, int]]] | None = None) -> Pieces:
+    def _lay_out(self, instance: Instance) -> Pieces:
         """Return the prompt in sub-words, and the token that each belongs to."""
-        text, words = written or self._write(instance)
+        text, words = self._write(instance)
         cut: tuple[Any, Any] | None = self._cut_whole(text, words)
         if cut is None:
             self.notes.count("texts whose words share sub-words: cut word by word")
@@ -190,8 +164,7 @@ class PromptedModel(SequenceModel):
         Raises:
             DataError: A prompt that does not show each document once, in order.
         """
-        marked, _ = self._render(instance, self._blank.join(instance.query) if self.uses_query else "")
-        parts = _MARK.split(marked)
+        parts = _MARK.split(self._render(instance))
         numbers, count = [int(one) for one in parts[1::2]], len(instance.documents)
         if numbers != list(range(count)):
             shown = ", ".join(str(number + 1) for number in numbers) or "none"
@@ -206,15 +179,15 @@ class PromptedModel(SequenceModel):
             text += behind
         return text, spans
 
-    def _render(self, instance: Instance, query: str) -> tuple[str, list[tuple[str, str]]]:
-        """Return the prompt with marks in place of the documents, and the part of each of its messages."""
+    def _render(self, instance: Instance) -> str:
+        """Return the prompt with marks in place of the documents."""
+        query = self._blank.join(instance.query) if self.uses_query else ""
         pairs = enumerate(instance.names)
         documents: list[Mapping[str, str]] = [{"docid": name, "text": _MARKS.format(at)} for at, name in pairs]
         system, user = (self.prompt.render(part, documents, query, self._words, LABEL) for part in ("system", "user"))
         others = [one for one in self.prompting.examples if one.id != instance.id]
         shown = [self._show_example(one) for one in others[: self.prompting.shots]]
-        messages = [(system, INSTRUCTIONS), *((text, EXAMPLES) for one in shown for text in one), (user, INSTRUCTIONS)]
-        return self._make_prompt(system, shown, user), messages
+        return self._make_prompt(system, shown, user)
 
     def _show_example(self, one: Instance) -> list[str]:
         """Return the messages of an example, of the user and of the model; of plain text both in one."""
