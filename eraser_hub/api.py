@@ -511,7 +511,7 @@ def explain(
             of texts: strings, lists of tokens, or instances.
         out: of a dataset: the file of predictions, which ends in .jsonl or .parquet.
         queries: of texts in memory: one for each, see :func:`eraser_hub.explain_texts`. Texts also take ``scores``, as
-            numbers, ``paper``, ``infill``, ``method`` and what follows ``target``.
+            numbers, ``paper``, ``method`` and what follows ``target``.
         label_names: of texts in memory: names of the model's outputs.
         on_passes: of texts in memory: called with the number of forward passes.
         **settings: the settings below.

@@ -22,7 +22,6 @@ from .instances import Instance, make_text_instance
 from .open import make_opening, open_model
 from .run import RunReport, explain_trainings, plan_trainings, resolve_query
 from .settings import ExplainSettings, RationaleSource, build_settings, check_used
-from .work import load_infiller
 
 Text = str | Sequence[str] | Instance
 
@@ -36,7 +35,6 @@ def explain_texts(
     scores: Sequence[Sequence[float] | NDArray[np.float64]] | NDArray[np.float64] = (),
     label_names: Sequence[str] = (),
     paper: str = "",
-    infill: str | Path = "",
     on_passes: Callable[[int], None] | None = None,
     **settings: Any,
 ) -> list[dict[str, Any]]:
@@ -55,8 +53,6 @@ def explain_texts(
         label_names: names of the model's outputs, in its order; () where the model names them itself.
         paper: ``eraser``, ``wang2022`` or ``carton2020``: that paper's choices where ``settings`` do not say otherwise.
             The last erases the rationales that Instances carry.
-        infill: a masked language model (a folder or Hub id) that draws words for erased tokens, with
-            ``erase="infill"``.
         on_passes: called with the number of forward passes after each batch.
         **settings: attributes of :class:`ExplainSettings`, by name.
 
@@ -76,7 +72,6 @@ def explain_texts(
     own_queries = any(isinstance(text, Instance) and text.query for text in texts)
     shown = bool(queries) or (own_queries and "uses_query" not in make_opening(model).facts)
     adapter = open_model(model, uses_query=True if shown else None)
-    settings["infill"] = Path(infill).name
     checked = build_settings(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
     check_used(settings, [checked])
     if not adapter.label_names and not label_names:
@@ -94,9 +89,7 @@ def explain_texts(
     bare = next((one.id for one in instances if needs_rationales and one.rationale is None), None)
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", rule="span-missing", instance=bare)
-    return list(
-        explain_instances(adapter, instances, checked, "eraser", on_passes, load_infiller(infill, checked.seed))
-    )
+    return list(explain_instances(adapter, instances, checked, "eraser", on_passes))
 
 
 # settings that a model in memory never sees, and bounds, whose record does not tell one object from another

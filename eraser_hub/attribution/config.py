@@ -83,9 +83,6 @@ class ExplainConfig:
         scores: In place of a method: a results file whose soft rationales are the scores.
         rationales: In place of a method: human, model (of a model that selects), or a results file.
 
-    Erasure:
-        infill: Masked language model for `erase` infill: a folder or Hub id.
-
     Settings of measures:
         aopc_bounds_from: bounds of AOPC that another run of the same model and data found (a results file): they do not
             depend on the method.
@@ -117,7 +114,6 @@ class ExplainConfig:
     scores: Path | None = None
     aopc_bounds_from: Annotated[Path | None, Option(settable=True)] = None
     rationales: str = ""
-    infill: str = ""
 
     @property
     def prompting(self) -> Prompting:
@@ -135,7 +131,7 @@ class ExplainArguments(Options):
         out: Predictions: a file ending in .jsonl or .parquet.
         method: Attribution methods, comma-separated, by default occlusion; several write OUT.METHOD.jsonl each.
         measure: Measures, comma-separated, or beginnings of their names: soft,infidelity.
-        erase: remove (the default), mask, pad, infill; several, comma-separated, write OUT.OPERATOR.jsonl each.
+        erase: remove (the default), mask, pad; several, comma-separated, write OUT.OPERATOR.jsonl each.
         more: Setting of a method or measure, NAME=VALUE; repeat it for several.
 
     Run:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-
-import numpy as np
+from collections.abc import Sequence
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.operators import INFILL
 
 from .chunk import compute_unit_bounds
 from .instances import Instance
@@ -17,7 +14,6 @@ from .measure import MEASURES
 from .runner import Runner
 from .settings import ExplainSettings
 
-INFILL_COST = "`infill`"  # texts that the masked language model reads
 PROBE_TEXTS = 4  # texts by which the rate is measured, each twice: the first time warms the model up
 
 
@@ -34,19 +30,12 @@ def count_inputs(one: Instance, settings: ExplainSettings, kind: str) -> Counter
     if kind != "perturbation":
         erased += 2 * (len(settings.bins) + settings.random_draws)
     counts["erasure"] = operators * (erased + 2 * settings.fidelity_trials * len(settings.fidelity_rates))
-    filled, recomputed = counts["erasure"] // operators, 0
     names = {measure: name for name, measure in MEASURES.items()}
     for measure in sorted(settings.measures, key=lambda one: (not one.per_operator, not one.ranks)):
         inputs = measure.most_inputs(one, units, settings)
         asked_by = f"`measure` {names[measure]}" if measure.costly else "erasure"
         counts[asked_by] += inputs * (operators if measure.per_operator else 1)
-        filled += measure.most_infilled(one, units, settings) if measure.per_operator else 0
-        recomputed += 0 if measure.per_operator else inputs
     counts["erasure"] += 1  # the whole input
-    if INFILL in settings.operators:
-        counts[INFILL_COST] += filled
-    if settings.scores_depend_on_operator and (settings.scores_erase or settings.erase) == INFILL:
-        counts[INFILL_COST] += method + recomputed
     return +counts
 
 
@@ -55,24 +44,13 @@ def measure_seconds(counts: Counter[str], runner: Runner, instances: Sequence[In
     model = runner.model
     with model.uncounted():
         encoded = [model.encode(model.seen(one)) for one in instances]
-        each = _measure_seconds_each(lambda: runner.run(encoded), runner, len(encoded))
-    seconds = each * (counts.total() - counts[INFILL_COST])
-    if counts[INFILL_COST] and runner.infiller is not None:
-        fill, texts = runner.infiller.fill, [one.instance for one in encoded]
-        half = [np.arange(one.bounds[-1]) % 2 == 0 for one in texts]
-        seconds += counts[INFILL_COST] * _measure_seconds_each(lambda: fill(texts, half), runner, len(texts))
-    return seconds
-
-
-def _measure_seconds_each(work: Callable[[], object], runner: Runner, texts: int) -> float:
-    """Measure the seconds for each of so many texts; the first pass warms up, the second counts."""
-    seconds = 0.0
-    for _ in range(2):
-        runner.forget()
-        start = time.perf_counter()
-        work()
-        seconds = time.perf_counter() - start
-    return max(seconds, 1e-9) / texts
+        seconds = 0.0
+        for _ in range(2):  # the first pass warms up, the second counts
+            runner.forget()
+            start = time.perf_counter()
+            runner.run(encoded)
+            seconds = time.perf_counter() - start
+    return max(seconds, 1e-9) / len(encoded) * counts.total()
 
 
 def describe_cost(counts: Counter[str], seconds: float | None, most: int | None) -> str:

@@ -27,7 +27,7 @@ from .erasure import Erased
 from .instances import Instance, split_into_chunks
 from .measure import Fields, Measure
 from .method import METHODS, check_support
-from .runner import InfillModel, Runner
+from .runner import Runner
 from .settings import FIELDS, TARGETS, THRESHOLDED, ExplainSettings, RationaleSource
 
 ERASED_PAIR = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
@@ -41,7 +41,6 @@ def explain_instances(
     settings: ExplainSettings,
     kind: str = "eraser",
     on_passes: Callable[[int], None] | None = None,
-    infiller: InfillModel | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield predictions for instances in memory, one at a time (the work of a run without its files).
 
@@ -53,7 +52,7 @@ def explain_instances(
         message = f"expected one way, found {', '.join(settings.operators)}: ask for one after the other"
         raise DataError(message, argument="erase", rule="option-value")
     check_support(model, settings.method_class, settings.method)
-    runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
+    runner = Runner(model, settings.erase, settings.batch_size, on_passes)
     for _, chunk in split_into_chunks(instances, settings.chunk):
         yield from explain_chunk(runner, chunk, settings, kind)
 
@@ -70,7 +69,7 @@ def explain_chunk(
         kind: ``"perturbation"`` for the results format of the perturbation benchmark; any other gives ERASER's.
 
     Raises:
-        DataError: several operators, or infilling, for a model that answers with words.
+        DataError: several operators for a model that answers with words.
     """
     runner = runner.with_operator(settings.scores_erase or settings.erase)
     runner.forget()

@@ -63,10 +63,5 @@ class Measure(DescribedPart, ABC):
             settings: settings of the run.
         """
 
-    @classmethod
-    def most_infilled(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return the number of these inputs that a masked language model has to fill."""
-        return cls.most_inputs(one, units, settings)
-
 
 MEASURES = Registry("eraser_hub.measures", "measure", Measure, "eraser_hub.attribution.measures")  # type: ignore[type-abstract]

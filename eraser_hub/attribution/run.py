@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import orjson
 
@@ -55,20 +55,17 @@ from .outputs import (
     write_predictions,
 )
 from .prompts import open_prompt
-from .runner import INFILLED, Runner
+from .runner import Runner
 from .settings import ExplainSettings, RationaleSource, build_settings, check_names, check_used, parse_settings
 from .transformers.pieces import HEADS_CUT, UNKNOWN
 from .transformers.words import GENERATORS, find_gguf
-from .work import Worker, explain_on_ray, load_infiller, load_model
-
-if TYPE_CHECKING:
-    from .transformers.infilling import Infiller
+from .work import Worker, explain_on_ray, load_model
 
 OnProgress = Callable[[int, int], None]
 # what a report tells of the counts, in its order
 REPORTED_COUNTS = (
     *(UNKNOWN, HEADS_CUT, "questions cut at their end"),
-    *(NEVER_FLIPPED, ALL_ZERO, NO_SPAN, INFILLED),
+    *(NEVER_FLIPPED, ALL_ZERO, NO_SPAN),
 )
 
 
@@ -202,9 +199,6 @@ def explain(
     if engine not in get_args(Engine):
         message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
         raise DataError(message, argument="engine", rule="option-value")
-    if bool(config.infill) != bool(settings.infill):
-        found = "expected of the job and of the settings, found of one alone"
-        raise DataError(found, argument="infill", rule="option-conflict")
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
@@ -216,17 +210,16 @@ def explain(
         refuse_other(path, plan.header(operator), get_partial_path(out))
     if resume and (report := _find_complete_report(plan)) is not None:
         return report
-    infiller = load_infiller(config.infill, settings.seed, config) if model is not None else None
     with open_partial_result(out, plan.header(), resume) as partial:
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.is_costly:
-            on_cost(spell(_describe_run_cost(plan, partial, model, infiller, max_inputs)))
+            on_cost(spell(_describe_run_cost(plan, partial, model, max_inputs)))
         todo, on_passes = plan.chunks(partial.places), functools.partial(on_progress, 0)
         start, done = time.perf_counter(), dict[str, Any](inputs=0, passes=0)
         if model is None:
             chunks = explain_on_ray(config, plan.settings, split, todo, workers, on_passes)
         else:
-            worker = Worker(model, plan.settings, split.kind, on_passes, infiller)
+            worker = Worker(model, plan.settings, split.kind, on_passes)
             chunks = itertools.starmap(worker.explain, todo)
         for result in chunks:
             partial.append(result.number, result.lines, result.facts)
@@ -245,7 +238,7 @@ def find_result_paths(
         DataError: one that no result may take.
     """
     data = (config.dataset, config.scores, config.rationales, config.aopc_bounds_from)
-    writer, several = OutputWriter(find_inputs(*data, config.model, config.infill), force), settings.also_erase
+    writer, several = OutputWriter(find_inputs(*data, config.model), force), settings.also_erase
     results = {operator: make_operator_path(out, operator) if several else out for operator in settings.operators}
     for path in (out, *results.values()):
         check_format(path, get_partial_path(out), writer)
@@ -268,7 +261,6 @@ def find_run_settings(
         options["aopc_bounds"] = True
     if config.rationales or config.scores is not None:
         options["method"] = RationaleSource.SPANS if config.rationales else RationaleSource.SCORES
-    options["infill"] = Path(config.infill).name
     if model is not None:
         of_model = model.has_embeddings, model.selects
     else:
@@ -283,9 +275,7 @@ def find_run_settings(
     return settings, rows.size
 
 
-def _describe_run_cost(
-    plan: ResolvedRun, partial: PartialResult, model: Adapter | None, infiller: Infiller | None, max_inputs: int | None
-) -> str:
+def _describe_run_cost(plan: ResolvedRun, partial: PartialResult, model: Adapter | None, max_inputs: int | None) -> str:
     """Describe the cost of the open chunks of a run, with its time if the model is in this process.
 
     Raises:
@@ -300,7 +290,7 @@ def _describe_run_cost(
     describe_cost(counts, None, max_inputs)  # too many are refused before the model is asked
     seconds = None
     if model is not None and first and not model.gives_answers:
-        seconds = measure_seconds(counts, Runner(model, settings.erase, settings.batch_size, infiller=infiller), first)
+        seconds = measure_seconds(counts, Runner(model, settings.erase, settings.batch_size), first)
     return describe_cost(counts, seconds, None)
 
 
@@ -316,7 +306,7 @@ def resolve_run(
     Raises:
         DataError: settings that its results have no place for; a method that the model does not allow; an instance
             without scores where they come from elsewhere; bounds of AOPC that are of other inputs, or where inputs are
-            erased in several ways, or by drawing, each with bounds of its own.
+            erased in several ways, each with bounds of its own.
     """
     words = list[str]()
     external: ExternalRationales | None = None
@@ -348,16 +338,14 @@ def resolve_run(
             "model": Path(config.model).name,
             "digest": compute_model_digest(config.model),
             **{name: getattr(config, name) for name in ("task", "query", "window", "labels", "precision")},
-            **({"infill": compute_model_digest(config.infill)} if config.infill else {}),
             **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
         },
     }
     plan = ResolvedRun(config, settings, split, results, inputs, external, tuple(filter(None, words)))
     if config.aopc_bounds_from is None:
         return plan
-    if settings.also_erase or config.infill:
-        found = "infilling, which draws" if config.infill else "several"
-        message = f"expected one way of erasing that draws nothing, found {found}"
+    if settings.also_erase:
+        message = "expected one way of erasing, found several"
         raise DataError(message, argument="aopc_bounds_from", rule="option-conflict")
     return replace(plan, bounds=KnownBounds(config.aopc_bounds_from, plan.header()))
 
@@ -611,8 +599,7 @@ def explain_trainings(
             check_support(opened, settings.method_class, settings.method)
         first, first_out = runs[0]
         config = replace(config, sample_seed=first.seed if config.sample_seed is None else config.sample_seed)
-        # words that are filled in differ from run to run
-        alike = first.aopc_bounds and not config.infill and not first.also_erase
+        alike = first.aopc_bounds and not first.also_erase
         for number, (settings, out) in enumerate(runs):
             bounds = config.aopc_bounds_from or (first_out if number and alike else None)
             one = replace(config, aopc_bounds_from=bounds)

@@ -6,33 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.operators import INFILL
 
 from .adapter import Adapter, Encoded, View, is_out_of_memory, release_memory, to_array
 from .erasure import Erased, full
-from .instances import Instance
 
 MAX_KEPT_TOKENS = 500_000  # tokens of inputs that are kept between finding equal ones and running them
 SUM_TOLERANCE = 1e-3  # by which the sum of a row of probabilities may differ from 1 (half precision)
-
-
-INFILLED = "forward passes of the masked language model"
-
-
-class InfillModel(Protocol):
-    """A model that draws other words for erased tokens."""
-
-    passes: int
-
-    def fill(self, instances: Sequence[Instance], kept: Sequence[NDArray[np.bool_]]) -> list[Instance]:
-        """Return each instance with other words for the tokens that are not kept."""
-        ...
 
 
 @dataclass(slots=True)
@@ -65,10 +50,9 @@ class Runner:
 
     Args:
         model: the adapter.
-        erase: remove, mask, pad or infill.
+        erase: remove, mask or pad.
         batch_size: forward passes at a time for inputs of full length; shorter inputs go in larger batches.
         on_passes: called with the number of forward passes after each batch (progress).
-        infiller: of ``infill``: the model that draws other words for erased tokens.
     """
 
     def __init__(
@@ -77,9 +61,8 @@ class Runner:
         erase: str,
         batch_size: int,
         on_passes: Callable[[int], None] | None = None,
-        infiller: InfillModel | None = None,
     ) -> None:
-        self.model, self.erase, self.batch_size, self.infiller = model, erase, batch_size, infiller
+        self.model, self.erase, self.batch_size = model, erase, batch_size
         self.counts = Counts()
         self._on_passes = on_passes
         self.results: dict[bytes, NDArray[np.float64]] = {}
@@ -108,8 +91,6 @@ class Runner:
             filler: the token in place of a document of which nothing is left; "" for none.
         """
         erased = list(map(full, range(len(encoded)))) if erased is None else erased
-        if self.erase == INFILL:
-            return self._run_infilled(encoded, erased)
         if filler:
             encoded, erased = self._insert_fillers(encoded, erased, filler)
         numbers_by_key: dict[tuple[int, bool, bytes], int] = {}
@@ -141,50 +122,6 @@ class Runner:
         if not values:
             return np.zeros((0, len(self.model.label_names)))
         return np.stack(values)[numbers]
-
-    def _run_infilled(self, encoded: Sequence[Encoded], erased: Sequence[Erased]) -> NDArray[np.float64]:
-        """Return probabilities of infilled inputs, which are instances of their own, some at a time."""
-        rows, start, inputs = [np.zeros((0, len(self.model.label_names)))], 0, self.counts.inputs
-        runner = self.with_operator("remove")  # of infilled texts nothing is left to erase
-        while start < len(erased):
-            some, size = [erased[start]], encoded[erased[start].instance].instance.bounds[-1]
-            for one in erased[start + 1 :]:
-                size += encoded[one.instance].instance.bounds[-1]
-                if size > MAX_KEPT_TOKENS:
-                    break
-                some.append(one)
-            rows.append(runner.run(*self._make_infilled(encoded, some)))
-            start += len(some)
-        self._share = runner._share  # what fits into memory is learned once
-        self.counts.inputs = inputs + len(erased)
-        return np.concatenate(rows)
-
-    def _make_infilled(
-        self, encoded: Sequence[Encoded], erased: Sequence[Erased]
-    ) -> tuple[list[Encoded], list[Erased]]:
-        """Make instances of infilled inputs, one for equal ones; whole inputs stay as they are."""
-        if self.infiller is None:
-            message = f"`erase` {INFILL}: expected a masked language model (`infill`), found none"
-            raise DataError(message, rule="option-missing")
-        whole, inputs, numbers_by_key = list(encoded), list[Erased](), dict[tuple[int, bytes], int]()
-        pending: list[tuple[Instance, NDArray[np.bool_]]] = []
-        for one in erased:
-            instance = encoded[one.instance].instance
-            kept = one.kept(instance.bounds[-1])
-            if kept.all():
-                inputs.append(full(one.instance))
-                continue
-            number = numbers_by_key.setdefault((one.instance, kept.tobytes()), len(encoded) + len(pending))
-            if number == len(encoded) + len(pending):
-                pending.append((instance, kept))
-            inputs.append(full(number))
-        passes = self.infiller.passes
-        instances = self.infiller.fill([one for one, _ in pending], [kept for _, kept in pending])
-        if self.infiller.passes > passes:
-            self.model.notes.count(INFILLED, self.infiller.passes - passes)
-        with self.model.uncounted():
-            whole += map(self.model.encode, instances)
-        return whole, inputs
 
     def _insert_fillers(
         self, encoded: Sequence[Encoded], erased: Sequence[Erased], filler: str

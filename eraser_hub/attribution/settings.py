@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.errors import DataError, describe_choice, show
-from eraser_hub.records.operators import ERASE_MODES, INFILL
+from eraser_hub.records.operators import ERASE_MODES
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, merge_options, read_options
 from eraser_hub.schema.instance import (
     AOPC_BOUNDS,
@@ -99,7 +99,6 @@ class ExplainSettings:
         bins: Shares of the tokens that are erased for the AOPC.
         also_erase: further operators, each with a result of its own, of the same scores and rationales.
         scores_erase: the operator of the scores, if it is another one; "" for ``erase``.
-        infill: name of the masked language model that fills erased places; "" without ``infill``.
         random_draws: Random rationales per instance, of its rationale's length.
         random_kind: random rationales: tokens (any set), or spans (its own spans, shifted).
         fidelity_trials: Trials per occlusion rate of fidelity curves; 0 for no curves.
@@ -140,7 +139,6 @@ class ExplainSettings:
     erase: Annotated[str, OPEN] = "remove"
     also_erase: Annotated[tuple[str, ...], Option(python_only=True)] = ()
     scores_erase: Annotated[str, Option(python_only=True)] = ""
-    infill: str = ""
     tokens_to_flip: Annotated[bool, SETTABLE] = False
     random_draws: NotNegative = 0
     random_kind: Annotated[Literal["tokens", "spans"], SETTABLE] = "tokens"
@@ -190,13 +188,10 @@ class ExplainSettings:
 
     def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
         """Yield the rules across settings or across all values of one: name, True if valid, expected value, value."""
-        operators, rates, infill = self.operators, self.fidelity_rates, self.infill
+        operators, rates = self.operators, self.fidelity_rates
         for operator in operators:
             yield "erase", operator in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", operator
         yield "erase", len(set(operators)) == len(operators), "each way once", operators
-        yield "infill", bool(infill) or INFILL not in operators, "a masked language model to infill with", infill
-        filled = INFILL in (*operators, self.scores_erase)
-        yield "infill", not infill or filled, "`erase` infill beside it", infill
         masked = self.soft_draws > 0 or self.soft_masks == "tokens"
         yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
         yield "soft_draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws
@@ -223,8 +218,7 @@ class ExplainSettings:
             scores_erase = self.scores_erase
         else:
             scores_erase = self.erase if self.scores_depend_on_operator else ""
-        infill = self.infill if INFILL in (operator, scores_erase) else ""
-        return replace(self, erase=operator, also_erase=(), scores_erase=scores_erase, infill=infill)
+        return replace(self, erase=operator, also_erase=(), scores_erase=scores_erase)
 
     @property
     def choices(self) -> Choices:
@@ -269,7 +263,6 @@ class ExplainSettings:
             parts.append("kd:" + ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,)) + source)
         parts += [f"erase:{','.join(self.operators)}", f"seed:{self.seed}"]
         parts += [f"scores-erase:{self.scores_erase}"] if self.scores_erase else []
-        parts += [f"infill:{self.infill}"] if self.infill else []
         parts += ["bins:" + ",".join(f"{rate:g}" for rate in self.bins)] if self.bins else []
         parts += [] if method is None or method.erases_units else own
         parts += [f"scores:{self.scores}"] if self.scores and not spans else []
@@ -290,7 +283,7 @@ class ExplainSettings:
     @property
     def is_costly(self) -> bool:
         """True if anything in the settings may take many inputs an instance."""
-        return self.erases_units or bool(self.infill or self.also_erase) or any(one.costly for one in self.measures)
+        return self.erases_units or bool(self.also_erase) or any(one.costly for one in self.measures)
 
     @property
     def erases_units(self) -> bool:

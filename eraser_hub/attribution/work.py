@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice, zip_longest
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import orjson
@@ -27,10 +26,6 @@ from .instances import Instance
 from .open import open_model
 from .runner import Runner
 from .settings import ExplainSettings
-
-if TYPE_CHECKING:
-    from .transformers.infilling import Infiller
-
 
 LOOKED_AT = 500  # rows of train that a prompt's examples are taken from
 
@@ -54,7 +49,6 @@ class Worker:
         settings: settings of the run.
         kind: the dataset's, see :func:`dataset.find_kind`.
         on_passes: called with the number of forward passes after each batch.
-        infiller: the model that draws words for erased tokens, for the operator infill.
     """
 
     def __init__(
@@ -63,10 +57,9 @@ class Worker:
         settings: ExplainSettings,
         kind: str,
         on_passes: Callable[[int], None] | None = None,
-        infiller: Infiller | None = None,
     ) -> None:
-        self.settings, self.kind, self.infiller = settings, kind, infiller
-        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes, infiller)
+        self.settings, self.kind = settings, kind
+        self.runner = Runner(model, settings.erase, settings.batch_size, on_passes)
 
     def explain(self, number: int, chunk: Sequence[Instance]) -> ChunkResult:
         """Explain one chunk."""
@@ -74,8 +67,6 @@ class Worker:
         inputs, passes = counts.inputs, counts.passes
         predictions = explain_chunk(self.runner, list(map(model.seen, chunk)), self.settings, self.kind)
         notes = model.notes.take()
-        for words in [] if self.infiller is None else self.infiller.notes.take().messages:
-            notes.add_message(words)
         facts = {
             "instances": len(chunk),
             "inputs": counts.inputs - inputs,
@@ -129,26 +120,6 @@ def add_examples(config: ExplainConfig) -> Prompting:
         message = f"expected {prompting.shots + 1} rows of train with a label (one is left out where it is explained)"
         raise DataError(f"{message}, found {len(examples)}", argument="shots", rule="option-value")
     return replace(prompting, examples=tuple(examples))
-
-
-def load_infiller(model: str | Path, seed: int, config: ExplainConfig | None = None) -> Infiller | None:
-    """Open the masked language model that draws words for erased tokens; None without infilling.
-
-    Args:
-        model: folder or Hub id; "" for none.
-        seed: seed of the draws.
-        config: the model and the data.
-
-    Raises:
-        DataError: missing packages; it cannot be opened, or is no masked language model.
-    """
-    if not model:
-        return None
-    need("torch", "transformers")
-    from .transformers.infilling import open_infiller
-
-    names = ("device", "precision", "trust_remote_code") if config is not None else ()
-    return open_infiller(str(model), seed, **{name: getattr(config, name) for name in names})
 
 
 def limit_threads(threads: int) -> None:
@@ -267,8 +238,7 @@ class ChunkWorker:
     ) -> None:
         self.error, self.rule = "", ""
         try:
-            infiller = load_infiller(config.infill, settings.seed, config)
-            self.worker = Worker(load_model(config, label_names), settings, kind, infiller=infiller)
+            self.worker = Worker(load_model(config, label_names), settings, kind)
         except DataError as error:  # the driver raises it; Ray would restart the worker forever
             self.error, self.rule = str(error), error.rule
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from .run_record import read_signature
 
-INFILL = "infill"
-ERASE_MODES = ("remove", "mask", "pad", INFILL)
+ERASE_MODES = ("remove", "mask", "pad")
 SEED = "seed-"  # of a training, in the names of folders and files
 _SIGNED = re.compile(r"\|erase:([^|]+)\|")
 
