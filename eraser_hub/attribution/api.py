@@ -92,10 +92,10 @@ def explain_texts(
     return list(explain_instances(adapter, instances, checked, "eraser", on_passes))
 
 
-# settings that a model in memory never sees, and bounds, whose record does not tell one object from another
+# settings that a model in memory never sees
 OF_OPENED_MODELS = (
     *("task", "window", "device", "precision", "prompt", "label_words", "threads", "trust_pickle"),
-    *("trust_remote_code", "shots", "label_score", "calibrate", "aopc_bounds_from"),
+    *("trust_remote_code", "shots", "label_score", "calibrate"),
 )
 
 

@@ -82,10 +82,6 @@ class ExplainConfig:
     Rationales:
         scores: In place of a method: a results file whose soft rationales are the scores.
         rationales: In place of a method: human, model (of a model that selects), or a results file.
-
-    Settings of measures:
-        aopc_bounds_from: bounds of AOPC that another run of the same model and data found (a results file): they do not
-            depend on the method.
     """
 
     dataset: DatasetPlace
@@ -112,7 +108,6 @@ class ExplainConfig:
     sample_seed: Annotated[int | None, Option(python_only=True)] = None
     threads: NotNegative = 0
     scores: Path | None = None
-    aopc_bounds_from: Annotated[Path | None, Option(settable=True)] = None
     rationales: str = ""
 
     @property

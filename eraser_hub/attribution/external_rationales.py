@@ -18,17 +18,14 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
 from eraser_hub.records.predictions import instances, read_plain_rows
 from eraser_hub.records.rules import Rule
-from eraser_hub.records.run_record import read_run, run_path
-from eraser_hub.schema.instance import AOPC_BOUNDS, HARD_FIELD, SOFT_FIELDS
+from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
 from .adapter import to_array
 from .instances import Instance, flag_members
-from .outputs import FORMATS, describe_differences
+from .outputs import FORMATS
 from .settings import RationaleSource
 
 SOFT = SOFT_FIELDS["soft"].field
-DECISIVE_PARTS = ("settings", "data", "model")  # of a run's header, what bounds of AOPC are
-DECISIVE_SETTINGS = ("beam", "erase", "paper", "target", "units")  # of these settings, those that do
 
 
 class GoldRationales:
@@ -222,51 +219,6 @@ class ExternalIndices(ExternalFile):
             flag_members([documents[name]], len(tokens), instance.id, f"{field}[{at}]") for at, (name, tokens) in pairs
         )
         return replace(instance, rationale=tuple(flags))
-
-
-class KnownBounds:
-    """The bounds of a results file of ``explain --aopc-bounds``, by id.
-
-    Args:
-        path: the results file, with its record ``PATH.run.json``.
-        header: header of the run that takes them (:meth:`run.ResolvedRun.header`).
-
-    Raises:
-        DataError: no record beside the file, another model or other data, units or beam; an instance without bounds.
-    """
-
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
-        self.path = path
-        record = read_run(path)
-        try:
-            before = {key: dict(record[key]) for key in DECISIVE_PARTS}
-        except (KeyError, TypeError, ValueError) as error:
-            words = f"expected a result of `explain` with its record, found {show(str(error))}"
-            raise DataError(words, argument="aopc_bounds_from", rule="key-missing", file=run_path(path)) from error
-        now = {key: header[key] for key in DECISIVE_PARTS}
-        for one in (before, now):
-            one["settings"] = {name: one["settings"].get(name) for name in DECISIVE_SETTINGS}
-        if words := "; ".join(describe_differences(before, now)):
-            message = f"expected bounds of the same inputs: {words}"
-            raise DataError(message, argument="aopc_bounds_from", rule="constant", file=path)
-        self._bounds: dict[str, tuple[float, float]] = {}
-        for line, row in instances(path):
-            bounds = getattr(row, AOPC_BOUNDS)
-            if bounds is None:
-                message = f"`aopc_bounds_from`: expected {AOPC_BOUNDS}, found none: a result without `aopc_bounds`?"
-                raise DataError(message, rule="score-missing", file=path, line=line, instance=str(row.annotation_id))
-            self._bounds[str(row.annotation_id)] = bounds.lower, bounds.upper
-
-    def attach(self, instance: Instance) -> Instance:
-        """Return the instance with the file's values for it.
-
-        Raises:
-            DataError: the file has none for it.
-        """
-        if instance.id not in self._bounds:
-            message = "`aopc_bounds_from`: expected bounds for each instance"
-            raise DataError(message, rule="id-missing", file=self.path, instance=instance.id)
-        return replace(instance, aopc_bounds=self._bounds[instance.id])
 
 
 ExternalRationales = GoldRationales | ExternalFile

@@ -39,7 +39,6 @@ class Instance:
         scores: per document a score for each token, from a file (:mod:`external_rationales`).
         sentences: per document the number of tokens of each of its sentences; () where the data have none: then each
             document is one.
-        aopc_bounds: the least and the greatest AOPC of all orders of erasure, if another run has found them.
     """
 
     id: str
@@ -51,7 +50,6 @@ class Instance:
     evidence_documents: tuple[int, ...] = ()
     scores: tuple[tuple[float, ...], ...] | None = None
     sentences: tuple[tuple[int, ...], ...] = ()
-    aopc_bounds: tuple[float, float] | None = None
 
     @property
     def tokens(self) -> list[str]:
@@ -94,7 +92,6 @@ class Instance:
             rationale=cut(self.rationale),
             scores=cut(self.scores),
             sentences=tuple(tuple(filter(None, sizes)) for sizes in parts),
-            aopc_bounds=None,
         )
 
     def left(self, kept: Sequence[bool] | NDArray[np.bool_], filler: str) -> Instance:

@@ -35,7 +35,6 @@ from .external_rationales import (
     ExternalRationales,
     ExternalScores,
     GoldRationales,
-    KnownBounds,
     read_external_rationales,
 )
 from .instances import Instance, split_into_chunks
@@ -80,7 +79,6 @@ class ResolvedRun:
         results: the file of each operator.
         inputs: the records of data and model as the run begins.
         external: external scores or rationales; None for a method's.
-        bounds: of AOPC, from another run; None where they are looked for.
         words: messages on the data for the reader of the results.
     """
 
@@ -91,15 +89,12 @@ class ResolvedRun:
     inputs: Mapping[str, Any]
     external: ExternalRationales | None = None
     words: tuple[str, ...] = ()
-    bounds: KnownBounds | None = None
 
     def chunks(self, done: Container[int]) -> Iterator[tuple[int, list[Instance]]]:
-        """Yield the open chunks with their external rationales, scores and bounds of AOPC."""
+        """Yield the open chunks with their external rationales or scores."""
         instances: Iterator[Instance] = islice(self.split.instances(), self.config.limit)
         if self.external is not None:
             instances = self.external.attach_all(instances)
-        if self.bounds is not None:
-            instances = map(self.bounds.attach, instances)
         return (chunk for chunk in split_into_chunks(instances, self.settings.chunk) if chunk[0] not in done)
 
     def header(self, operator: str = "") -> dict[str, Any]:
@@ -237,7 +232,7 @@ def find_result_paths(
     Raises:
         DataError: one that no result may take.
     """
-    data = (config.dataset, config.scores, config.rationales, config.aopc_bounds_from)
+    data = (config.dataset, config.scores, config.rationales)
     writer, several = OutputWriter(find_inputs(*data, config.model), force), settings.also_erase
     results = {operator: make_operator_path(out, operator) if several else out for operator in settings.operators}
     for path in (out, *results.values()):
@@ -257,8 +252,6 @@ def find_run_settings(
         **options: as of :func:`build_settings`.
     """
     rows = open_split(config.dataset, config.config, config.split)
-    if config.aopc_bounds_from is not None:
-        options["aopc_bounds"] = True
     if config.rationales or config.scores is not None:
         options["method"] = RationaleSource.SPANS if config.rationales else RationaleSource.SCORES
     if model is not None:
@@ -305,8 +298,7 @@ def resolve_run(
 
     Raises:
         DataError: settings that its results have no place for; a method that the model does not allow; an instance
-            without scores where they come from elsewhere; bounds of AOPC that are of other inputs, or where inputs are
-            erased in several ways, each with bounds of its own.
+            without scores where they come from elsewhere.
     """
     words = list[str]()
     external: ExternalRationales | None = None
@@ -341,13 +333,7 @@ def resolve_run(
             **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
         },
     }
-    plan = ResolvedRun(config, settings, split, results, inputs, external, tuple(filter(None, words)))
-    if config.aopc_bounds_from is None:
-        return plan
-    if settings.also_erase:
-        message = "expected one way of erasing, found several"
-        raise DataError(message, argument="aopc_bounds_from", rule="option-conflict")
-    return replace(plan, bounds=KnownBounds(config.aopc_bounds_from, plan.header()))
+    return ResolvedRun(config, settings, split, results, inputs, external, tuple(filter(None, words)))
 
 
 def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
@@ -570,7 +556,7 @@ def explain_trainings(
 ) -> list[RunReport]:
     """Explain by several settings, into a file each, after a look at the places of all results.
 
-    A model is opened, and bounds of AOPC are searched, once for all of its runs.
+    A model is opened once for all of its runs.
 
     Args:
         plans: the runs of each model.
@@ -597,13 +583,11 @@ def explain_trainings(
             opened = load_model(config, split.label_names)
         for settings, _ in runs:
             check_support(opened, settings.method_class, settings.method)
-        first, first_out = runs[0]
-        config = replace(config, sample_seed=first.seed if config.sample_seed is None else config.sample_seed)
-        alike = first.aopc_bounds and not first.also_erase
-        for number, (settings, out) in enumerate(runs):
-            bounds = config.aopc_bounds_from or (first_out if number and alike else None)
-            one = replace(config, aopc_bounds_from=bounds)
-            reports.append(explain(one, settings, out, resume=resume, force=force, engine=engine, model=opened, **how))
+        config = replace(config, sample_seed=runs[0][0].seed if config.sample_seed is None else config.sample_seed)
+        for settings, out in runs:
+            reports.append(
+                explain(config, settings, out, resume=resume, force=force, engine=engine, model=opened, **how)
+            )
     return reports
 
 

@@ -38,9 +38,7 @@ class AopcBounds(Measure):
         width, ties = chunk.settings.beam, chunk.settings.choices.ties
         fields: Fields = []
         both = zip(
-            chunk.evaluate_coalitions(
-                lambda text_units, _, one: compute_bounds(text_units.size, text_units.full, width, one.aopc_bounds)
-            ),
+            chunk.evaluate_coalitions(lambda text_units, *_: compute_bounds(text_units.size, text_units.full, width)),
             chunk.evaluate_coalitions(
                 lambda text_units, scores, _: compute_ranking_aopc(rank_tokens(scores, ties), text_units.full)
             ),
@@ -58,10 +56,10 @@ class AopcBounds(Measure):
 
     @classmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return the search's, unless its result is known, and those of the ranking's own two curves."""
+        """Return the search's, and those of the ranking's own two curves."""
         beam = 2 * (units + settings.beam * units * (units - 1) // 2)
         search = 1 << units if units <= EXACT_UNITS else beam
-        return 2 * units + (0 if one.aopc_bounds is not None else search)
+        return 2 * units + search
 
 
 class Bounds(NamedTuple):
@@ -71,13 +69,8 @@ class Bounds(NamedTuple):
     upper: float
 
 
-def compute_bounds(
-    size: int, full: float, width: int, known: tuple[float, float] | None = None
-) -> CoalitionSearch[Bounds]:
-    """Return both bounds: as another run has found them, exactly of few units, by a beam of more."""
-    if known is not None:
-        yield from ()
-        return Bounds(*known)
+def compute_bounds(size: int, full: float, width: int) -> CoalitionSearch[Bounds]:
+    """Return both bounds, exactly of few units, by a beam of more."""
     return (yield from compute_exact_bounds(size, full) if size <= EXACT_UNITS else search_bounds(size, full, width))
 
 
