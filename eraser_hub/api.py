@@ -354,7 +354,7 @@ def compare(
         predictions = [*systems, *(as_list(further) or ())]
     arguments = CompareArguments(predictions=predictions, **settings)
     inference, scoring = arguments.inference(), arguments.settings()
-    named = parse_systems(as_list(arguments.predictions) or [], several_operators=True)
+    named = parse_systems(as_list(arguments.predictions) or [], seeds=True)
     if len(named) < 2:
         message = "expected the predictions of at least two systems"
         raise UsageError(message, rule="option-missing", argument="predictions")
@@ -411,7 +411,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
         Path(at_revision(str(arguments.dataset), arguments.revision)),
         config=arguments.config,
         split=arguments.split,
-        systems=parse_systems(as_list(arguments.predictions) or [], several_operators=True),
+        systems=parse_systems(as_list(arguments.predictions) or [], seeds=True),
         baselines=parse_systems(as_list(arguments.baseline) or []),
         out=arguments.out,
         title=arguments.title,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import tempfile
@@ -113,22 +112,6 @@ def browser():
     with tools.headless_browser() as driver:
         driver.set_page_load_timeout(60)
         yield driver
-
-
-@pytest.fixture
-def ways(samples: Path, tmp_path: Path) -> Path:
-    """Two systems' predictions by two ways; by the second, comprehensiveness and sufficiency change places."""
-    one, other = (f"{side}_classification_scores" for side in ("comprehensiveness", "sufficiency"))
-    for name, source in (("ours", "movies.val.jsonl"), ("theirs", "movies.val.baseline.jsonl")):
-        lines = (samples / "predictions" / "eraser" / source).read_text("utf-8").splitlines()
-        rows = list(map(json.loads, lines))
-        for way in ("remove", "mask"):
-            path = tmp_path / f"{name}.{way}.jsonl"
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-            path.with_name(path.name + ".run.json").write_text(json.dumps({"signature": f"kd:.1|erase:{way}|seed:1"}))
-            for part in [part for row in rows for part in (row, *row.get("thresholded_scores", []))]:
-                part[one], part[other] = part[other], part[one]
-    return tmp_path
 
 
 AXE = """

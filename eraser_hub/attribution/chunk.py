@@ -88,7 +88,7 @@ class Chunk:
     """Instances and their results so far, as methods, measures and the results' formats read them.
 
     Attributes:
-        runner: the runner of erased inputs, with one operator.
+        runner: the runner of erased inputs.
         encoded: the instances as the model sees them.
         model: the runner's model.
         instances: the instances that were encoded.
@@ -141,7 +141,6 @@ class Chunk:
             encoded = list(map(self.model.encode, instances))
         others = Chunk(self.runner, encoded, self.settings, targets=list(targets))
         others.full = others.run()
-        others.runner = self.runner.with_operator(self.settings.scores_erase or self.settings.erase)
         return others
 
     def to_text_units(self) -> list[TextUnits]:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Revision, Split
-from eraser_hub.records.operators import ERASE_MODES
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
 
 if TYPE_CHECKING:
@@ -126,7 +125,6 @@ class ExplainArguments(Options):
         out: Predictions: a file ending in .jsonl or .parquet.
         method: Attribution methods, comma-separated, by default occlusion; several write OUT.METHOD.jsonl each.
         measure: Measures, comma-separated, or beginnings of their names: soft,infidelity.
-        erase: remove (the default), mask, pad; several, comma-separated, write OUT.OPERATOR.jsonl each.
         more: Setting of a method or measure, NAME=VALUE; repeat it for several.
 
     Run:
@@ -144,7 +142,6 @@ class ExplainArguments(Options):
     method: Annotated[tuple[str, ...], Option(commas=True)] = ()
     measure: Annotated[tuple[str, ...], Option(commas=True)] = ()
     draws: AtLeastOne = 1
-    erase: Annotated[tuple[str, ...], Option(commas=True, choices=ERASE_MODES)] = ()
     more: Annotated[tuple[str, ...], Option(name="set")] = ()
     max_inputs: AtLeastOne | None = None
     engine: Engine = "local"

@@ -26,15 +26,14 @@ def count_inputs(one: Instance, settings: ExplainSettings, kind: str) -> Counter
     own = settings.method_class
     method = 0 if own is None else own.most_inputs(one, units, settings)
     counts = Counter({f"`method` {settings.method}": method})
-    operators, erased = len(settings.operators), 3
+    erased = 3
     if kind != "perturbation":
         erased += 2 * (len(settings.bins) + settings.random_draws)
-    counts["erasure"] = operators * (erased + 2 * settings.fidelity_trials * len(settings.fidelity_rates))
+    counts["erasure"] = erased + 2 * settings.fidelity_trials * len(settings.fidelity_rates)
     names = {measure: name for name, measure in MEASURES.items()}
-    for measure in sorted(settings.measures, key=lambda one: (not one.per_operator, not one.ranks)):
-        inputs = measure.most_inputs(one, units, settings)
+    for measure in settings.measures:
         asked_by = f"`measure` {names[measure]}" if measure.costly else "erasure"
-        counts[asked_by] += inputs * (operators if measure.per_operator else 1)
+        counts[asked_by] += measure.most_inputs(one, units, settings)
     counts["erasure"] += 1  # the whole input
     return +counts
 

@@ -8,7 +8,6 @@ same bytes as one that runs through.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -25,7 +24,7 @@ from .adapter import Adapter, Notes
 from .chunk import Chunk, Scores, compute_unit_bounds
 from .erasure import Erased
 from .instances import Instance, split_into_chunks
-from .measure import Fields, Measure
+from .measure import Fields
 from .method import METHODS, check_support
 from .runner import Runner
 from .settings import FIELDS, TARGETS, THRESHOLDED, ExplainSettings, RationaleSource
@@ -45,12 +44,8 @@ def explain_instances(
     """Yield predictions for instances in memory, one at a time (the work of a run without its files).
 
     Raises:
-        DataError: several operators; a method that the model does not allow; outputs of the model that are no
-            probabilities.
+        DataError: a method that the model does not allow; outputs of the model that are no probabilities.
     """
-    if settings.also_erase:
-        message = f"expected one way, found {', '.join(settings.operators)}: ask for one after the other"
-        raise DataError(message, argument="erase", rule="option-value")
     check_support(model, settings.method_class, settings.method)
     runner = Runner(model, settings.erase, settings.batch_size, on_passes)
     for _, chunk in split_into_chunks(instances, settings.chunk):
@@ -60,7 +55,7 @@ def explain_instances(
 def explain_chunk(
     runner: Runner, instances: Sequence[Instance], settings: ExplainSettings, kind: str = "eraser"
 ) -> list[dict[str, Any]]:
-    """Return predictions for a chunk of instances, in order, one operator after the other.
+    """Return predictions for a chunk of instances, in order.
 
     Args:
         runner: runner of the model.
@@ -69,27 +64,15 @@ def explain_chunk(
         kind: ``"perturbation"`` for the results format of the perturbation benchmark; any other gives ERASER's.
 
     Raises:
-        DataError: several operators for a model that answers with words.
+        DataError: another erasure than removal for a model that answers with words.
     """
-    runner = runner.with_operator(settings.scores_erase or settings.erase)
     runner.forget()
     encoded = [runner.model.encode(one) for one in instances]
     chunk = Chunk(runner, encoded, settings, pairs=kind == "perturbation")
     if chunk.pairs and runner.model.gives_answers:
         return _make_answers(chunk)
-    measures = [measure() for measure in settings.measures]
     _score(chunk)
-    predictions: list[dict[str, Any]] = []
-    make_predictions = _make_pair_predictions if chunk.pairs else _make_eraser_predictions
-    for operator in settings.operators:
-        first = predictions[: len(encoded)]
-        some = [one for one in measures if one.per_operator or not first]
-        fixed = [name for one in measures if one not in some for name in one.fields]
-        more = make_predictions(replace(chunk, runner=runner.with_operator(operator)), some)
-        for one, same in zip(more, first, strict=False):
-            one |= {name: same[name] for name in fixed}
-        predictions += more
-    return predictions
+    return _make_pair_predictions(chunk) if chunk.pairs else _make_eraser_predictions(chunk)
 
 
 def _score(chunk: Chunk) -> None:
@@ -226,7 +209,7 @@ def find_kd_shares(one: Instance, settings: ExplainSettings) -> tuple[float, ...
 # --- the ERASER results format -----------------------------------------------------------------------------------
 
 
-def _make_eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
+def _make_eraser_predictions(chunk: Chunk) -> list[dict[str, Any]]:
     names = chunk.model.label_names
     sets = [_draw_erased_sets(number, chunk) for number in range(len(chunk.encoded))]
     plans = []
@@ -237,8 +220,8 @@ def _make_eraser_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[
     values = chunk.run([erased for plan in plans for erased in plan])
     chunk.erased = np.split(values, np.cumsum(list(map(len, plans)))[:-1])
     fields: Fields = [{} for _ in plans]
-    for measure in measures:
-        for own, more in zip(fields, measure.measure(chunk), strict=True):
+    for measure in chunk.settings.measures:
+        for own, more in zip(fields, measure().measure(chunk), strict=True):
             own |= more
     predictions = []
     for number, (one, more) in enumerate(zip(chunk.instances, fields, strict=True)):
@@ -322,7 +305,7 @@ def make_sequences(chunk: Chunk, number: int) -> dict[str, Any]:
     }
 
 
-def _make_pair_predictions(chunk: Chunk, measures: Sequence[Measure]) -> list[dict[str, Any]]:
+def _make_pair_predictions(chunk: Chunk) -> list[dict[str, Any]]:
     """Return predictions in the benchmark's form: a class number, and lists of probabilities in its order."""
     plan = []
     for number, hard in enumerate(chunk.hard):
@@ -351,9 +334,9 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
         DataError: a target other than the answer, or external rationales: there is no probability to score them by.
     """
     settings, model = chunk.settings, chunk.model
-    if settings.operators != ("remove",):
-        message = f"expected remove alone, since {model.description} answers to what is left"
-        raise DataError(f"`erase` {','.join(settings.operators)}: {message}", rule="unsupported")
+    if settings.erase != "remove":
+        message = f"expected remove, since {model.description} answers to what is left"
+        raise DataError(f"`erase` {settings.erase}: {message}", rule="unsupported")
     if settings.target != "predicted" or settings.method == RationaleSource.SPANS:
         option = "`rationales`" if settings.method == RationaleSource.SPANS else f"`target` {settings.target}"
         message = f"{option}: {model.description} answers with words, and has no labels' probabilities"

@@ -26,7 +26,6 @@ class Measure(DescribedPart, ABC):
         fields: of a prediction, which it fills; numbers, where they are not of the record.
         ranks: whether it needs a score of every token.
         erases_units: whether it erases units, which ``units`` names.
-        per_operator: whether it depends on the erasure operator.
         recomputes_scores: whether it has the method score further inputs.
         costly: whether it may take so many inputs that a run reports their number first.
     """
@@ -36,7 +35,6 @@ class Measure(DescribedPart, ABC):
     fields: ClassVar[tuple[str, ...]]
     ranks: ClassVar[bool] = True
     erases_units: ClassVar[bool] = True
-    per_operator: ClassVar[bool] = True
     recomputes_scores: ClassVar[bool] = False
     costly: ClassVar[bool] = True
 
@@ -55,7 +53,7 @@ class Measure(DescribedPart, ABC):
     @classmethod
     @abstractmethod
     def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return the largest number of inputs of the model that an instance takes, for one operator.
+        """Return the largest number of inputs of the model that an instance takes.
 
         Args:
             one: the instance.

@@ -65,7 +65,6 @@ OLD_NAMES = {
     "words": "describe_settings",
     "plays": "erases_units",
     "by_units": "erases_units",
-    "by_way": "per_operator",
     "scores_anew": "recomputes_scores",
     "asked": "enabled_by",
 }
@@ -111,7 +110,6 @@ class Method(DescribedPart, ABC):
     Attributes:
         needs: capabilities of an adapter that it needs (:attr:`adapter.Adapter.provides`).
         packages: modules of an extra that it needs (`records.extras.EXTRAS`).
-        erases: whether its scores depend on the erasure operator.
         erases_units: whether it erases sets of units, which ``units`` names.
         scores_units: whether its scores are of whole units, each shared equally by the unit's tokens; the scores of
             other methods are of tokens, and a sentence has their mean.
@@ -122,7 +120,6 @@ class Method(DescribedPart, ABC):
 
     needs: ClassVar[tuple[str, ...]] = ("probabilities",)
     packages: ClassVar[tuple[str, ...]] = ()
-    erases: ClassVar[bool] = False
     erases_units: ClassVar[bool] = False
     scores_units: ClassVar[bool] = False
     normalised: ClassVar[bool] = False

@@ -20,10 +20,10 @@ from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.json_lines import read_json_object
-from eraser_hub.records.operators import make_operator_path, make_seed_path
 from eraser_hub.records.options import UsageError, read_options
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
+from eraser_hub.records.seeds import make_seed_path
 from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 from .adapter import Adapter, Notes
@@ -76,7 +76,7 @@ class ResolvedRun:
         config: with its query decided.
         settings: without what the dataset's results have no place for.
         split: the split, opened.
-        results: the file of each operator.
+        out: the result.
         inputs: the records of data and model as the run begins.
         external: external scores or rationales; None for a method's.
         words: messages on the data for the reader of the results.
@@ -85,7 +85,7 @@ class ResolvedRun:
     config: ExplainConfig
     settings: ExplainSettings
     split: Split
-    results: Mapping[str, Path]
+    out: Path
     inputs: Mapping[str, Any]
     external: ExternalRationales | None = None
     words: tuple[str, ...] = ()
@@ -97,14 +97,9 @@ class ResolvedRun:
             instances = self.external.attach_all(instances)
         return (chunk for chunk in split_into_chunks(instances, self.settings.chunk) if chunk[0] not in done)
 
-    def header(self, operator: str = "") -> dict[str, Any]:
-        """Return the record of all that decides the results; a stopped run with another header does not resume.
-
-        Args:
-            operator: the operator of a single result; "" for all.
-        """
-        settings = self.settings.for_operator(operator) if operator else self.settings
-        values = {one.name: getattr(settings, one.name) for one in fields(settings)}
+    def header(self) -> dict[str, Any]:
+        """Return the record of all that decides the results; a stopped run with another header does not resume."""
+        values = {one.name: getattr(self.settings, one.name) for one in fields(self.settings)}
         return {"settings": {name: value for name, value in values.items() if name != "more" or value}, **self.inputs}
 
 
@@ -119,7 +114,6 @@ class RunReport:
         seconds: of this run, the opening of the model not counted.
         notes: messages and counts for the reader of the results.
         signature: the settings in one line.
-        others: results and signatures of further operators.
     """
 
     out: Path
@@ -130,14 +124,12 @@ class RunReport:
     seconds: float
     notes: Notes
     signature: str
-    others: tuple[tuple[Path, str], ...] = ()
 
     def lines(self) -> list[str]:
         """Return the report as lines of text."""
         fresh = self.instances - self.resumed
         words = [
-            f"{', '.join(map(str, (self.out, *(path for path, _ in self.others))))}: {self.instances} instances"
-            + (" each" if self.others else "")
+            f"{self.out}: {self.instances} instances"
             + (f", {self.resumed} of them from the stopped run" if self.resumed else "")
         ]
         if fresh and self.seconds > 0:
@@ -153,7 +145,7 @@ class RunReport:
             )
         words += [f"{counts[name]} {name}" for name in REPORTED_COUNTS if name in counts]
         words += [f"{name}: {value:.2g}" for name, value in self.notes.maxima.items()]
-        return [*words, *self.notes.messages, self.signature, *(signature for _, signature in self.others)]
+        return [*words, *self.notes.messages, self.signature]
 
 
 def explain(
@@ -176,7 +168,7 @@ def explain(
     Args:
         config: the model and the data.
         settings: settings of the run.
-        out: result, ``.jsonl`` or ``.parquet``, beside it ``OUT.run.json``; several operators: ``OUT.mask.jsonl`` ..
+        out: result, ``.jsonl`` or ``.parquet``, beside it ``OUT.run.json``.
         resume: go on with a stopped run of the same settings, model and data.
         force: replace a result that was made by other settings, another model or other data.
         engine: ``local``, or ``ray`` for workers of a Ray cluster.
@@ -190,7 +182,7 @@ def explain(
     Raises:
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
-    results, writer = find_result_paths(config, settings, out, force)
+    writer = check_result_path(config, out, force)
     if engine not in get_args(Engine):
         message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
         raise DataError(message, argument="engine", rule="option-value")
@@ -200,9 +192,9 @@ def explain(
     config, settings = resolve_query(config, split), settings.for_kind(split.kind)
     if engine == "local":  # before the data are read through, so that a wrong model fails at once
         model = load_model(config, split.label_names, model)
-    plan = resolve_run(config, settings, split, results, model)
-    for operator, path in results.items() if not force else ():
-        refuse_other(path, plan.header(operator), get_partial_path(out))
+    plan = resolve_run(config, settings, split, out, model)
+    if not force:
+        refuse_other(out, plan.header(), get_partial_path(out))
     if resume and (report := _find_complete_report(plan)) is not None:
         return report
     with open_partial_result(out, plan.header(), resume) as partial:
@@ -224,20 +216,15 @@ def explain(
         return replace(written, resumed=resumed, **done, seconds=time.perf_counter() - start)
 
 
-def find_result_paths(
-    config: ExplainConfig, settings: ExplainSettings, out: Path, force: bool
-) -> tuple[dict[str, Path], OutputWriter]:
-    """Return the files of a run's results by operator, ``out`` for a single one, and their writer.
+def check_result_path(config: ExplainConfig, out: Path, force: bool) -> OutputWriter:
+    """Return the writer of a run's result.
 
     Raises:
-        DataError: one that no result may take.
+        DataError: a place that no result may take.
     """
-    data = (config.dataset, config.scores, config.rationales)
-    writer, several = OutputWriter(find_inputs(*data, config.model), force), settings.also_erase
-    results = {operator: make_operator_path(out, operator) if several else out for operator in settings.operators}
-    for path in (out, *results.values()):
-        check_format(path, get_partial_path(out), writer)
-    return results, writer
+    writer = OutputWriter(find_inputs(config.dataset, config.scores, config.rationales, config.model), force)
+    check_format(out, get_partial_path(out), writer)
+    return writer
 
 
 def find_run_settings(
@@ -291,7 +278,7 @@ def resolve_run(
     config: ExplainConfig,
     settings: ExplainSettings,
     split: Split,
-    results: Mapping[str, Path],
+    out: Path,
     model: Adapter | None = None,
 ) -> ResolvedRun:
     """Decide what the split decides.
@@ -333,7 +320,7 @@ def resolve_run(
             **({"prompt": describe_prompting(config.prompting)} if is_prompted(config) else {}),
         },
     }
-    return ResolvedRun(config, settings, split, results, inputs, external, tuple(filter(None, words)))
+    return ResolvedRun(config, settings, split, out, inputs, external, tuple(filter(None, words)))
 
 
 def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
@@ -389,7 +376,7 @@ def compute_model_digest(model: str) -> str:
 def _write_results(
     plan: ResolvedRun, partial: PartialResult, spell: Callable[[str], str], writer: OutputWriter
 ) -> RunReport:
-    """Gather the chunks' predictions into the results, each with its record; gives the report, without its costs."""
+    """Gather the chunks' predictions into the result, with its record; gives the report, without its costs."""
     notes, count = Notes(messages=list(plan.words)), 0
     labels: Sequence[str] = ()
     for record in partial.records():
@@ -398,39 +385,31 @@ def _write_results(
         count += record["instances"]
     if not count:
         raise DataError(f"split {plan.config.split}: no instances to explain", rule="empty", file=plan.config.dataset)
-    for place, path in enumerate(plan.results.values()):
-        sizes = ((record["predictions"], record["instances"]) for record in partial.records())
-        lines = (line for every, size in sizes for line in every[place * size : (place + 1) * size])
-        write_predictions(path, lines, labels, plan.split.kind, writer)
+    lines = (line for record in partial.records() for line in record["predictions"])
+    write_predictions(plan.out, lines, labels, plan.split.kind, writer)
     notes.messages = list(map(spell, notes.messages))
     report = _make_report(plan, count, notes)
-    results = [(report.out, report.signature), *report.others]
-    for operator, (path, signature) in zip(plan.results, results, strict=True):
-        facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.messages}
-        write_run(path, {"signature": signature, **plan.header(operator), "instances": count, **facts})
+    facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.messages}
+    write_run(plan.out, {"signature": report.signature, **plan.header(), "instances": count, **facts})
     return report
 
 
 def _make_report(plan: ResolvedRun, count: int, notes: Notes) -> RunReport:
-    """Return the report of results for which this run did nothing."""
-    settings, model = plan.settings, Path(plan.config.model).name
+    """Return the report of a result for which this run did nothing."""
+    model = Path(plan.config.model).name
     if is_prompted(plan.config):
         model += f"|{describe_prompting(plan.config.prompting)}"
-    results = [(path, settings.for_operator(operator).signature(model)) for operator, path in plan.results.items()]
-    (out, first), *others = results
-    return RunReport(out, count, count, 0, 0, 0.0, notes, first, tuple(others))
+    return RunReport(plan.out, count, count, 0, 0, 0.0, notes, plan.settings.signature(model))
 
 
 def _find_complete_report(plan: ResolvedRun) -> RunReport | None:
-    """Return the report of results that are complete and were made like this; None if any is missing."""
-    record = dict[str, Any]()
-    for operator, path in plan.results.items():
-        try:
-            record = read_run(path) if path.is_file() else {}
-        except DataError:
-            return None
-        if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(plan.header(operator))).items()):
-            return None
+    """Return the report of a result that is complete and was made like this; None for any other."""
+    try:
+        record = read_run(plan.out) if plan.out.is_file() else {}
+    except DataError:
+        return None
+    if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(plan.header())).items()):
+        return None
     return _make_report(plan, record["instances"], Notes(record["counts"], record["maxima"], record["notes"]))
 
 
@@ -500,7 +479,6 @@ def plan_trainings(
     dataset = at_revision(dataset, arguments.revision) if arguments.revision else dataset
     place = trainings[0][1] if trainings else arguments.model
     config = ExplainConfig(dataset, arguments.config, arguments.split, place, **config_values)
-    options |= {"erase": next(iter(arguments.erase), None), "also_erase": arguments.erase[1:] or None}
     options |= parse_settings(arguments.more) if arguments.more else {}
     paper, runs, size = options.pop("paper", ""), [], None
     for method in methods or (None,):
@@ -570,8 +548,8 @@ def explain_trainings(
         DataError: as :func:`explain` does; a stopped run of any of the files exists.
     """
     for plan in plans:
-        for settings, out in plan.runs:
-            find_result_paths(plan.config, settings, out, force)
+        for _, out in plan.runs:
+            check_result_path(plan.config, out, force)
             if not resume:
                 refuse_stopped(out)
     reports = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -71,12 +70,6 @@ class Runner:
     def forget(self) -> None:
         """Drop the kept results; called between chunks, so that memory does not grow with the dataset."""
         self.results.clear()
-
-    def with_operator(self, erase: str) -> Runner:
-        """Return a runner with another erasure operator that shares the results of this one."""
-        runner = copy(self)
-        runner.erase = erase
-        return runner
 
     def run(
         self, encoded: Sequence[Encoded], erased: Sequence[Erased] | None = None, filler: str = ""

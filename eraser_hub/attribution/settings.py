@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.errors import DataError, describe_choice, show
-from eraser_hub.records.operators import ERASE_MODES
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, merge_options, read_options
 from eraser_hub.schema.instance import (
     AOPC_BOUNDS,
@@ -82,7 +81,6 @@ class ExplainSettings:
         method: the attribution method; ``given`` for scores, ``rationales`` for rationales that come with the
             instances.
         seed: Seed of all random draws.
-        erase: how tokens are erased.
 
     Rationales:
         target: Label that the scores explain: predicted, gold, or a label's name.
@@ -97,8 +95,7 @@ class ExplainSettings:
 
     Erasure:
         bins: Shares of the tokens that are erased for the AOPC.
-        also_erase: further operators, each with a result of its own, of the same scores and rationales.
-        scores_erase: the operator of the scores, if it is another one; "" for ``erase``.
+        erase: How tokens are erased: removed, or replaced by the model's mask or padding.
         random_draws: Random rationales per instance, of its rationale's length.
         random_kind: random rationales: tokens (any set), or spans (its own spans, shifted).
         fidelity_trials: Trials per occlusion rate of fidelity curves; 0 for no curves.
@@ -136,9 +133,7 @@ class ExplainSettings:
     kd_source: Annotated[str, Option(python_only=True)] = ""
     kd_of_sequences: Annotated[tuple[Share, ...], Option(python_only=True)] = ()
     bins: Annotated[tuple[Share, ...], Option(commas=True, percent=True, open=True)] = AOPC_THRESHOLDS
-    erase: Annotated[str, OPEN] = "remove"
-    also_erase: Annotated[tuple[str, ...], Option(python_only=True)] = ()
-    scores_erase: Annotated[str, Option(python_only=True)] = ""
+    erase: Annotated[Literal["remove", "mask", "pad"], OPEN] = "remove"
     tokens_to_flip: Annotated[bool, SETTABLE] = False
     random_draws: NotNegative = 0
     random_kind: Annotated[Literal["tokens", "spans"], SETTABLE] = "tokens"
@@ -188,10 +183,7 @@ class ExplainSettings:
 
     def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
         """Yield the rules across settings or across all values of one: name, True if valid, expected value, value."""
-        operators, rates = self.operators, self.fidelity_rates
-        for operator in operators:
-            yield "erase", operator in ERASE_MODES, f"one of {', '.join(ERASE_MODES)}", operator
-        yield "erase", len(set(operators)) == len(operators), "each way once", operators
+        rates = self.fidelity_rates
         masked = self.soft_draws > 0 or self.soft_masks == "tokens"
         yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
         yield "soft_draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws
@@ -208,19 +200,6 @@ class ExplainSettings:
         yield "fidelity_rates", has_rates, "at least one rate for the trials asked for", rates
 
     @property
-    def operators(self) -> tuple[str, ...]:
-        """The erasure operators, each of which has a result."""
-        return (self.erase, *self.also_erase)
-
-    def for_operator(self, operator: str) -> ExplainSettings:
-        """Return the settings of one operator's result; its scores are those of the first operator."""
-        if operator == self.erase:
-            scores_erase = self.scores_erase
-        else:
-            scores_erase = self.erase if self.scores_depend_on_operator else ""
-        return replace(self, erase=operator, also_erase=(), scores_erase=scores_erase)
-
-    @property
     def choices(self) -> Choices:
         """Choices of the paper that no attribute holds."""
         return find_preset(self.paper).choices
@@ -234,11 +213,6 @@ class ExplainSettings:
     def parts(self) -> list[type[DescribedPart]]:
         """The method, if there is one, and the measures."""
         return [*([] if self.method_class is None else [self.method_class]), *self.measures]
-
-    @property
-    def scores_depend_on_operator(self) -> bool:
-        """True if the method's scores depend on how tokens are erased."""
-        return self.method_class is not None and self.method_class.erases
 
     @property
     def measures(self) -> list[type[Measure]]:
@@ -261,8 +235,7 @@ class ExplainSettings:
             # the paper's table is the same for everyone; lengths of one's own data name their source
             source = f"({self.kd_source})" if self.kd_source not in ("", "paper") else ""
             parts.append("kd:" + ",".join(f"{share:g}" for share in self.kd_of_sequences or (self.kd,)) + source)
-        parts += [f"erase:{','.join(self.operators)}", f"seed:{self.seed}"]
-        parts += [f"scores-erase:{self.scores_erase}"] if self.scores_erase else []
+        parts += [f"erase:{self.erase}", f"seed:{self.seed}"]
         parts += ["bins:" + ",".join(f"{rate:g}" for rate in self.bins)] if self.bins else []
         parts += [] if method is None or method.erases_units else own
         parts += [f"scores:{self.scores}"] if self.scores and not spans else []
@@ -283,7 +256,7 @@ class ExplainSettings:
     @property
     def is_costly(self) -> bool:
         """True if anything in the settings may take many inputs an instance."""
-        return self.erases_units or bool(self.also_erase) or any(one.costly for one in self.measures)
+        return self.erases_units or any(one.costly for one in self.measures)
 
     @property
     def erases_units(self) -> bool:

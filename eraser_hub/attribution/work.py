@@ -31,10 +31,7 @@ LOOKED_AT = 500  # rows of train that a prompt's examples are taken from
 
 
 class ChunkResult(NamedTuple):
-    """A chunk's number, its predictions as JSON lines, and its counts, as :class:`PartialResult` keeps them.
-
-    The lines of the first operator come first, then those of the second, and so on.
-    """
+    """A chunk's number, its predictions as JSON lines, and its counts, as :class:`PartialResult` keeps them."""
 
     number: int
     lines: list[bytes]

@@ -35,9 +35,7 @@ def compare(options: CompareOptions) -> None:
     better, worse, equivalent or undecided; a star marks the score of the system that is better.
     Scores without p Holm are exploratory, and never better or worse. "detectable" is the difference that a test finds
     in four cases of five. If predictions hold random rationales (explain --random-draws), each system's p-value against
-    chance is corrected over the systems. For predictions by several operators (explain --erase remove,mask: name its
-    --out) the tables show the first operator, and a further table has the verdicts of all operators and marks those
-    that flip.
+    chance is corrected over the systems.
 
     **Examples**
 

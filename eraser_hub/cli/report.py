@@ -29,8 +29,7 @@ def report(options: ReportOptions) -> None:
     """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
 
     The page is one HTML file that needs no network. A score file for each system, with its signature, is written
-    beside it, for `eraser-hub board`. Name predictions of several operators (explain --erase remove,mask) by the
-    --out of that command.
+    beside it, for `eraser-hub board`.
 
     **Examples**
 

@@ -16,7 +16,7 @@ from eraser_hub.records.atomic import atomic_write, hold_lock
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.hub import at_revision
 from eraser_hub.records.json_lines import parse_strict_object
-from eraser_hub.records.operators import SEED
+from eraser_hub.records.seeds import SEED
 from eraser_hub.systems.train_config import LARGEST_SEED, Say, TrainArguments, TrainConfig
 from eraser_hub.systems.training import train_model
 

@@ -25,8 +25,8 @@ from eraser_hub.version import __version__
 from .atomic import replace_file
 from .digests import compute_file_digest
 from .errors import DataError
-from .operators import find_operator_files
 from .run_record import RUN_SUFFIX, read_run, run_path
+from .seeds import find_seed_files
 
 GENERATOR = f"eraser-hub {__version__}"
 # how pages, JSON files, matplotlib's PNG, SVG and PDF files, and feeds name their generator
@@ -87,7 +87,7 @@ def find_inputs(*arguments: Place | Sequence[Place] | None) -> tuple[Path, ...]:
         for value in [argument] if isinstance(argument, str | os.PathLike) else argument or ():
             whole = os.fspath(value)
             names = {whole, *whole.split(","), *whole.partition("=")[2].split(",")}
-            files = [file for name in names if name for file in find_operator_files(Path(name))]
+            files = [file for name in names if name for file in find_seed_files(Path(name))]
             paths += [*files, *(run_path(file) for file in files if file.name)]
     return tuple(path for path in paths if os.path.exists(path))
 

@@ -13,7 +13,7 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
-from eraser_hub.scoring.runs import System, group_by_operator
+from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.score import score, score_system
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
 from eraser_hub.scoring.scores import Scores
@@ -129,8 +129,6 @@ def make_report(
     for path in (out / "index.html", *names):
         writer.check(path)
     settings, rows = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
-    systems_by_operator = group_by_operator(systems)
-    systems = next(iter(systems_by_operator.values()))
     if not rows.rows:
         raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
     if rows.kind == "perturbation" and not pair_rows(rows.rows):
@@ -145,12 +143,6 @@ def make_report(
             one.people = people
         chance = [replace(score(rows, one.path, settings.plain()), name=one.name) for one in baselines]
     content = _make_content(rows, systems, answers, scored, chance, settings, title, compared)
-    if len(systems_by_operator) > 1:
-        scored_by_operator = {
-            operator: scored if own is systems else [score_system(rows, system, everything) for system in own]
-            for operator, own in systems_by_operator.items()
-        }
-        content.sections.insert(2, sections.make_operator_section(scored_by_operator, settings))
     drawn = [figure for section in content.sections for figure in section.figures]
     plotted = {} if figures is None else draw_figures(drawn, figures)
     score_files = {

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from eraser_hub.scoring.operators import describe_better_system
 from eraser_hub.scoring.scores import Scores
 
 from .catalogue import (
@@ -222,42 +221,6 @@ def format_p_value(p: float | None) -> str:
     if p is None or math.isnan(p):
         return "–"
     return "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def make_operator_blocks(
-    systems_by_operator: Mapping[str, Sequence[Scores]], sensitivity: Mapping[str, Any] | None
-) -> list[Block]:
-    """Return each score by operator, and for two systems or more the verdicts and Kendall's W.
-
-    Args:
-        systems_by_operator: the systems, scored by each operator.
-        sensitivity: result of ``operators.compute_operator_sensitivity``; None for a single system.
-    """
-    systems = next(iter(systems_by_operator.values()))
-    rows, blocks = list[ShownRow](), list[Block]()
-    for key in [key for key in collect_scalar_keys(systems) if metric(key).family == FAITHFULNESS]:
-        for own in zip(*systems_by_operator.values(), strict=True):
-            cells = tuple(make_score_cell(one, key) for one in own)
-            if len({cell.text for cell in cells}) > 1:
-                rows.append(ShownRow(f"{label_with_arrow(key)}, {own[0].name}", cells))
-    if rows:
-        blocks.append(Block(("score", *systems_by_operator), tuple(rows), "Scores by way of erasing", "operators"))
-    if sensitivity is not None and sensitivity["scores"]:
-        verdicts = tuple(
-            ShownRow(
-                f"{label_with_arrow(key)}: {pair['first']} or {pair['second']}",
-                (
-                    ShownCell("flips" if pair["flips"] else ""),
-                    ShownCell(describe_better_system(pair)),
-                    ShownCell(format_number(score["kendall_w"])),
-                ),
-            )
-            for key, score in sensitivity["scores"].items()
-            for pair in score["pairs"]
-        )
-        head = ("score, and which is favoured", "flips", "favoured", "Kendall's W")
-        blocks.append(Block(head, verdicts, "Verdicts by way of erasing", "verdicts"))
-    return blocks
 
 
 def collect_instance_values(scored: Sequence[Scores], places: Sequence[int]) -> list[dict[str, list[float | None]]]:

@@ -8,7 +8,6 @@ from typing import Any
 from eraser_hub.metrics.gold_digest import shorten_digest
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.scoring.comparison import Inference, compare_scores
-from eraser_hub.scoring.operators import compute_operator_sensitivity, describe_flips
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
@@ -22,7 +21,6 @@ from .report_tables import (
     ShownRow,
     make_chance_block,
     make_class_blocks,
-    make_operator_blocks,
     make_score_blocks,
     make_score_cell,
 )
@@ -105,34 +103,6 @@ def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any]
         "documents with one run each, else by the model; Holm's correction over the headline scores times the "
         "pairs of systems, all other scores are exploratory."
     )
-    return section
-
-
-def make_operator_section(systems_by_operator: Mapping[str, Sequence[Scores]], settings: ScoreSettings) -> Section:
-    """Make the section of scores and verdicts by operator.
-
-    Args:
-        systems_by_operator: the systems, scored by each operator; the other sections show the first one.
-        settings: of the comparison.
-    """
-    section = Section("operators-section", "Ways of erasing")
-    sound = {
-        operator: result
-        for operator, systems in systems_by_operator.items()
-        if len(systems) > 1 and (result := compare_all_pairs(systems, settings)) is not None
-    }
-    sensitivity = compute_operator_sensitivity(sound) if len(sound) == len(systems_by_operator) else None
-    section.blocks = make_operator_blocks(systems_by_operator, sensitivity)
-    section.notes.append(
-        f"The same rationales, erased by {', '.join(systems_by_operator)}: a score should not depend on that. "
-        f"All other sections are by {next(iter(systems_by_operator))}."
-    )
-    if sensitivity is not None:
-        section.notes.append(
-            "Better is the system whose interval of the difference leaves 0 out; "
-            "Kendall's W says how alike the ways rank the systems, from 0 to 1."
-        )
-        section.notes += describe_flips(sensitivity)
     return section
 
 

@@ -27,7 +27,6 @@ from eraser_hub.metrics.results import HEADLINE, signature
 from eraser_hub.metrics.statistics_builder import Finalize, Statistics, StatisticsBuilder
 from eraser_hub.records.errors import MOST_SHOWN, DataError, describe_choice, show
 
-from .operators import compute_operator_sensitivity, describe_flips
 from .paired_tests import (
     RESAMPLES,
     Pair,
@@ -39,7 +38,7 @@ from .paired_tests import (
     randomisation,
 )
 from .quotes import BLOCK as QUOTES
-from .runs import System, describe_unlike_operators, group_by_operator
+from .runs import System, describe_unlike_operators
 from .score import RANGES, score
 from .scored_split import ScoredSplit
 from .scores import Scores, average_runs
@@ -610,54 +609,37 @@ def compare_files(
 
     Args:
         source: the split.
-        systems: each with the files of its runs; run records distinguish the files of several operators.
+        systems: each with the files of its runs.
         settings: how they are scored, as for ``score``.
         inference: how differences are tested.
 
     Returns:
-        as `compare`, by the first operator; with several operators also ``operators``, see
-        `operators.compute_operator_sensitivity`, and its sentences among ``notes``. For ERASER instances also
-        ``score_notes`` and ``score_signatures`` (the notes and signatures of ``score``), ``quotes`` if files hold a
-        language model's quotes ({name: its scores of them, each with ``KEY_ci`` if it has one run}), and
-        ``against_chance``.
+        as `compare`. For ERASER instances also ``score_notes`` and ``score_signatures`` (the notes and signatures of
+        ``score``), ``quotes`` if files hold a language model's quotes ({name: its scores of them, each with ``KEY_ci``
+        if it has one run}), and ``against_chance``.
 
     Raises:
         DataError: what ``score`` refuses, or files that share no score.
     """
     inference = inference or Inference()
     settings = settings or ScoreSettings()
-    systems_by_operator = group_by_operator(systems)
     scored = {path: score(source, path, settings) for system in systems for path in system.paths}
-    results: dict[str, dict[str, Any]] = {}
-    for operator, own in systems_by_operator.items():
-        operator_systems = {system.name: average_runs([scored[path] for path in system.paths]) for system in own}
-        result = compare_scores(operator_systems, inference, settings.only_predicted)
-        if result is None:
-            message, last = "expected files that share a score, found none: their fields differ", systems[-1].paths[-1]
-            raise DataError(message, rule="score-missing", file=None if source.kind == "perturbation" else last)
-        results[operator] = result
-    first = next(iter(results.values()))
-    if len(results) > 1:
-        sensitivity = compute_operator_sensitivity(results)
-        first |= {"operators": sensitivity, "notes": [*first["notes"], *describe_flips(sensitivity)]}
-    return (
-        first
-        if source.kind == "perturbation"
-        else first | _of_instances(systems, scored, first, len(systems_by_operator), inference)
-    )
+    averaged = {system.name: average_runs([scored[path] for path in system.paths]) for system in systems}
+    result = compare_scores(averaged, inference, settings.only_predicted)
+    if result is None:
+        message, last = "expected files that share a score, found none: their fields differ", systems[-1].paths[-1]
+        raise DataError(message, rule="score-missing", file=None if source.kind == "perturbation" else last)
+    return result if source.kind == "perturbation" else result | _of_instances(systems, scored, result, inference)
 
 
 def _of_instances(
     systems: Sequence[System],
     scored: Mapping[Path, Scores],
     result: Mapping[str, Any],
-    n_operators: int,
     inference: Inference,
 ) -> dict[str, Any]:
     """Add the results that only a comparison of ERASER instances has."""
-    more: dict[str, Any] = {}
-    if n_operators == 1:
-        more["notes"] = [*result["notes"], *describe_unlike_operators(systems)]
+    more: dict[str, Any] = {"notes": [*result["notes"], *describe_unlike_operators(systems)]}
     quotes = {
         system.name: own
         for system in systems

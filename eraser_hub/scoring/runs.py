@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import exists, realpath
@@ -9,12 +10,15 @@ from pathlib import Path
 
 from eraser_hub.conversion.download.addresses import REMOTE, fetch_file
 from eraser_hub.records.errors import DataError, describe_bad_name
-from eraser_hub.records.operators import find_operator_files, read_operator
+from eraser_hub.records.run_record import read_signature
+from eraser_hub.records.seeds import find_seed_files
+
+_ERASED_BY = re.compile(r"\|erase:([^|]+)\|")  # in a run's signature
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A system, and the files of predictions of its runs (other seeds, or other ways of erasing)."""
+    """A system, and the files of predictions of its runs."""
 
     name: str
     paths: tuple[Path, ...]
@@ -45,7 +49,7 @@ def make_system_names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, draws: bool = False) -> list[System]:
+def parse_systems(arguments: Sequence[str], *, seeds: bool = False, draws: bool = False) -> list[System]:
     """Return the systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..``.
 
     Several files are runs of one system. A file may be an address (``https://..``, ``hf://..``), which is fetched. A
@@ -53,8 +57,8 @@ def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, 
 
     Args:
         arguments: a system each.
-        several_operators: a missing file stands for the files that ``explain`` wrote for several operators
-            (``FILE.mask.jsonl``); `group_by_operator` distinguishes them.
+        seeds: a missing file stands for the files that ``explain`` wrote for several trainings
+            (``FILE.seed-1.jsonl``).
         draws: a repeated name means several draws of one system, and is no mistake.
 
     Raises:
@@ -67,9 +71,7 @@ def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, 
             name, files = "", argument
         own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
         named_files = [fetch_file(file) for file in own]
-        runs = (
-            [path for file in named_files for path in find_operator_files(file)] if several_operators else named_files
-        )
+        runs = [path for file in named_files for path in find_seed_files(file)] if seeds else named_files
         named.append((name, named_files[0], runs))
     whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
@@ -84,34 +86,15 @@ def parse_systems(arguments: Sequence[str], *, several_operators: bool = False, 
     return [System(name, tuple(paths)) for name, (_, _, paths) in zip(names, named, strict=True)]
 
 
-def group_by_operator(systems: Sequence[System]) -> dict[str, list[System]]:
-    """Return the systems with the runs of each operator, read from the signatures beside the files.
-
-    Returns:
-        The operators in the order of the first system's files; one operator "" if no system's files differ in it.
-
-    Raises:
-        DataError: a system has predictions by an operator that another lacks.
-    """
-    operators = {system.name: [read_operator(path) for path in system.paths] for system in systems}
-    if all(len(set(own)) <= 1 for own in operators.values()):
-        return {"": list(systems)}
-    order = list(dict.fromkeys(operator for own in operators.values() for operator in own))
-    for name, own in operators.items():
-        lacking = [operator or "unknown" for operator in order if operator not in own]
-        if lacking:
-            words = f"expected predictions by each way of erasing ({', '.join(filter(None, order))}), found none by "
-            raise DataError(words + ", ".join(lacking), rule="score-missing", field=name)
-    runs = {one.name: list(zip(one.paths, operators[one.name], strict=True)) for one in systems}
-    return {
-        operator: [System(name, tuple(path for path, by in own if by == operator)) for name, own in runs.items()]
-        for operator in order
-    }
+def _read_operator(results: Path) -> str:
+    """Return how tokens were erased, from the signature beside predictions; "" if there is none."""
+    signed = _ERASED_BY.search(read_signature(results))
+    return signed[1] if signed else ""
 
 
 def describe_unlike_operators(systems: Sequence[System]) -> list[str]:
     """Return a caution if the systems were erased by different operators: their scores are not comparable."""
-    operators = {system.name: read_operator(system.path) for system in systems}
+    operators = {system.name: _read_operator(system.path) for system in systems}
     if len({*operators.values()} - {""}) < 2:
         return []
     words = ", ".join(f"{name} by {operator}" for name, operator in operators.items() if operator)

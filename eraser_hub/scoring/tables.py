@@ -8,7 +8,6 @@ from typing import Any
 
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .operators import describe_better_system
 from .uncertainty.verdicts import BETTER, WORSE, describe_components
 
 BLOCK_TITLES = {
@@ -87,8 +86,6 @@ def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
     tables = Tables("compare", pairs or [Table("compare", "Comparison", ("score",), ())])
     if any(result.get("chance", {}).values()):
         tables.tables.append(_chance_table(result["chance"]))
-    if result.get("operators", {}).get("scores"):
-        tables.tables.append(_operator_table(result["operators"]))
     tables.tables[-1].notes += [*notes, *result.get("notes", ())]
     if quotes := result.get("quotes"):
         tables.tables.append(_quote_table(quotes))
@@ -100,24 +97,6 @@ def _chance_table(chance: Mapping[str, Mapping[str, float]]) -> Table:
     table = Table("chance", "Chance of agreement", ("score",), tuple(f"{name}, chance" for name in chance))
     for key in dict.fromkeys(key for own in chance.values() for key in own):
         table.add(key, **{f"{name}, chance": Cell(own.get(key), digits=DIGITS) for name, own in chance.items()})
-    return table
-
-
-def _operator_table(sensitivity: Mapping[str, Any]) -> Table:
-    """Return differences by operator: a line for each score and pair of systems, and the agreement of operators."""
-    table = Table("operators", "By way of erasing", ("score", "pair", "favoured"), (*sensitivity["names"], "W"))
-    for key, score in sensitivity["scores"].items():
-        for pair in score["pairs"]:
-            cells = {
-                operator: Cell(one["difference"], digits=DIGITS, low=one["ci"][0], high=one["ci"][1])
-                for operator, one in pair["verdicts"].items()
-            }
-            words = f"{pair['first']} minus {pair['second']}"
-            table.add(key, words, describe_better_system(pair), **cells, W=Cell(score["kendall_w"], digits=2))
-    table.notes.append(
-        "favoured: the system whose interval of the difference leaves 0 out, by each way; "
-        "W: Kendall's, 1 where all ways rank the systems alike."
-    )
     return table
 
 

@@ -213,7 +213,7 @@ def test_the_record_of_an_input_is_an_input(tmp_path, predictions):
 
 def test_inputs_are_found_in_arguments(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = ["a.jsonl", "b.jsonl", "c,d.jsonl", "e.mask.jsonl", "f=g.jsonl"]
+    names = ["a.jsonl", "b.jsonl", "c,d.jsonl", "e.seed-1.jsonl", "f=g.jsonl"]
     for name in names:
         Path(name).touch()
     found = find_inputs(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from eraser_hub.scoring.runs import System, make_system_names, parse_systems
+from eraser_hub.scoring.runs import System, describe_unlike_operators, make_system_names, parse_systems
 
 from ..refusals import refused
 
@@ -52,3 +53,23 @@ def test_a_link_in_a_circle_is_no_file_twice(tmp_path):
     (tmp_path / "a.jsonl").write_text("{}\n")
     systems = parse_systems([str(tmp_path / "a.jsonl"), str(tmp_path / "loop.jsonl")])
     assert [system.name for system in systems] == ["a", "loop"]
+
+
+def test_files_of_several_trainings_by_the_name_of_their_run(tmp_path):
+    files = [tmp_path / f"a.seed-{seed}.jsonl" for seed in (1, 2)]
+    for file in files:
+        file.write_text("{}\n")
+    assert parse_systems([str(tmp_path / "a.jsonl")], seeds=True) == [System("a", tuple(files))]
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert parse_systems([str(tmp_path / "a.jsonl")], seeds=True)[0].paths == (tmp_path / "a.jsonl",), "what is there"
+
+
+def test_systems_erased_in_different_ways_are_named(tmp_path):
+    systems = []
+    for name, operator in (("a", "remove"), ("b", "mask"), ("c", "mask")):
+        path = tmp_path / f"{name}.jsonl"
+        path.with_name(f"{path.name}.run.json").write_text(json.dumps({"signature": f"kd:1|erase:{operator}|seed:1"}))
+        systems.append(System(name, (path,)))
+    (note,) = describe_unlike_operators(systems)
+    assert "(a by remove, b by mask, c by mask)" in note
+    assert describe_unlike_operators(systems[1:]) == []

@@ -27,7 +27,7 @@ class Sensitivity(Measure):
     default = 10
     enabled_by, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
     signature_format = "sensitivity:{0.sensitivity_draws}"
-    per_operator, recomputes_scores = False, True
+    recomputes_scores = True
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return the largest distance for each instance."""

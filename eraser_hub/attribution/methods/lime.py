@@ -35,7 +35,7 @@ class Lime(Method):
     packages = ("sklearn",)
     reads = ("lime_samples", "lime_tokens")
     signature_format = "lime:N{0.lime_samples},K{0.lime_tokens}"
-    erases = normalised = sampled = True
+    normalised = sampled = True
 
     def scores(self, chunk: Chunk) -> list[Scores]:
         """Return the weights of each instance's tokens; those of a word weigh alike where words are the features."""

@@ -17,7 +17,7 @@ class Occlusion(Method):
     """p of the label minus p without the token (or the sentence, whose tokens share it), for each."""
 
     source = "Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016"
-    erases = scores_units = True
+    scores_units = True
     reads = ("units",)
 
     def scores(self, chunk: Chunk) -> list[Scores]:

@@ -190,7 +190,6 @@ class SequenceModel(WindowModel):
         """Return the outputs of a head's logits: probabilities by softmax, shape (inputs, labels)."""
         return self.torch.softmax(logits, dim=-1)
 
-
     def scores(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int], steps: int
     ) -> list[NDArray[np.float64]]:
