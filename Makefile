@@ -43,7 +43,7 @@ $(VENV)/.installed: $(BIN)/python setup.cfg pyproject.toml eraser_hub/version.py
 # torch comes first and by its exact version, so that no other requirement draws in another build of it
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet "$(TORCH)"
-	$(BIN)/python -m pip install --quiet --editable ".[explain,gguf,llm,plots,apps,ray,test,lint,docs]"
+	$(BIN)/python -m pip install --quiet --editable ".[explain,llm,plots,apps,ray,test,lint,docs]"
 	@touch $@
 
 quickstart: $(VENV)/.installed

@@ -57,7 +57,7 @@ from .prompts import open_prompt
 from .runner import Runner
 from .settings import ExplainSettings, RationaleSource, build_settings, check_names, check_used, parse_settings
 from .transformers.pieces import HEADS_CUT, UNKNOWN
-from .transformers.words import GENERATORS, find_gguf
+from .transformers.words import GENERATORS
 from .work import Worker, explain_on_ray, load_model
 
 OnProgress = Callable[[int, int], None]
@@ -327,7 +327,7 @@ def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
     """Return the run with its config's name and its query, which a transformers model sees if queries differ."""
     config = replace(config, config=split.config)
     path = Path(config.model)
-    knows = (path / "model.json").is_file() or (path.is_file() and find_gguf(config.model) is None)
+    knows = (path / "model.json").is_file() or path.is_file()
     if config.query is None and not knows:
         return replace(config, query=has_different_queries(split))
     return config
@@ -335,8 +335,8 @@ def resolve_query(config: ExplainConfig, split: Split) -> ExplainConfig:
 
 def is_prompted(config: ExplainConfig) -> bool:
     """Return True if the model is a language model that is prompted, by its files; a Hub id's are not read for that."""
-    name, path = config.model, Path(config.model) / "config.json"
-    if config.task == "generation" or config.prompting.options or find_gguf(name) is not None:
+    path = Path(config.model) / "config.json"
+    if config.task == "generation" or config.prompting.options:
         return True
     if config.task != "auto" or not path.is_file():
         return False

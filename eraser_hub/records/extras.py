@@ -10,7 +10,6 @@ from .errors import DataError
 # extra -> the modules that it installs; a missing module names the extra
 EXTRAS = {
     "explain": ("torch", "transformers", "sklearn", "scipy", "threadpoolctl", "skops", "captum", "safetensors"),
-    "gguf": ("gguf",),
     "devices": ("accelerate",),
     "llm": ("openai",),
     "ray": ("ray",),

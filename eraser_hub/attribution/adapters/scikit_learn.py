@@ -345,8 +345,7 @@ class PipelineOpener(Opener):
         """Return True if the model is of this kind."""
         if opening.path is None:
             return predicts_on_strings(opening.model)
-        is_file = opening.path.is_file() and opening.path.suffix.lower() != ".gguf"
-        return "network" not in opening.facts and ((opening.path / FILE).is_file() or is_file)
+        return "network" not in opening.facts and ((opening.path / FILE).is_file() or opening.path.is_file())
 
     @classmethod
     def open(cls, opening: Opening) -> Adapter:

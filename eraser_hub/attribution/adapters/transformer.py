@@ -13,7 +13,7 @@ from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.prompted import PromptedModel
 from ..transformers.question_answering import AnswerModel
 from ..transformers.sequence_model import SequenceModel
-from ..transformers.words import GENERATORS, find_gguf, make_loading, make_open_error, open_network
+from ..transformers.words import GENERATORS, make_loading, make_open_error, open_network
 
 # what a model computes, the class of transformers that opens it, its adapter, and the ends of its architecture's name
 TASKS: tuple[tuple[str, str, type[SequenceModel], tuple[str, ...]], ...] = (
@@ -46,10 +46,10 @@ class TransformerOpener(Opener):
     def open(cls, opening: Opening) -> Adapter:
         """Return the model behind the one interface."""
         path, facts, name = opening.path, opening.facts, str(opening.model)
-        if path is not None and path.is_dir() and not (path / "config.json").is_file() and find_gguf(name) is None:
-            message = "expected model.skops (eraser-hub train), config.json (transformers) or a GGUF file, found none"
+        if path is not None and path.is_dir() and not (path / "config.json").is_file():
+            message = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
             raise DataError(message, rule="file-missing", file=path)
-        if path is not None and not path.is_dir() and is_path_like(name) and find_gguf(name) is None:
+        if path is not None and not path.is_dir() and is_path_like(name):
             raise DataError("no such model file or folder", rule="file-missing", file=path)
         need("torch", "transformers")
         able = [one for one in TASKS if opening.task in ("auto", one[0])]

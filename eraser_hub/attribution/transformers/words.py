@@ -15,7 +15,6 @@ GENERATORS = {
     "AutoModelForCausalLM": ("ForCausalLM", "LMHeadModel"),
     "AutoModelForSeq2SeqLM": ("ForConditionalGeneration", "ForSeq2SeqLM"),
 }
-GGUF = "GgufForCausalLM"  # in place of the architecture that such a file does not name
 
 
 def silence() -> None:
@@ -75,24 +74,6 @@ def make_open_error(error: Exception, name: str) -> DataError:
     return DataError(words, rule="model", file=name)
 
 
-def find_gguf(name: str) -> Path | None:
-    """Return the GGUF file that a name stands for: the file itself, or the only one in a folder without config.json.
-
-    Raises:
-        DataError: several in the folder.
-    """
-    path = Path(name)
-    if path.suffix.lower() == ".gguf":
-        return path if path.is_file() else None
-    if not path.is_dir() or (path / "config.json").is_file():
-        return None
-    files = sorted(path.glob("*.gguf"))
-    if len(files) > 1:
-        message = f"expected one GGUF file, found {len(files)}: {', '.join(one.name for one in files[:10])}"
-        raise DataError(f"{message}; name the file itself", rule="model", file=path)
-    return files[0] if files else None
-
-
 def make_loading(dtype: str, device_map: str, device: str | None) -> dict[str, Any]:
     """Return the arguments of from_pretrained for the type of a language model's weights, and for its places.
 
@@ -130,36 +111,29 @@ def open_network(
     import transformers
 
     silence()
-    gguf = find_gguf(name)
-    folder, options = name, dict[str, Any](trust_remote_code=trust_remote_code)
-    if gguf is not None:
-        need("gguf")
-        folder, options = str(gguf.parent), {"gguf_file": gguf.name}
+    options = dict[str, Any](trust_remote_code=trust_remote_code)
     try:
-        config = transformers.AutoConfig.from_pretrained(folder, **options)
-        architecture = (config.architectures or ["an encoder without a task"])[0] if gguf is None else GGUF
+        config = transformers.AutoConfig.from_pretrained(name, **options)
+        architecture = (config.architectures or ["an encoder without a task"])[0]
         class_name = find_class(architecture)
         if class_name in GENERATORS:
             # as it is: the prompt is one text, whose words stand behind blanks already
-            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **options)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
             check_vocabulary(tokenizer, name)
             options |= loading or {}
         else:
-            tokenizer = load_tokenizer(folder, trust_remote_code)
-        network, loaded = getattr(transformers, class_name).from_pretrained(folder, output_loading_info=True, **options)
-        missing = sorted(loaded["missing_keys"]) if gguf is None else []
+            tokenizer = load_tokenizer(name, trust_remote_code)
+        network, loaded = getattr(transformers, class_name).from_pretrained(name, output_loading_info=True, **options)
+        missing = sorted(loaded["missing_keys"])
         if missing:
             message = f"its files lack {len(missing)} of the weights of {type(network).__name__}, which transformers "
             message += f"would draw at random ({', '.join(missing[:3])}): fine-tune it first"
             raise DataError(f"{message} (eraser-hub train --model {name})", rule="model", file=name)
-        if gguf is not None:  # its weights are numbers by now; what transformers refuses for quantized ones is allowed
-            network.hf_quantizer, network.is_quantized = None, False
-            network.config.__dict__.pop("quantization_config", None)
     except DataError:
         raise
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         raise make_open_error(error, name) from error
-    return network, tokenizer, f"{architecture if gguf is None else type(network).__name__} {Path(name).name}"
+    return network, tokenizer, f"{architecture} {Path(name).name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -365,13 +365,6 @@ def test_prompt_options_are_for_prompted_models():
         open_model(Fixed(), prompting=Prompting(label_words=("NEG=bad",)))
 
 
-def test_two_gguf_files_in_a_folder(tmp_path):
-    for name in ("a.gguf", "b.gguf"):
-        (tmp_path / name).write_bytes(b"GGUF")
-    with refused("model", "a.gguf", "b.gguf", file=tmp_path):
-        open_model(tmp_path)
-
-
 def test_the_prompt_stands_in_signature_and_record(hub, tmp_path):
     from eraser_hub.attribution.config import ExplainConfig
     from eraser_hub.attribution.run import explain

