@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, get_args
 
@@ -57,7 +57,7 @@ from .prompts import open_prompt
 from .runner import Runner
 from .settings import ExplainSettings, RationaleSource, build_settings, check_names, check_used, parse_settings
 from .transformers.pieces import HEADS_CUT, UNKNOWN
-from .transformers.words import GENERATORS
+from .transformers.words import GENERATOR_ENDINGS
 from .work import Worker, explain_on_ray, load_model
 
 OnProgress = Callable[[int, int], None]
@@ -342,7 +342,7 @@ def is_prompted(config: ExplainConfig) -> bool:
         return False
     architectures = read_json_object(path).get("architectures")
     first = architectures[0] if isinstance(architectures, list) and architectures else ""
-    return isinstance(first, str) and first.endswith(tuple(chain.from_iterable(GENERATORS.values())))
+    return isinstance(first, str) and first.endswith(GENERATOR_ENDINGS)
 
 
 def describe_prompting(prompting: Prompting) -> str:

@@ -13,14 +13,14 @@ from ..transformers.multiple_choice import ChoiceModel
 from ..transformers.prompted import PromptedModel
 from ..transformers.question_answering import AnswerModel
 from ..transformers.sequence_model import SequenceModel
-from ..transformers.words import GENERATORS, make_loading, make_open_error, open_network
+from ..transformers.words import GENERATOR, GENERATOR_ENDINGS, make_loading, make_open_error, open_network
 
 # what a model computes, the class of transformers that opens it, its adapter, and the ends of its architecture's name
 TASKS: tuple[tuple[str, str, type[SequenceModel], tuple[str, ...]], ...] = (
     ("classification", "AutoModelForSequenceClassification", SequenceModel, ("ForSequenceClassification",)),
     ("multiple-choice", "AutoModelForMultipleChoice", ChoiceModel, ("ForMultipleChoice",)),
     ("question-answering", "AutoModelForQuestionAnswering", AnswerModel, ("ForQuestionAnswering",)),
-    *(("generation", name, PromptedModel, endings) for name, endings in GENERATORS.items()),
+    ("generation", GENERATOR, PromptedModel, GENERATOR_ENDINGS),
 )
 
 

@@ -25,7 +25,7 @@ from .sequence_model import SequenceModel
 from .words import CutWords, Template
 
 if TYPE_CHECKING:
-    from .prompted_network import CausalLabels, LabelNetwork
+    from .prompted_network import LabelNetwork
 
 LEADS = {"en": "\n\nLabel:", "zh": "\n\n标签："}  # before the answer of a model without chat template
 NOTHING = "N/A"  # the text of contextual calibration
@@ -41,7 +41,7 @@ class PromptWords(CutWords):
 
 
 class PromptedModel(SequenceModel):
-    """A causal language model, or one with encoder and decoder, that answers a prompt with a label.
+    """A causal language model that answers a prompt with a label.
 
     The labels are the dataset's. With ``label_score`` sum the probabilities are those of the labels' words, given that
     one of them is the answer.
@@ -50,19 +50,15 @@ class PromptedModel(SequenceModel):
     has_labels, prompted = False, True
 
     def __init__(self, network: Any, tokenizer: Any, *, prompting: Prompting, **more: Any) -> None:
-        from .prompted_network import CausalLabels, SequenceToSequenceLabels
+        from .prompted_network import LabelNetwork
 
-        self.is_causal = not getattr(network.config, "is_encoder_decoder", False)
-        labels = CausalLabels(network) if self.is_causal else SequenceToSequenceLabels(network)
         if prompting.dtype != "float32" and more.get("precision", "auto") not in ("auto", prompting.dtype):
             message = f"expected `precision` {prompting.dtype} or auto beside `dtype`, found {more['precision']}"
             raise DataError(message, argument="precision", rule="option-conflict")
-        super().__init__(labels, tokenizer, **{**more, "query_last": False, "dtype": prompting.dtype})
+        super().__init__(LabelNetwork(network), tokenizer, **{**more, "query_last": False, "dtype": prompting.dtype})
         if self.half:
             keep_heads_in_float32(network, self.device.type)
-        self.provides = frozenset({"probabilities", "gradients", "embeddings"})
-        if self.is_causal:
-            self.provides |= {"attention"}
+        self.provides = frozenset({"probabilities", "gradients", "embeddings", "attention"})
         self.prompting, self.label_names = prompting, ()
         self.prompt = open_prompt(prompting.config, prompting.prompt)
         self._language = find_language(prompting.config)
@@ -79,11 +75,11 @@ class PromptedModel(SequenceModel):
         return PromptWords(tokenizer)
 
     def _sees_padding(self) -> bool:
-        return self.is_causal and not self._reuses_prefixes
+        return not self._reuses_prefixes
 
     @property
     def _reuses_prefixes(self) -> bool:
-        return self.is_causal and bool(self.network.keeps_prefixes)
+        return bool(self.network.keeps_prefixes)
 
     def encode(self, instance: Instance) -> Pieces:
         """Lay out the prompt of the instance."""
@@ -104,7 +100,7 @@ class PromptedModel(SequenceModel):
         windows: list[Window] = [view.data[number] for view, number in units]
         if not self._reuses_prefixes or not all(window.visible.all() for window in windows):
             return super().forward(units)
-        network = cast("CausalLabels", self.network)
+        network = cast("LabelNetwork", self.network)
         with self.torch.inference_mode(), self._cast():
             ids = self.tensors(windows)["input_ids"]
             logits = network.continue_prefix(ids, [len(window.code) for window in windows]).logits
@@ -233,7 +229,7 @@ class PromptedModel(SequenceModel):
             verbose=False,
         )
         ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
-        if self.is_causal and not self._has_chat and ids and ids[-1] == self.tokenizer.eos_token_id:
+        if not self._has_chat and ids and ids[-1] == self.tokenizer.eos_token_id:
             ids = ids[:-1]  # the end that a tokenizer adds, behind which a decoder would not go on
         # the word of each letter, and the next word of a blank between two words of a document
         letters, blanks = np.full(len(text) + 1, -1), np.full(len(text) + 1, -1)
@@ -258,12 +254,11 @@ class PromptedModel(SequenceModel):
 
     def _cut_apart(self, text: str, words: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
         """Cut each word by itself, and what stands between."""
-        first, last = list[int](), list[int]()
-        if not self._has_chat:  # the sub-words that the tokenizer adds before and behind a prompt
+        first = list[int]()
+        if not self._has_chat:  # the sub-words that the tokenizer adds before a prompt
             alone, whole = self._cut_part("a"), list[int](self.tokenizer("a")["input_ids"])
             starts = (at for at in range(len(whole)) if whole[at : at + len(alone)] == alone)
-            start = next(starts, 0)
-            first, last = whole[:start], [] if self.is_causal else whole[start + len(alone) :]
+            first = whole[: next(starts, 0)]
         ids, owner, behind = list(first), [-1] * len(first), 0
         for number, (start, end) in enumerate([*words, (len(text), len(text))]):
             between = text[behind:start]
@@ -273,7 +268,7 @@ class PromptedModel(SequenceModel):
             ids += [*fixed, *own]
             owner += [-1] * len(fixed) + [number] * len(own)
             behind = end
-        return [*ids, *last], [*owner, *[-1] * len(last)]
+        return ids, owner
 
     def _cut_part(self, part: str) -> list[int]:
         ids: list[int] = self.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"] if part else []

@@ -1,13 +1,12 @@
 """Language models as networks with one logit a label: the log-probability of the label's words behind the prompt.
 
 Erased inputs of one text differ late: what an input has in common with the one before it is not computed again
-(:meth:`CausalLabels.continue_prefix`).
+(:meth:`LabelNetwork.continue_prefix`).
 """
 
 from __future__ import annotations
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -36,8 +35,8 @@ class LabelOutput:
     attentions: Any = None
 
 
-class LabelNetwork(nn.Module, ABC):
-    """A language model behind the interface of a classifier.
+class LabelNetwork(nn.Module):
+    """A causal language model behind the interface of a classifier.
 
     Attributes:
         lm: The language model.
@@ -52,6 +51,12 @@ class LabelNetwork(nn.Module, ABC):
         self.label_ids: list[list[int]] = []
         self.label_score: Literal["sum", "mean", "first"] = "sum"
         self.bias: Tensor | None = None
+        # else it computes logits of the whole vocabulary at every place
+        names = inspect.signature(lm.forward).parameters
+        self._selects_places = "logits_to_keep" in names
+        # transformers renames it
+        self._cache_name = "cache" if "cache" in names else "past_key_values"
+        self._prefix: tuple[NDArray[np.int64], Layers] = np.zeros(0, np.int64), []
 
     @property
     def config(self) -> Any:
@@ -61,41 +66,6 @@ class LabelNetwork(nn.Module, ABC):
     def set_attn_implementation(self, name: str) -> None:
         """Choose the code that computes attention."""
         self.lm.set_attn_implementation(name)
-
-    @abstractmethod
-    def get_input_embeddings(self) -> nn.Module:
-        """Return the module that embeds the prompt."""
-
-    @abstractmethod
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, output_attentions: bool = False) -> LabelOutput:
-        """Return the labels' logits behind each prompt; prompts are padded at their end."""
-
-    def _label_tensors(self, device: Any) -> tuple[Tensor, Tensor]:
-        """Return the labels' sub-words and which of them count, each of shape (labels, longest)."""
-        rows = [ids[:1] for ids in self.label_ids] if self.label_score == "first" else self.label_ids
-        longest = max(map(len, rows))
-        ids = torch.tensor([[*row, *[row[-1]] * (longest - len(row))] for row in rows], device=device)
-        return ids, torch.tensor([[place < len(row) for place in range(longest)] for row in rows], device=device)
-
-    def _score_labels(self, log_probabilities: Tensor, counts: Tensor) -> Tensor:
-        """Return the logits, (inputs, labels), from the sub-words' log-probabilities, (inputs, labels, longest)."""
-        scores = (log_probabilities * counts).sum(dim=-1)
-        if self.label_score == "mean":
-            scores = scores / counts.sum(dim=-1)
-        return scores if self.bias is None else scores - self.bias
-
-
-class CausalLabels(LabelNetwork):
-    """A causal language model."""
-
-    def __init__(self, lm: nn.Module) -> None:
-        super().__init__(lm)
-        # else it computes logits of the whole vocabulary at every place
-        names = inspect.signature(lm.forward).parameters
-        self._selects_places = "logits_to_keep" in names
-        # transformers renames it
-        self._cache_name = "cache" if "cache" in names else "past_key_values"
-        self._prefix: tuple[NDArray[np.int64], Layers] = np.zeros(0, np.int64), []
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the module that embeds the prompt."""
@@ -230,33 +200,19 @@ class CausalLabels(LabelNetwork):
         values = _to_log_probabilities(logits).gather(-1, steps[:, 1:, None])[..., 0]
         return values.reshape(inputs, labels, longest - 1)
 
+    def _label_tensors(self, device: Any) -> tuple[Tensor, Tensor]:
+        """Return the labels' sub-words and which of them count, each of shape (labels, longest)."""
+        rows = [ids[:1] for ids in self.label_ids] if self.label_score == "first" else self.label_ids
+        longest = max(map(len, rows))
+        ids = torch.tensor([[*row, *[row[-1]] * (longest - len(row))] for row in rows], device=device)
+        return ids, torch.tensor([[place < len(row) for place in range(longest)] for row in rows], device=device)
 
-class SequenceToSequenceLabels(LabelNetwork):
-    """An encoder that reads the prompt and a decoder that answers."""
-
-    def get_input_embeddings(self) -> nn.Module:
-        """Return the module that embeds the prompt."""
-        embedding: nn.Module = self.lm.get_encoder().get_input_embeddings()
-        return embedding
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, output_attentions: bool = False) -> LabelOutput:
-        """Return the labels' logits for each prompt."""
-        encoder = self.lm.get_encoder()
-        states = encoder(inputs_embeds=self.get_input_embeddings()(input_ids), attention_mask=attention_mask)[0]
-        ids, counts = self._label_tensors(input_ids.device)
-        inputs, (labels, longest) = len(states), ids.shape
-        steps = ids.repeat(inputs, 1)
-        start = torch.full_like(steps[:, :1], int(self.config.decoder_start_token_id))
-        decoder = self.lm.get_decoder().get_input_embeddings()
-        logits = self.lm(
-            encoder_outputs=(states.repeat_interleave(labels, 0),),
-            attention_mask=attention_mask.repeat_interleave(labels, 0),
-            # not a call of the module, which may be the encoder's own and whose hooks see the prompt alone
-            decoder_inputs_embeds=decoder.forward(torch.cat([start, steps[:, :-1]], dim=1)),
-            use_cache=False,
-        ).logits
-        values = _to_log_probabilities(logits).gather(-1, steps[..., None])[..., 0]
-        return LabelOutput(self._score_labels(values.reshape(inputs, labels, longest), counts))
+    def _score_labels(self, log_probabilities: Tensor, counts: Tensor) -> Tensor:
+        """Return the logits, (inputs, labels), from the sub-words' log-probabilities, (inputs, labels, longest)."""
+        scores = (log_probabilities * counts).sum(dim=-1)
+        if self.label_score == "mean":
+            scores = scores / counts.sum(dim=-1)
+        return scores if self.bias is None else scores - self.bias
 
 
 def _to_log_probabilities(logits: Tensor) -> Tensor:

@@ -10,11 +10,8 @@ from typing import Any
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
-# classes of transformers that generate text, and the ends of the names of their architectures
-GENERATORS = {
-    "AutoModelForCausalLM": ("ForCausalLM", "LMHeadModel"),
-    "AutoModelForSeq2SeqLM": ("ForConditionalGeneration", "ForSeq2SeqLM"),
-}
+# the class of transformers that generates text, and the ends of the names of its architectures
+GENERATOR, GENERATOR_ENDINGS = "AutoModelForCausalLM", ("ForCausalLM", "LMHeadModel")
 
 
 def silence() -> None:
@@ -116,7 +113,7 @@ def open_network(
         config = transformers.AutoConfig.from_pretrained(name, **options)
         architecture = (config.architectures or ["an encoder without a task"])[0]
         class_name = find_class(architecture)
-        if class_name in GENERATORS:
+        if class_name == GENERATOR:
             # as it is: the prompt is one text, whose words stand behind blanks already
             tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
             check_vocabulary(tokenizer, name)

@@ -29,7 +29,7 @@ NO_SYSTEM = "{% if messages[0].role == 'system' %}{{ raise_exception('no system'
 LABELS = ("NEG", "POS")
 WORDS = ("NEG=very bad indeed", "POS=good")
 # norms and rotations in float32, whatever the weights' type: half of its 23 binary digits
-TOLERANCES = {"gpt2": 2.0**-26, "t5": 2.0**-12}
+TOLERANCES = {"gpt2": 2.0**-26}
 ONE = Instance("one", (), ("d",), (("the", "good", "film", ",", "dull", "at", "its", "end", "— naïve"),))
 PAIR = Instance("pair", ("is", "it", "?"), ("a", "b"), (("the", "film"), ("bad", "and", "warm")))
 
@@ -41,7 +41,7 @@ def _late_imports() -> None:
     import transformers
 
 
-def make_tokenizer(chat: str | None = CHAT, causal: bool = True) -> Any:
+def make_tokenizer(chat: str | None = CHAT) -> Any:
     """Byte-level sub-words that know some words, set for a chat or for plain text."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
@@ -55,9 +55,7 @@ def make_tokenizer(chat: str | None = CHAT, causal: bool = True) -> Any:
         show_progress=False,
     )
     made.train_from_iterator(["the good film was bad and very long indeed ; Text : Label system user"] * 9, trainer)
-    ends = {True: ("<s> $A", [("<s>", 0)]), False: ("$A </s>", [("</s>", 2)])}
-    single, special = ends[causal]
-    made.post_processor = processors.TemplateProcessing(single=single, special_tokens=special)
+    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=1000
     )
@@ -80,20 +78,8 @@ def make_network(kind: str) -> Any:
     if kind == "mistral":  # it looks back some places alone
         config = transformers.MistralConfig(**llama, sliding_window=24, num_key_value_heads=2)
         return transformers.MistralForCausalLM(config).double().eval()
-    if kind == "mamba":
-        config = transformers.MambaConfig(**shared, hidden_size=16, num_hidden_layers=2, state_size=4)
-        return transformers.MambaForCausalLM(config).double().eval()
-    config = transformers.T5Config(
-        **shared,
-        d_model=16,
-        d_kv=8,
-        d_ff=32,
-        num_layers=2,
-        num_heads=2,
-        decoder_start_token_id=1,
-        initializer_factor=5.0,
-    )
-    return transformers.T5ForConditionalGeneration(config).double().eval()
+    config = transformers.MambaConfig(**shared, hidden_size=16, num_hidden_layers=2, state_size=4)
+    return transformers.MambaForCausalLM(config).double().eval()
 
 
 def make_model(kind: str = "gpt2", chat: str | None = CHAT, labels: tuple[str, ...] = LABELS, **more: Any) -> Any:
@@ -103,7 +89,7 @@ def make_model(kind: str = "gpt2", chat: str | None = CHAT, labels: tuple[str, .
     network = make_network(kind)
     adapter = PromptedModel(
         network.to(more.pop("dtype", torch.float64)),
-        make_tokenizer(chat, kind != "t5"),
+        make_tokenizer(chat),
         prompting=Prompting(**options),
         uses_query=True,
         **more,
@@ -122,17 +108,14 @@ def compute_expected(model: Any, instance: Instance, score: str = "sum") -> np.n
     for word in ("very bad indeed", "good"):
         own = tokenizer((" " if special else "") + word, add_special_tokens=False)["input_ids"]
         with torch.inference_mode():
-            if lm.config.is_encoder_decoder:
-                out = lm(torch.tensor([prompt]), decoder_input_ids=torch.tensor([[1, *own[:-1]]])).logits[0]
-            else:
-                out = lm(torch.tensor([[*prompt, *own]])).logits[0, len(prompt) - 1 : -1]
+            out = lm(torch.tensor([[*prompt, *own]])).logits[0, len(prompt) - 1 : -1]
         values = out.log_softmax(-1)[range(len(own)), own].numpy()
         rows.append({"sum": values.sum(), "mean": values.mean(), "first": values[0]}[score])
     odds = np.exp(np.asarray(rows) - max(rows))
     return np.asarray(odds / odds.sum())
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "mamba", "t5"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "mamba"])
 @pytest.mark.parametrize("chat", [CHAT, None], ids=["chat", "plain"])
 @pytest.mark.parametrize("score", ["sum", "mean", "first"])
 def test_probabilities_are_transformers_own(kind, chat, score):
@@ -143,7 +126,7 @@ def test_probabilities_are_transformers_own(kind, chat, score):
         np.testing.assert_allclose(found[0], expected, rtol=0, atol=TOLERANCES.get(kind, 2.0**-12))
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "mamba", "t5"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "mamba"])
 @pytest.mark.parametrize("operator", ["remove", "pad"])
 def test_erased_inputs_in_batches_are_those_alone(kind, operator):
     model = make_model(kind)
@@ -183,7 +166,7 @@ def test_what_inputs_begin_with_is_read_once(monkeypatch):
     assert sum(places) < 9 * (whole - lead + tail) + whole < 9 * whole
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "t5"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_gradients_are_autograds(kind):
     model = make_model(kind)
     (found,) = explain_instances(model, [ONE], ExplainSettings(method="input-x-gradient"))
@@ -196,12 +179,8 @@ def test_gradients_are_autograds(kind):
     embedded = table[ids].detach().requires_grad_()
     scores = []
     for own in model.network.label_ids:
-        if kind == "t5":
-            steps = table[torch.tensor([[1, *own[:-1]]])]
-            out = lm(inputs_embeds=embedded, decoder_inputs_embeds=steps).logits[0]
-        else:
-            words = torch.cat([embedded, table[torch.tensor([own])]], dim=1)
-            out = lm(inputs_embeds=words).logits[0, ids.shape[1] - 1 : -1]
+        words = torch.cat([embedded, table[torch.tensor([own])]], dim=1)
+        out = lm(inputs_embeds=words).logits[0, ids.shape[1] - 1 : -1]
         scores.append(out.log_softmax(-1)[range(len(own)), own].sum())
     torch.stack(scores).softmax(0)[target].backward()
     products = (embedded.grad * embedded).sum(-1)[0].detach().numpy()
@@ -242,7 +221,7 @@ def test_every_method(method, chat):
 
 
 @pytest.mark.parametrize("stored", ["float32", "bfloat16"])
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "t5"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_half_precision_is_near_single(kind, stored):
     """Passes in bfloat16 differ, by its eight binary digits; a stored half is exact in float32."""
     whole, half = (
@@ -279,10 +258,9 @@ def test_each_sub_word_belongs_to_the_word_that_it_spells():
     assert tokenizer.decode(window.ids.tolist()) == model._write(PAIR)[0]
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "t5"])
 @pytest.mark.parametrize("chat", [CHAT, None], ids=["chat", "plain"])
-def test_words_that_share_sub_words_are_cut_apart(kind, chat):
-    model = make_model(kind, chat, prompting={"config": "mrc_ch"})
+def test_words_that_share_sub_words_are_cut_apart(chat):
+    model = make_model("gpt2", chat, prompting={"config": "mrc_ch"})
     assert model._cut_apart("a b", []) == (model._cut_whole("a b", [])[0], [-1] * len(model._cut_whole("a b", [])[0]))
     one = Instance("zh", (), ("d",), (("good", "film", "and"),))  # no blanks between: "filmand" has other sub-words
     encoded = model.encode(one)
@@ -345,13 +323,12 @@ def test_labels_must_be_named():
 
 
 def test_a_folder_opens_by_its_architecture(tmp_path):
-    for kind in ("gpt2", "t5"):
-        make_network(kind).float().save_pretrained(tmp_path / kind)
-        make_tokenizer(CHAT, kind != "t5").save_pretrained(tmp_path / kind)
-        model = open_model(tmp_path / kind, prompting=Prompting("movies"))
-        assert model.prompted and model.is_causal == (kind == "gpt2")
-        align_labels(model, LABELS)
-        assert Runner(model, "remove", 2).run([model.encode(ONE)], [full(0)]).shape == (1, 2)
+    make_network("gpt2").float().save_pretrained(tmp_path)
+    make_tokenizer(CHAT).save_pretrained(tmp_path)
+    model = open_model(tmp_path, prompting=Prompting("movies"))
+    assert model.prompted
+    align_labels(model, LABELS)
+    assert Runner(model, "remove", 2).run([model.encode(ONE)], [full(0)]).shape == (1, 2)
 
 
 def test_prompt_options_are_for_prompted_models():
