@@ -285,13 +285,6 @@ class Adapter(ABC):
         """Return the number of units in a batch whose longest unit has ``size``."""
         return batch_size
 
-    def sort_key(self, view: View, number: int) -> Any:
-        """Return the key by which a view's unit is sorted into batches: longest first.
-
-        What does not fit into memory shows at once, and what follows is shorter.
-        """
-        return -view.sizes[number]
-
     def supports(self, method: str) -> bool:
         """Return True if :meth:`scores` computes a method whose needs the model does not provide."""
         return False

@@ -35,7 +35,6 @@ class _Unit:
     erased: Erased
     number: int
     size: int
-    sort_key: Any
     view: View | None
 
 
@@ -104,10 +103,10 @@ class Runner:
             kept = view if size_so_far <= MAX_KEPT_TOKENS else None
             for place_of_unit, (key, size) in enumerate(zip(view.keys, view.sizes, strict=True)):
                 if key not in self.results and key not in units:
-                    rank = self.model.sort_key(view, place_of_unit)
-                    units[key] = _Unit(key, different[number], place_of_unit, size, rank, kept)
+                    units[key] = _Unit(key, different[number], place_of_unit, size, kept)
         self.counts.inputs += len(erased)
-        self._run_units(encoded, sorted(units.values(), key=lambda unit: unit.sort_key))
+        # longest first: what does not fit into memory shows at once
+        self._run_units(encoded, sorted(units.values(), key=lambda unit: -unit.size))
         values = [
             self.results[parts[0]] if len(parts) == 1 else np.mean([self.results[key] for key in parts], axis=0)
             for parts in keys
@@ -139,7 +138,7 @@ class Runner:
             yield from zip(members, encoded[instance].views([erased[n] for n in members], self.erase), strict=True)
 
     def _run_units(self, encoded: Sequence[Encoded], units: Sequence[_Unit]) -> None:
-        """Run units, which are sorted by the model's key."""
+        """Run units, the longest first."""
         place = 0
         before: tuple[Any, list[bytes], list[str]] | None = None
         while place < len(units):

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.attribution.adapter import View
 from eraser_hub.attribution.config import Prompting
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.prompts import LABEL, find_language, open_prompt
 from eraser_hub.records.errors import DataError, get_first_line, show
 
-from .devices import keep_heads_in_float32, to_float64
-from .pieces import Frame, Pieces, Window, encode_places
+from .devices import keep_heads_in_float32
+from .pieces import Frame, Pieces, encode_places
 from .sequence_model import SequenceModel
 from .words import CutWords, Template
 
@@ -75,11 +74,7 @@ class PromptedModel(SequenceModel):
         return PromptWords(tokenizer)
 
     def _sees_padding(self) -> bool:
-        return not self._reuses_prefixes
-
-    @property
-    def _reuses_prefixes(self) -> bool:
-        return bool(self.network.keeps_prefixes)
+        return not self.network.can_continue
 
     def encode(self, instance: Instance) -> Pieces:
         """Lay out the prompt of the instance."""
@@ -87,24 +82,6 @@ class PromptedModel(SequenceModel):
         encoded = self._lay_out(instance)
         self.count_limits(encoded)
         return encoded
-
-    def sort_key(self, view: View, number: int) -> Any:
-        """Return the sub-words: inputs that begin alike follow each other, and what they share is computed once."""
-        if not self._reuses_prefixes:
-            return super().sort_key(view, number)
-        window: Window = view.data[number]
-        return window.ids.astype(">i4").tobytes()
-
-    def forward(self, units: Sequence[tuple[View, int]]) -> Any:
-        """Return the probabilities of a batch, a tensor on the device."""
-        windows: list[Window] = [view.data[number] for view, number in units]
-        if not self._reuses_prefixes or not all(window.visible.all() for window in windows):
-            return super().forward(units)
-        network = cast("LabelNetwork", self.network)
-        with self.torch.inference_mode(), self._cast():
-            ids = self.tensors(windows)["input_ids"]
-            logits = network.continue_prefix(ids, [len(window.code) for window in windows]).logits
-        return self.torch.softmax(to_float64(logits), dim=-1)
 
     def _prepare(self) -> None:
         """Set the labels' words, once the labels are known."""

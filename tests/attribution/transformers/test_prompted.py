@@ -147,25 +147,6 @@ def test_a_removed_word_is_the_prompt_without_it():
     np.testing.assert_allclose(found[0], compute_expected(model, without_dull), rtol=0, atol=2.0**-26)
 
 
-def test_what_inputs_begin_with_is_read_once(monkeypatch):
-    model = make_model()
-    encoded, places = model.encode(ONE), list[int]()
-    run = model.network._run
-
-    def count(embedded, *rest, **more):
-        places.append(embedded.shape[0] * embedded.shape[1])
-        return run(embedded, *rest, **more)
-
-    monkeypatch.setattr(model.network, "_run", count)
-    erased = [without(0, [at]) for at in range(9)]
-    Runner(model, "remove", 1).run([encoded], erased)
-    whole, lead = encoded.frame().code.size, encoded.frame().lead
-    tail = encoded.frame().tail
-    # the fixed start once; then at most the text and what stands behind it, for each input
-    assert sum(places) <= whole + 9 * (whole - lead)
-    assert sum(places) < 9 * (whole - lead + tail) + whole < 9 * whole
-
-
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_gradients_are_autograds(kind):
     model = make_model(kind)

@@ -11,7 +11,7 @@ import pytest
 
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.config import Prompting
-from eraser_hub.attribution.erasure import full, without
+from eraser_hub.attribution.erasure import full
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
@@ -59,14 +59,3 @@ def test_probabilities_are_transformers_own(model):
         scores.append(float(logits.double().log_softmax(-1)[range(len(own)), own].sum()))
     odds = np.exp(np.array(scores) - max(scores))
     np.testing.assert_allclose(found, odds / odds.sum(), rtol=0, atol=1e-5)
-
-
-def test_the_shared_start_changes_nothing(model, monkeypatch):
-    from eraser_hub.attribution.transformers.prompted import PromptedModel
-
-    encoded = model.encode(Instance("one", (), ("d",), (TEXT,)))
-    erased = [without(0, np.array([at])) for at in range(len(TEXT))]
-    shared = Runner(model, "remove", 8).run([encoded], erased)
-    monkeypatch.setattr(PromptedModel, "_reuses_prefixes", False)
-    np.testing.assert_allclose(shared, Runner(model, "remove", 8).run([encoded], erased), rtol=0, atol=1e-5)
-    assert len(np.unique(shared[:, 0])) > len(TEXT) // 2
