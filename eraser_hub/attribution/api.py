@@ -95,7 +95,7 @@ def explain_texts(
 # settings that a model in memory never sees
 OF_OPENED_MODELS = (
     *("task", "window", "device", "precision", "prompt", "label_words", "threads", "trust_pickle"),
-    *("trust_remote_code", "shots", "label_score", "calibrate"),
+    *("trust_remote_code", "shots", "label_score"),
 )
 
 

@@ -33,7 +33,6 @@ class Prompting:
     prompt: Path | None = None
     label_words: tuple[str, ...] = ()
     label_score: LabelScore = "sum"
-    calibrate: bool = False
     dtype: WeightType = "float32"
     device_map: str = ""
     shots: int = 0
@@ -67,8 +66,6 @@ class ExplainConfig:
         prompt: Prompt of a language model: a jinja2 file.
         label_words: Its answers: NEG=negative,POS=positive.
         label_score: log-probability of a language model's answer: its sub-words' sum or mean, or the first one's.
-        calibrate: divide a language model's probabilities by those for a text that says nothing, "N/A" (Zhao et al.,
-            2021).
         dtype: type of a language model's weights, and of its passes: float32, bfloat16 or float16.
         device_map: where a language model's layers go, as transformers' from_pretrained takes it: auto, balanced ..
         shots: examples before a language model's question: the first rows of train, the labels in turn.
@@ -98,7 +95,6 @@ class ExplainConfig:
     prompt: Path | None = None
     label_words: Annotated[tuple[str, ...], Option(commas=True)] = ()
     label_score: Annotated[LabelScore, Option(settable=True)] = "sum"
-    calibrate: Annotated[bool, Option(settable=True)] = False
     dtype: Annotated[WeightType, Option(settable=True)] = "float32"
     device_map: Annotated[str, Option(settable=True)] = ""
     shots: Annotated[int, Option(min=0, settable=True)] = 0

@@ -349,11 +349,10 @@ def describe_prompting(prompting: Prompting) -> str:
     """Return the prompt, and how labels are scored, as a signature holds them."""
     prompt = open_prompt(prompting.config, prompting.prompt)
     words = [f"label-words:{','.join(prompting.label_words)}"] if prompting.label_words else []
-    calibrated = ["calibrated"] if prompting.calibrate else []
-    calibrated += [f"shots:{prompting.shots}"] if prompting.shots else []
-    calibrated += [f"dtype:{prompting.dtype}"] if prompting.dtype != "float32" else []
+    more = [f"shots:{prompting.shots}"] if prompting.shots else []
+    more += [f"dtype:{prompting.dtype}"] if prompting.dtype != "float32" else []
     name = Path(prompt.name).name if prompting.prompt is not None else prompt.name
-    return "|".join([f"prompt:{name}-{prompt.digest}", *words, f"label-score:{prompting.label_score}", *calibrated])
+    return "|".join([f"prompt:{name}-{prompt.digest}", *words, f"label-score:{prompting.label_score}", *more])
 
 
 def compute_model_digest(model: str) -> str:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .prompted_network import LabelNetwork
 
 LEADS = {"en": "\n\nLabel:", "zh": "\n\n标签："}  # before the answer of a model without chat template
-NOTHING = "N/A"  # the text of contextual calibration
 _MARKS = "\ue000{}\ue001"  # where a document stands in the prompt
 _MARK = re.compile("\ue000([0-9]+)\ue001")
 
@@ -91,7 +90,7 @@ class PromptedModel(SequenceModel):
             message = f"{self.description} answers with the dataset's labels, of which there are none: name them"
             raise DataError(message, argument="labels", rule="option-missing")
         network: LabelNetwork = self.network
-        network.label_score, network.bias = self.prompting.label_score, None
+        network.label_score = self.prompting.label_score
         self._words = _read_label_words(self.prompting.label_words, self.label_names)
         before = self._blank if not self._has_chat else ""
         network.label_ids = [
@@ -101,10 +100,6 @@ class PromptedModel(SequenceModel):
         self.window = self._limit - max(map(len, network.label_ids))
         self._prepared = self.label_names
         self.notes.add_message(f"prompt {self.prompt.name} {self.prompt.digest}; answers: {', '.join(self._words)}")
-        if self.prompting.calibrate:
-            query = (NOTHING,) if self.uses_query else ()
-            unit = self._lay_out(Instance("", query, ("0",), ((NOTHING,),))).whole()
-            network.bias = self.logits(self.tensors(unit))[0].log_softmax(dim=-1)
 
     def _lay_out(self, instance: Instance) -> Pieces:
         """Return the prompt in sub-words, and the token that each belongs to."""

@@ -32,7 +32,6 @@ class LabelNetwork(nn.Module):
         lm: The language model.
         label_ids: Sub-words of each label's words.
         label_score: ``sum`` or ``mean`` of their log-probabilities, or the ``first`` one's.
-        bias: Logits of a text that says nothing, which are subtracted, shape (labels,); None for none.
     """
 
     def __init__(self, lm: nn.Module) -> None:
@@ -40,7 +39,6 @@ class LabelNetwork(nn.Module):
         self.lm: Any = lm
         self.label_ids: list[list[int]] = []
         self.label_score: Literal["sum", "mean", "first"] = "sum"
-        self.bias: Tensor | None = None
         # else it computes logits of the whole vocabulary at every place
         names = inspect.signature(lm.forward).parameters
         self._selects_places = "logits_to_keep" in names
@@ -144,9 +142,7 @@ class LabelNetwork(nn.Module):
     def _score_labels(self, log_probabilities: Tensor, counts: Tensor) -> Tensor:
         """Return the logits, (inputs, labels), from the sub-words' log-probabilities, (inputs, labels, longest)."""
         scores = (log_probabilities * counts).sum(dim=-1)
-        if self.label_score == "mean":
-            scores = scores / counts.sum(dim=-1)
-        return scores if self.bias is None else scores - self.bias
+        return scores / counts.sum(dim=-1) if self.label_score == "mean" else scores
 
 
 def _to_log_probabilities(logits: Tensor) -> Tensor:

@@ -219,16 +219,6 @@ def test_half_precision_is_near_single(kind, stored):
     assert np.isfinite(found["rationales"][0]["soft_rationale_predictions"]).all()
 
 
-def test_calibration_divides_by_a_text_that_says_nothing():
-    plain, calibrated = make_model(), make_model(prompting={"calibrate": True})
-    (raw,), (found,) = (
-        Runner(model, "remove", 4).run([model.encode(PAIR)], [full(0)]) for model in (plain, calibrated)
-    )
-    nothing = compute_expected(plain, Instance("", ("N/A",), ("0",), (("N/A",),)))
-    odds = raw / nothing
-    np.testing.assert_allclose(found, odds / odds.sum(), rtol=0, atol=2.0**-26)
-
-
 def test_each_sub_word_belongs_to_the_word_that_it_spells():
     model = make_model()
     encoded = model.encode(PAIR)
