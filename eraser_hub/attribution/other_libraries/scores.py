@@ -46,7 +46,8 @@ def token_scores(
             text's, ``values[0]``), or transformers-interpret (the list of pairs). Without a tokenizer also a list, an
             array or a tensor of one number a token.
         text: the text that was explained: a string (cut at blanks and line ends, as documents are), tokens, or the
-            tokens of each document, as ``eraser_hub.tokens(row)`` gives them.
+            tokens of each document, as ``eraser_hub.tokens(row)`` gives them. With ``tokenizer`` give the string that
+            the model read: a tokenizer may have sub-words for line ends and double blanks.
         label: the label whose scores are wanted, by number, or by name where the result has names; None where it holds
             one.
         tokenizer: of transformers, the model's: needed where a result holds numbers of sub-words alone, as captum's.
@@ -73,7 +74,7 @@ def token_scores(
     if scored.raw:
         spans, places = list[Span | None](scored.spans), find_token_spans([*before, *tokens], scored.raw)
     elif tokenizer is not None and getattr(tokenizer, "is_fast", False):
-        spans, places = _retokenize(tokenizer, len(scored.values), before, tokens)
+        spans, places = _retokenize(tokenizer, len(scored.values), query, text, missing)
     elif scored.pieces or not len(scored.values):
         spans, places = match_pieces(scored.pieces, [*before, *tokens])
     elif len(scored.values) in (len(tokens), len(before) + len(tokens)):  # a number for each token
@@ -107,26 +108,35 @@ def _flatten(text: Words) -> list[str]:
 
 
 def _retokenize(
-    tokenizer: Any, size: int, before: list[str], tokens: list[str]
+    tokenizer: Any, size: int, query: Words, text: Words, missing: float | None
 ) -> tuple[list[Span | None], list[Span]]:
-    """Find the places of a tokenizer's sub-words; their number ``size`` decides its options."""
-    texts = [" ".join(part) for part in (before, tokens) if part] or [""]
+    """Find the places of a tokenizer's sub-words; their number ``size`` decides its options.
+
+    Strings are cut as they are. Tokens are joined by blanks, which need not be the text that the model read: then the
+    number of sub-words has to agree, as padding or a cut end would hide that it does not.
+    """
+    parts = [part for part in (query, text) if _flatten(part)]
+    texts = [part if isinstance(part, str) else " ".join(_flatten(part)) for part in parts] or [""]
+    is_exact = all(isinstance(part, str) for part in parts)
     shift = len(texts[0]) + 1 if len(texts) > 1 else 0
-    plain = tokenizer(*texts, add_special_tokens=False, verbose=False)["input_ids"]
-    more: dict[str, Any] = {"truncation": True, "padding": "max_length", "max_length": size}
-    if tokenizer.pad_token is None:
-        more.pop("padding")
-    more = {"add_special_tokens": False} if len(plain) == size else more
+    plain, whole = (len(tokenizer(*texts, add_special_tokens=one, verbose=False)["input_ids"]) for one in (False, True))
+    more: dict[str, Any] = {}
+    if size == plain:
+        more = {"add_special_tokens": False}
+    elif size != whole and (is_exact or (missing is not None and size < whole)):
+        more = {"truncation": True, "max_length": size}
+        more |= {"padding": "max_length"} if tokenizer.pad_token is not None else {}
     encoded = tokenizer(*texts, return_offsets_mapping=True, verbose=False, **more)
     offsets, owners = encoded["offset_mapping"], encoded.sequence_ids()
     if len(offsets) != size:
         message = f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}"
+        message += "" if is_exact else ": give the text as the string that the model read"
         raise DataError(message, rule="length")
     spans = [
         None if owner is None else (start + owner * shift, end + owner * shift)
         for (start, end), owner in zip(offsets, owners, strict=True)
     ]
-    return spans, find_token_spans([*before, *tokens], " ".join(texts))
+    return spans, find_token_spans([token for part in parts for token in _flatten(part)], " ".join(texts))
 
 
 def write_scores(

@@ -214,6 +214,40 @@ def test_numbers_alone_are_placed_by_the_tokenizer(tokenizer: Any) -> None:
     assert token_scores(pair, text, query="it", tokenizer=tokenizer) == [1, 2, 3, 9]
 
 
+@pytest.fixture(scope="module")
+def by_bytes() -> Any:
+    """A byte-level tokenizer, which has sub-words for blanks and line ends, and one for a blank and the letter c."""
+    transformers = pytest.importorskip("transformers")
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    names = ["<s>", "</s>", "<pad>", *sorted(pre_tokenizers.ByteLevel.alphabet()), "Ġc"]
+    made = Tokenizer(models.BPE({name: at for at, name in enumerate(names)}, [("Ġ", "c")]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0), trim_offsets=True)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="<pad>"
+    )
+
+
+@pytest.mark.parametrize("text", ["ab cd", "ab\ncd", "ab  cd", "ab \n cd", " ab cd\n"])
+def test_blanks_and_line_ends_have_sub_words_of_their_own(by_bytes: Any, text: str) -> None:
+    pieces = by_bytes.convert_ids_to_tokens(by_bytes(text)["input_ids"])
+    scores = np.array([1.0 if piece in ("c", "d", "Ġc") else 0.0 for piece in pieces])
+    expected = [0.0, scores.sum()]
+    assert token_scores(scores, text, tokenizer=by_bytes) == expected
+    assert token_scores(np.append(scores, [0.0, 0.0]), text, tokenizer=by_bytes) == expected, "padded"
+    explained = SimpleNamespace(values=scores, base_values=0.0, data=np.array(pieces, dtype=object))
+    assert token_scores(explained, text) == expected
+    record = SimpleNamespace(word_attributions=scores, raw_input_ids=pieces, pred_class=1)
+    assert token_scores(record, text) == expected
+    joined = len(by_bytes("ab cd")["input_ids"])
+    if len(pieces) == joined:
+        assert token_scores(scores, ["ab", "cd"], tokenizer=by_bytes) == expected
+    else:
+        with refused("length", f"{joined} sub-words", f"found {len(pieces)}", "the string that the model read"):
+            token_scores(scores, ["ab", "cd"], tokenizer=by_bytes)
+
+
 def test_captum_s_own(network: Any, tokenizer: Any) -> None:
     captum = pytest.importorskip("captum.attr")
     model, encoded = network(), tokenizer(TEXT.lower(), return_tensors="pt")
