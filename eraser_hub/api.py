@@ -7,7 +7,7 @@ The arguments of each function are the fields of one dataclass, from which the c
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, overload
@@ -490,7 +490,7 @@ def explain(  # pyright: ignore[reportOverlappingOverload]  # a string is a sequ
     model: Any, data: Place, *, out: Place, **settings: Any
 ) -> list[RunReport]: ...
 @overload
-def explain(model: Any, data: Sequence[Any], **settings: Any) -> list[dict[str, Any]]: ...
+def explain(model: Any, data: Iterable[Any], *, out: Place | None = None, **settings: Any) -> list[dict[str, Any]]: ...
 @with_documented_options(ExplainArguments, ExplainConfig, ExplainSettings, without=["dataset"])
 def explain(
     model: Any,
@@ -508,10 +508,10 @@ def explain(
         model: a folder of ``train`` (of several seeds: each training), a .skops file or a transformers id; or an object
             with ``predict_proba(list of token lists)``, a pipeline over strings, or an adapter.
         data: a dataset: a built folder, one of the Hub (org/eraser), or the name of one that stands in hub/; or a list
-            of texts: strings, lists of tokens, or instances.
-        out: of a dataset: the file of predictions, which ends in .jsonl or .parquet.
-        queries: of texts in memory: one for each, see :func:`eraser_hub.explain_texts`. Texts also take ``scores``, as
-            numbers, ``paper``, ``method`` and what follows ``target``.
+            of texts or rows, a Dataset or a DataFrame, see :func:`eraser_hub.explain_texts`.
+        out: the file of predictions, which ends in .jsonl or .parquet; texts in memory may do without.
+        queries: of texts in memory: one for each. Texts also take ``ids``, ``scores`` as numbers, ``paper``, ``method``
+            and what follows ``target``.
         label_names: of texts in memory: names of the model's outputs.
         on_passes: of texts in memory: called with the number of forward passes.
         **settings: the settings below.
@@ -531,7 +531,7 @@ def explain(
     if not isinstance(data, str | os.PathLike):
         from eraser_hub.attribution.api import explain_texts
 
-        beside: dict[str, Any] = {"queries": queries, "label_names": label_names, "on_passes": on_passes}
+        beside: dict[str, Any] = {"out": out, "queries": queries, "label_names": label_names, "on_passes": on_passes}
         return explain_texts(model, data, **beside, **settings)
     from eraser_hub.attribution.run import explain_trainings, plan_trainings
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import UsageError, with_documented_options
+from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.run_record import write_run
 
 from .adapter import Adapter, ProbabilityModel, align_labels
 from .config import ExplainArguments
@@ -20,17 +23,22 @@ from .engine import explain_instances
 from .external_rationales import attach_scores
 from .instances import Instance, make_text_instance
 from .open import make_opening, open_model
+from .other_libraries.alignment import read_instance
+from .outputs import check_format, write_predictions
 from .run import RunReport, explain_trainings, plan_trainings, resolve_query
 from .settings import ExplainSettings, RationaleSource, build_settings, check_used
 
-Text = str | Sequence[str] | Instance
+Text = str | Sequence[str] | Instance | Mapping[str, Any]
 
 
 @with_documented_options(ExplainSettings)
 def explain_texts(
     model: str | Path | ProbabilityModel | Adapter,
-    texts: Sequence[Text],
+    texts: Iterable[Text],
     *,
+    out: str | Path | None = None,
+    force: bool = False,
+    ids: Sequence[str | int] = (),
     queries: Sequence[str | Sequence[str]] = (),
     scores: Sequence[Sequence[float] | NDArray[np.float64]] | NDArray[np.float64] = (),
     label_names: Sequence[str] = (),
@@ -43,10 +51,16 @@ def explain_texts(
     Args:
         model: an object with ``predict_proba(list of token lists)``, a fitted scikit-learn pipeline over strings, an
             adapter of :func:`open_model`, a path or a Hub id.
-        texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, or an
-            :class:`Instance` (several documents, an own id).
-        queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances, which
-            carry their own: a model of ``train`` sees them as in its training, any other model sees them.
+        texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, an
+            :class:`Instance` (several documents, an own id), or a row with ``documents``, ``tokens`` or ``text``: a
+            dict, or those of a Dataset or a DataFrame, whose id and query are taken.
+        out: a file of predictions to write, which ends in .jsonl or .parquet, with its record beside it.
+        force: replace the file ``out``.
+        ids: one for each text, which predictions have; by default the texts' numbers. None of them for Instances and
+            rows, which carry their own.
+        queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances and
+            rows, which carry their own: a model of ``train`` sees them as in its training, any other model sees those
+            of Instances, and those of rows where they differ.
         scores: for each text a score of each token, from any attribution method: lists, numpy arrays or torch tensors;
             ``eraser_hub.token_scores`` takes them out of other libraries' results. () computes them by ``method``. None
             of them for Instances, which carry their own.
@@ -57,19 +71,24 @@ def explain_texts(
         **settings: attributes of :class:`ExplainSettings`, by name.
 
     Returns:
-        One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's own id). With two classes
-        NEG and POS::
+        One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's or a row's own id). With
+        two classes NEG and POS::
 
             {"annotation_id": "0", "rationales": [{"docid": "0", "hard_rationale_predictions": [{"start_token": 1,
              "end_token": 3}], "soft_rationale_predictions": [0.1, ..]}], "classification": "POS",
              "classification_scores": {"NEG": 0.2, "POS": 0.8}, "comprehensiveness_classification_scores": {..}, ..}
 
     Raises:
-        DataError: a string in place of a list of texts, queries that are not one for each text, a model that names no
-            labels, unknown settings, and whatever :func:`open_model` and the model's outputs give cause for.
+        DataError: a string in place of a list of texts, something that is no text, queries that are not one for each
+            text, an id twice, a model that names no labels, unknown settings, another file in ``out``, and whatever
+            :func:`open_model` and the model's outputs give cause for.
     """
-    _check(texts, queries, scores, label_names, settings.get("method") or "")
-    own_queries = any(isinstance(text, Instance) and text.query for text in texts)
+    texts = _list_texts(texts)
+    _check(texts, queries, scores, label_names, settings.get("method") or "", ids)
+    written = None if out is None else _check_out(Path(out), force)
+    instances = _read_instances(texts, ids or range(len(texts)), queries)
+    asked = {one.query for text, one in zip(texts, instances, strict=True) if isinstance(text, Mapping)}
+    own_queries = len(asked) > 1 or any(isinstance(text, Instance) and text.query for text in texts)
     shown = bool(queries) or (own_queries and "uses_query" not in make_opening(model).facts)
     adapter = open_model(model, uses_query=True if shown else None)
     checked = build_settings(paper, "", adapter.has_embeddings, adapter.selects, **settings).for_kind("eraser")
@@ -78,8 +97,6 @@ def explain_texts(
         message = f"{adapter.description} does not name its labels: give their names"
         raise DataError(message, rule="option-missing", field="label_names")
     align_labels(adapter, (), label_names)
-    pairs = zip(texts, queries or [()] * len(texts), strict=True)
-    instances = [_instance(number, text, query) for number, (text, query) in enumerate(pairs)]
     if len(scores):
         instances = [attach_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
     if any(one.scores is not None for one in instances):
@@ -89,7 +106,12 @@ def explain_texts(
     bare = next((one.id for one in instances if needs_rationales and one.rationale is None), None)
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", rule="span-missing", instance=bare)
-    return list(explain_instances(adapter, instances, checked, "eraser", on_passes))
+    predictions = list(explain_instances(adapter, instances, checked, "eraser", on_passes))
+    if written is not None and predictions:
+        path, lines = Path(str(out)), (orjson.dumps(one).decode() for one in predictions)
+        write_predictions(path, lines, list(predictions[0]["classification_scores"]), "eraser", written)
+        write_run(path, {"signature": checked.signature(adapter.description), "instances": len(predictions)})
+    return predictions
 
 
 # settings that a model in memory never sees
@@ -127,35 +149,97 @@ def explain_dataset(
     return explain_trainings([plan], model=adapter, **how)
 
 
+def _list_texts(texts: Any) -> list[Any]:
+    """Return the texts or rows of a list, a Dataset, a Series or a DataFrame.
+
+    Raises:
+        DataError: a string, a dict, or what cannot be listed.
+    """
+    if hasattr(texts, "columns") and callable(getattr(texts, "to_dict", None)):  # a DataFrame lists its columns' names
+        return list(texts.to_dict("records"))
+    if isinstance(texts, str):
+        message = f"expected a list of texts, found the string {show(texts)}: put it into a list"
+        raise DataError(message, rule="type", field="texts")
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise DataError(f"expected a list of texts or rows, found {type(texts).__name__}", rule="type", field="texts")
+    return list(texts)
+
+
+def _check_out(out: Path, force: bool) -> OutputWriter:
+    """Return the writer of a file of predictions.
+
+    Raises:
+        DataError: a place that no predictions may take.
+    """
+    writer = OutputWriter(force=force)
+    check_format(out, writer=writer)
+    if out.is_file() and out.stat().st_size and not force:
+        raise DataError("expected no file, found one; `force` replaces it", rule="file-exists", file=out)
+    return writer
+
+
 def _check(
     texts: Sequence[Text],
     queries: Sequence[Any],
     scores: Sequence[Any] | NDArray[np.float64],
     label_names: Sequence[str],
     method: object,
+    ids: Sequence[Any],
 ) -> None:
     """Refuse several methods, a string in place of a list, and lists that are not as long as the texts' own."""
     if not isinstance(method, str) or "," in method:
         message = f"expected one method for texts in memory, found {show(method)}: call once for each"
         raise DataError(message, argument="method", rule="option-value")
-    for name, values, advice in (
-        ("texts", texts, ": put it into a list"),
-        ("queries", queries, ""),
-        ("label_names", label_names, ""),
-    ):
+    for name, values in (("queries", queries), ("label_names", label_names), ("ids", ids)):
         if isinstance(values, str):
-            message = f"expected a list of {name}, found the string {show(values)}{advice}"
+            message = f"expected a list of {name}, found the string {show(values)}"
             raise DataError(message, rule="type", field=name)
-    for name, size, what in (("queries", len(queries), "one query"), ("scores", len(scores), "scores")):
+    sizes = ("queries", len(queries), "one query"), ("scores", len(scores), "scores"), ("ids", len(ids), "an id")
+    for name, size, what in sizes:
         if size not in (0, len(texts)):
             message = f"expected {what} for each of {len(texts)} texts, found {size}"
             raise DataError(message, rule="length", field=name)
 
 
-def _instance(number: int, text: Text, query: str | Sequence[str]) -> Instance:
-    if isinstance(text, Instance):
-        if query:
-            message = "expected no query beside an Instance, which carries its own"
-            raise DataError(message, rule="option-conflict", instance=text.id)
-        return text
-    return make_text_instance(number, text, query)
+def _read_instances(texts: Sequence[Text], ids: Sequence[str | int], queries: Sequence[Any]) -> list[Instance]:
+    """Return the texts as instances.
+
+    Raises:
+        DataError: something that is no text; an id or a query beside an Instance or a row; an id twice.
+    """
+    instances, seen = list[Instance](), set[str]()
+    for number, text in enumerate(texts):
+        query = queries[number] if len(queries) else ()
+        if isinstance(text, (Instance, Mapping)):
+            one = text if isinstance(text, Instance) else _read_row(number, text)
+            kind = "an Instance" if one is text else "a row"
+            for name, given in (("query", len(query) > 0), ("id", not isinstance(ids, range))):
+                if given:
+                    message = f"expected no {name} beside {kind}, which carries its own"
+                    raise DataError(message, rule="option-conflict", instance=one.id)
+        elif isinstance(text, Iterable) and not isinstance(text, bytes):
+            one = replace(make_text_instance(number, text, query), id=str(ids[number]))  # type: ignore[arg-type]
+        else:
+            message = f"expected a text (a string or tokens), an Instance or a row, found {show(text)}"
+            raise DataError(message, rule="type", field=f"texts[{number}]")
+        if one.id in seen:
+            raise DataError("expected each id once, found it again", rule="id-twice", instance=one.id)
+        seen.add(one.id)
+        instances.append(one)
+    return instances
+
+
+def _read_row(number: int, row: Mapping[str, Any]) -> Instance:
+    """Return a row of one of the datasets, or one with ``text`` or ``tokens``, as an instance.
+
+    Raises:
+        DataError: a row without any of them, or one that is not as it should be.
+    """
+    if row.get("documents") is not None or (row.get("tokens") is not None and row.get("id") is not None):
+        return read_instance(row)
+    text = row.get("text") if row.get("text") is not None else row.get("tokens")
+    if text is None or (isinstance(text, str) != (row.get("text") is not None)):
+        message = f"expected documents, tokens or text, found the columns {show(sorted(map(str, row)))}"
+        raise DataError(message, rule="key-missing", field=f"texts[{number}]")
+    identity = next((row[name] for name in ("annotation_id", "id") if row.get(name) is not None), number)
+    return replace(make_text_instance(number, text, row.get("query") or ()), id=str(identity))

@@ -134,3 +134,78 @@ def test_bad_input_is_refused():
 def test_a_setting_that_nothing_reads_is_refused(settings, argument, mentions):
     with refused("option-conflict", *mentions, argument=argument):
         explain_texts(CountingModel(), ["a fine film"], **settings)
+
+
+ROWS = [
+    {
+        "annotation_id": "r1",
+        "documents": [{"docid": "d", "text": "good film\nbad plot"}],
+        "query": "is it",
+        "evidences": [],
+    },
+    {"id": 7, "text": "bad bad"},
+    {"tokens": ["good", "good"]},
+    {"id": "w", "tokens": ["good", "plot"], "label": 0},
+]
+SAME = ["good film\nbad plot", "bad bad", ["good", "good"], ["good", "plot"]]
+
+
+@pytest.mark.parametrize("kind", ["list", "dataset", "frame"])
+def test_rows_are_texts_with_ids_and_not_names_of_columns(kind):
+    rows = ROWS
+    if kind != "list":
+        rows = [{"id": row.get("id", at), "text": text} for at, (row, text) in enumerate(zip(ROWS, SAME, strict=True))]
+        rows = [row for row in rows if isinstance(row["text"], str)]
+    expected = explain_texts(CountingModel(), [text for text in SAME if kind == "list" or isinstance(text, str)])
+    if kind == "dataset":
+        import datasets
+
+        rows = datasets.Dataset.from_list([{**row, "id": str(row["id"])} for row in rows])
+    elif kind == "frame":
+        rows = pytest.importorskip("pandas").DataFrame(rows)
+    found = explain_texts(CountingModel(), rows)
+    assert [one["annotation_id"] for one in found] == (["r1", "7", "2", "w"] if kind == "list" else ["0", "7"])
+    for one, other in zip(found, expected, strict=True):
+        assert one["classification_scores"] == other["classification_scores"]
+        scores = [part["soft_rationale_predictions"] for part in one["rationales"]]
+        assert scores == [part["soft_rationale_predictions"] for part in other["rationales"]]
+
+
+@pytest.mark.parametrize(
+    ("texts", "more", "rule", "mentions"),
+    [
+        ({"text": ["good film"]}, {}, "type", ("dict",)),
+        (7, {}, "type", ("int",)),
+        (["good", 3.5], {}, "type", ("texts[1]", "3.5")),
+        (["good", None], {}, "type", ("texts[1]", "None")),
+        ([b"good"], {}, "type", ("texts[0]",)),
+        ([{"review": "good"}], {}, "key-missing", ("texts[0]", "documents, tokens or text", "review")),
+        ([{"text": 3}], {}, "key-missing", ("texts[0]",)),
+        ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], {}, "id-twice", ("a",)),
+        ([{"id": "a", "text": "x"}], {"ids": ["b"]}, "option-conflict", ("no id", "a row")),
+        ([{"id": "a", "text": "x"}], {"queries": ["b"]}, "option-conflict", ("no query", "a row")),
+        (["x", "y"], {"ids": ["b"]}, "length", ("ids", "found 1")),
+        (["x", "y"], {"ids": ["b", "b"]}, "id-twice", ("b",)),
+    ],
+)
+def test_what_is_no_text_is_one_clear_error(texts, more, rule, mentions):
+    with refused(rule, *mentions):
+        explain_texts(CountingModel(), texts, **more)
+
+
+@pytest.mark.parametrize("name", ["p.jsonl", "p.parquet"])
+def test_texts_in_memory_go_to_a_file(name, tmp_path):
+    from eraser_hub import explain
+    from eraser_hub.records.predictions import instances
+
+    out = tmp_path / name
+    found = explain(CountingModel(), ["good film", "bad plot"], ids=["a", 8], out=out, kd=0.5)
+    assert found == explain_texts(CountingModel(), ["good film", "bad plot"], ids=["a", 8], kd=0.5)
+    assert [one["annotation_id"] for one in found] == ["a", "8"]
+    for (_, row), one in zip(instances(out), found, strict=True):
+        assert (row.annotation_id, row.classification_scores) == (one["annotation_id"], one["classification_scores"])
+    assert "kd:0.5" in json.loads((tmp_path / f"{name}.run.json").read_text())["signature"]
+    with refused("file-exists", "force", file=out):
+        explain(CountingModel(), ["good film"], out=out)
+    explain(CountingModel(), ["good film"], out=out, force=True)
+    assert len(list(instances(out))) == 1
