@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -96,7 +97,7 @@ class Client:
         foreign: The first answer of the server that is no chat completion; "" for none.
 
     Raises:
-        DataError: The endpoint is not a web address.
+        DataError: The endpoint is not a web address, or one with a user name or password.
     """
 
     def __init__(
@@ -108,9 +109,7 @@ class Client:
         attempts: int = 6,
         timeout: float = 600.0,
     ) -> None:
-        if not endpoint.startswith(("http://", "https://")):
-            words = f"expected an address http://.. or https://.., found {show(endpoint)}"
-            raise DataError(words, rule="option-value", argument="endpoint")
+        _check_endpoint(endpoint)
         self.settings, self.cache, self.bill, self.timeout = settings, cache, Bill(budget), timeout
         self.gives_probabilities, self.foreign, self._completions = False, "", 0
         self.key = os.environ.get(KEY_VARIABLE, "")
@@ -118,7 +117,8 @@ class Client:
         self.logprobs = bool(settings.again)
         self.endpoint = endpoint
         # aiohttp: the default transport looks through all connections for each request, half of a request's time at 64
-        web = openai.DefaultAioHttpClient(event_hooks={"response": [_limit_body]})
+        # a redirect would carry prompt and key to wherever the server says
+        web = openai.DefaultAioHttpClient(event_hooks={"response": [_limit_body]}, follow_redirects=False)
         self._client = openai.AsyncOpenAI(
             base_url=endpoint,
             api_key=self.key or "none",
@@ -248,6 +248,11 @@ class Client:
             if self._completions:
                 raise UnreachableError(words) from None
             raise DataError(words, rule="server", argument="endpoint") from None
+        except openai.APIStatusError as error:
+            if 300 <= error.status_code < 400:
+                words = f"the server answers {error.status_code}, a redirect, which is not followed: give its address"
+                raise DataError(words, rule="server", argument="endpoint") from None
+            raise UnreachableError(self._describe_error(error)) from None
         except (openai.APIError, aiohttp.ClientError) as error:
             raise UnreachableError(self._describe_error(error)) from None
         return self._redact_key(words)
@@ -287,6 +292,21 @@ class Client:
 
     def _redact_key(self, text: str) -> str:
         return text.replace(self.key, "[key]") if len(self.key) > 3 else text
+
+
+def _check_endpoint(endpoint: str) -> None:
+    """Refuse what is no web address, and one with a user name or password, which is not repeated.
+
+    Raises:
+        DataError: Such an endpoint.
+    """
+    authority = re.split("[/?#]", endpoint.partition("://")[2] or endpoint, maxsplit=1)[0]
+    if "@" in authority:
+        words = f"expected an address without user name and password; a key comes from {KEY_VARIABLE}"
+        raise DataError(words, rule="option-value", argument="endpoint")
+    if not endpoint.startswith(("http://", "https://")):
+        words = f"expected an address http://.. or https://.., found {show(endpoint)}"
+        raise DataError(words, rule="option-value", argument="endpoint")
 
 
 async def _limit_body(response: Any) -> None:

@@ -303,3 +303,19 @@ def test_examples_are_drawn_from_train_by_the_seed(hub):
 
     assert shots(1) == shots(1)
     assert shots(1).count("--- assistant") == 2
+
+
+@pytest.mark.parametrize("endpoint", ["http://user:secret@127.0.0.1:9/v1", "https://secret@host/v1", "u:secret@host"])
+def test_an_address_with_a_password_is_refused_and_not_repeated(asking, endpoint):
+    with refused("option-value", "without user name and password", "OPENAI_API_KEY", argument="endpoint") as caught:
+        asking(lambda request, before: GOOD, endpoint=endpoint)
+    assert "secret" not in str(caught.error) and "\n" not in str(caught.error)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_carries_nothing_to_another_server(asking, status):
+    with ScriptedServer(lambda request, before: GOOD) as other:
+        reply = Reply(status, b"", (("Location", f"{other.endpoint}/chat/completions"),))
+        with refused("server", str(status), "redirect", argument="endpoint"):
+            asking(lambda request, before: reply)
+    assert not other.requests
