@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -178,23 +178,35 @@ def save_pipeline(model: Any, path: Path) -> None:
             after.writestr(ZipInfo(member), content)
 
 
-def find_trees(model: Any) -> Iterator[Any]:
-    """Yield the node arrays of every decision tree in a pipeline, in estimators of estimators too."""
-    tree = getattr(model, "tree_", None)
-    if tree is not None:
-        yield tree
-    for part in [*(step for _, step in getattr(model, "steps", [])), *np.ravel(getattr(model, "estimators_", []))]:
-        yield from find_trees(part)
+def find_trees(model: Any) -> list[Any]:
+    """Return the node arrays of every decision tree in a model, wherever an estimator holds it."""
+    trees, seen, waiting = list[Any](), set[int](), [model]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen:
+            continue
+        seen.add(id(part))
+        if f"{type(part).__module__}.{type(part).__qualname__}" == TREE:
+            trees.append(part)
+        elif isinstance(part, dict):
+            waiting += part.values()
+        elif isinstance(part, (list, tuple, set)) or (isinstance(part, np.ndarray) and part.dtype == object):
+            waiting += list(np.ravel(part)) if isinstance(part, np.ndarray) else part
+        else:
+            waiting += getattr(part, "__dict__", {}).values()
+    return trees
 
 
 def check_tree(tree: Any, path: Path) -> None:
     """Refuse a tree whose nodes point outside it: scikit-learn follows them without looking."""
     nodes, left, right, feature = tree.node_count, tree.children_left, tree.children_right, tree.feature
     inner = left != -1
+    parents = np.flatnonzero(inner)  # children stand behind them, so that no path is a circle
     good = (
         len(left) == len(right) == len(feature) == nodes
         and bool(np.all(inner == (right != -1)))
-        and bool(np.all((left[inner] > 0) & (left[inner] < nodes) & (right[inner] > 0) & (right[inner] < nodes)))
+        and bool(np.all((left[inner] > parents) & (left[inner] < nodes)))
+        and bool(np.all((right[inner] > parents) & (right[inner] < nodes)))
         and bool(np.all((feature[inner] >= 0) & (feature[inner] < tree.n_features)))
     )
     if not good:

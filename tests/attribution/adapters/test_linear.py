@@ -374,6 +374,25 @@ def test_a_forest_whose_nodes_point_outside(tmp_path):
     assert caught.value.rule in ("model", "file-unreadable") and caught.value.file == tmp_path / "bad.skops"
 
 
+@pytest.mark.parametrize("node", [10**6, -5, 0], ids=["outside", "negative", "circle"])
+def test_a_tree_within_another_estimator_is_checked(tmp_path, node):
+    import skops.io
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.semi_supervised import SelfTrainingClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    outer = SelfTrainingClassifier(DecisionTreeClassifier())
+    pipeline = make_pipeline(CountVectorizer(), outer).fit(["good film", "bad film"] * 4, [1, 0] * 4)
+    skops.io.dump(pipeline, tmp_path / "good.skops")
+    assert hasattr(load_pipeline(tmp_path / "good.skops"), "predict_proba")
+    inner = getattr(outer, "estimator_", None) or outer.base_estimator_  # its name before scikit-learn 1.6
+    inner.tree_.children_left[0] = node
+    skops.io.dump(pipeline, tmp_path / "bad.skops")
+    with refused("model", "point outside", file="bad.skops"):
+        load_pipeline(tmp_path / "bad.skops")
+
+
 @pytest.mark.parametrize("name", ["no/such/thing/at/all", "./nothing", "missing.skops"])
 def test_no_such_model(name):
     with refused("file-missing", name.removeprefix("./")):
