@@ -27,8 +27,8 @@ def check_yaml(text: str, file: str | PathLike[str], max_characters: int = MAX_C
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             if isinstance(event, yaml.AliasEvent):
-                message = "is no YAML: expected no aliases (*name)"
-                raise DataError(message, rule="syntax", file=file, line=event.start_mark.line + 1)
+                line = event.start_mark.line + 1 if event.start_mark else None
+                raise DataError("is no YAML: expected no aliases (*name)", rule="syntax", file=file, line=line)
     except yaml.YAMLError:
         return  # whoever loads the text says what is wrong
 
