@@ -42,13 +42,13 @@ def seconds(command: list[str], cwd: Path) -> float:
 def ours(corpus: Path) -> float:
     """CPU seconds of `eraser-hub score`."""
     files = ["--source", f"{corpus}", "--split", "test", "--predictions", f"{corpus / 'predictions.jsonl'}"]
-    scores = ["--out", f"{corpus.with_name('scores.json')}", "--num-proc", "1"]
+    scores = ["--out", f"{corpus.with_name('ours.json')}", "--num-proc", "1"]
     return seconds([sys.executable, "-m", "eraser_hub", "score", *files, *scores], ROOT)
 
 
 def theirs(corpus: Path, checkout: Path, python: str) -> float:
     """CPU seconds of the reference scorer."""
-    files = ["--data_dir", f"{corpus}", "--split", "test", "--predictions", f"{corpus / 'predictions.jsonl'}"]
+    files = ["--data_dir", f"{corpus}", "--split", "test", "--results", f"{corpus / 'predictions.jsonl'}"]
     scores = ["--score_file", f"{corpus.with_name('scores.json')}"]
     return seconds([python, "-m", "rationale_benchmark.metrics", *files, *scores], checkout)
 

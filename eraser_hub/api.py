@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast, overload
 
@@ -18,8 +18,7 @@ from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.publishing.options import PublishArguments
-from eraser_hub.records.arguments import Revision
-from eraser_hub.records.hub import at_revision, find_place
+from eraser_hub.records.hub import find_place
 from eraser_hub.records.options import (
     NamedFiles,
     Option,
@@ -135,7 +134,6 @@ class StatsArguments(Options):
 
     name: DatasetName = None
     dataset: BuiltOrRaw = None
-    revision: Revision = None
     config: Configs = None
 
 
@@ -193,7 +191,6 @@ class ExportArguments(Options):
     dataset: Place
     out: Place
     config: Annotated[Several, Option(help="A configuration; repeat it for several. Default: all.")] = None
-    revision: Revision = None
     force: bool = False
 
 
@@ -229,7 +226,6 @@ class LoadArguments(Options):
     dataset: Place
     config: str | None = None
     split: str = "test"
-    revision: Revision = None
 
 
 @with_keywords(LoadArguments)
@@ -251,7 +247,7 @@ def load(arguments: LoadArguments) -> Dataset:
 
     from eraser_hub.records.built import open_built
 
-    built = open_built(_in_hub(arguments.dataset), arguments.revision)
+    built = open_built(_in_hub(arguments.dataset))
     config = arguments.config or built.default_config
     built.files(config, arguments.split)
     repository, split = built.place.repository, dataset_split(arguments.split)
@@ -408,7 +404,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
     from eraser_hub.scoring.runs import parse_systems
 
     return make_report(
-        Path(at_revision(str(arguments.dataset), arguments.revision)),
+        Path(arguments.dataset),
         config=arguments.config,
         split=arguments.split,
         systems=parse_systems(as_list(arguments.predictions) or [], seeds=True),
@@ -634,8 +630,7 @@ def reproduce(arguments: ReproduceConfig) -> Tables:
     """
     from eraser_hub.experiments.reproduce import reproduce as run
 
-    plan = replace(arguments, dataset=at_revision(arguments.dataset, arguments.revision))
-    return run(plan, arguments.say or _silent)
+    return run(arguments, arguments.say or _silent)
 
 
 def _silent(line: str) -> None:
@@ -715,7 +710,7 @@ def _open(arguments: StatsArguments | ExportArguments) -> tuple[HubDataset, Path
     from eraser_hub.conversion.own import is_own_dataset, make_own_dataset
 
     name, dataset = getattr(arguments, "name", None), arguments.dataset
-    place = find_place(dataset or Path("hub") / (name or "eraser"), None if dataset is None else arguments.revision)
+    place = find_place(dataset or Path("hub") / (name or "eraser"))
     folder = Path(place.name) if dataset is None or place.repository is None else place.fetch()
     own, known = is_own_dataset(folder, place.dataset), place.dataset in HUB_DATASETS
     if isinstance(arguments, ExportArguments) and not own and not known:

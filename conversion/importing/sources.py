@@ -113,7 +113,7 @@ def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
     return Source(name, iterate, dict(find_class_names(rows.features or {})))
 
 
-def open_dataset(dataset: str, config: str | None, revision: str | None) -> dict[str, Source]:
+def open_dataset(dataset: str, config: str | None) -> dict[str, Source]:
     """Return split -> rows of a folder that `datasets` wrote or loads, or of a dataset on the Hub.
 
     Raises:
@@ -123,7 +123,7 @@ def open_dataset(dataset: str, config: str | None, revision: str | None) -> dict
     from datasets.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    folder, place = Path(dataset), find_place(dataset, revision)
+    folder, place = Path(dataset), find_place(dataset)
     try:
         if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
             saved = datasets.load_from_disk(dataset)

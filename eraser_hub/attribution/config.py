@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Revision, Split
+from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
 
 if TYPE_CHECKING:
@@ -142,6 +142,5 @@ class ExplainArguments(Options):
     max_inputs: AtLeastOne | None = None
     engine: Engine = "local"
     workers: AtLeastOne = 2
-    revision: Revision = None
     resume: Resume = False
     force: Force = False

@@ -18,7 +18,6 @@ import orjson
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.hub import at_revision
 from eraser_hub.records.json_lines import read_json_object
 from eraser_hub.records.options import UsageError, read_options
 from eraser_hub.records.outputs import OutputWriter, find_inputs
@@ -475,7 +474,6 @@ def plan_trainings(
             raise UsageError(message, rule="option-conflict", argument=measure.enabled_by)
         options[measure.enabled_by] = value or measure.default
     dataset, trainings = arguments.dataset, find_trainings(arguments.model)
-    dataset = at_revision(dataset, arguments.revision) if arguments.revision else dataset
     place = trainings[0][1] if trainings else arguments.model
     config = ExplainConfig(dataset, arguments.config, arguments.split, place, **config_values)
     options |= parse_settings(arguments.more) if arguments.more else {}

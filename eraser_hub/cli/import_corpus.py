@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from eraser_hub.records.arguments import Revision
 from eraser_hub.records.errors import DataError, show, show_controls
 from eraser_hub.records.options import Options, UsageError
 
@@ -86,7 +85,6 @@ class ImportOptions(Options):
     annotators: Literal["groups", "majority"] = "groups"
     tokenizer: str | None = None
     config: str | None = None
-    revision: Revision = None
     force: bool = False
 
     def __post_init__(self) -> None:
@@ -261,7 +259,7 @@ def _sources(options: ImportOptions, prepare: Callable[[Source], Source] = lambd
         if options.recipe is None:
             _name_tool(options, paths["train"])
         return {split: prepare(open_file(file, options.format)) for split, file in paths.items()}
-    sources_by_split = open_dataset(path, options.config, options.revision)
+    sources_by_split = open_dataset(path, options.config)
     if not others:
         others = {"train": "train" if "train" in sources_by_split else next(iter(sources_by_split))}
         rest = [split for split in sources_by_split if split != others["train"]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from eraser_hub.records.arguments import Progress, Revision
+from eraser_hub.records.arguments import Progress
 from eraser_hub.records.options import Option, Options, Seed
 
 
@@ -44,5 +44,4 @@ class ReproduceConfig(Options):
     seed: Seed = 1
     seeds: Annotated[int, Option(min=1)] = 1
     out: Path | None = None
-    revision: Revision = None
     say: Progress = None

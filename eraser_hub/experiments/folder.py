@@ -14,7 +14,6 @@ from eraser_hub.attribution.open import CHECKPOINT_DIR
 from eraser_hub.attribution.outputs import describe_differences
 from eraser_hub.records.atomic import atomic_write, hold_lock
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.hub import at_revision
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.seeds import SEED
 from eraser_hub.systems.train_config import LARGEST_SEED, Say, TrainArguments, TrainConfig
@@ -46,19 +45,18 @@ def _train_or_resume(
     yield from train_model(replace(make_config(), resume=stopped), folder, say, figures=figures)
 
 
-def train_seeds(arguments: TrainArguments, say: Say) -> Iterator[str]:
+def train_seeds(config: TrainArguments, say: Say) -> Iterator[str]:
     """Train a model by one seed, or by several into a folder each, and yield lines of figures.
 
     Args:
-        arguments: The settings. Of several seeds, finished trainings in ``out`` are kept, and stopped ones resume.
+        config: The settings. Of several seeds, finished trainings in ``out`` are kept, and stopped ones resume.
         say: Receives lines of progress.
 
     Raises:
         DataError: As of `train_model`; ``out`` holds something else, or trainings with other settings.
         BusyError: Another training is at work in ``out``.
     """
-    config = replace(arguments, dataset=at_revision(arguments.dataset, arguments.revision))
-    out, seeds = arguments.out, range(arguments.seed, arguments.seed + arguments.seeds)
+    out, seeds = config.out, range(config.seed, config.seed + config.seeds)
     if len(seeds) == 1:
         yield from train_model(config, out, say)
         return

@@ -350,7 +350,7 @@ def _choose_split(options: ReproduceConfig, notes: list[str]) -> ReproduceConfig
 
 def _describe_run(options: ReproduceConfig) -> dict[str, Any]:
     """Return the settings that two runs in one folder must share."""
-    names = [one.name for one in fields(ReproduceConfig) if one.name not in ("out", "revision", "say")]
+    names = [one.name for one in fields(ReproduceConfig) if one.name not in ("out", "say")]
     settings = {name: getattr(options, name) for name in names}
     return {**settings, "split": dataset_split(options.split), "dataset": str(Path(options.dataset).resolve())}
 

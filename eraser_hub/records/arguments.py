@@ -18,7 +18,6 @@ GOLD_FORMS: tuple[GoldForm, ...] = get_args(GoldForm)
 _GOLD = "Gold rationales: evidence (as it stands), or of the annotators' marks the majority or the union."
 Gold = Annotated[GoldForm, Option(group="Settings of scores", help=_GOLD)]
 Progress = Annotated[Callable[[str], None] | None, Option(help="Called with each line of progress.", python_only=True)]
-Revision = Annotated[str | None, Option(group="Data", help="Of a dataset of the Hub: a branch, a tag or a commit.")]
 Split = Annotated[
     str, Option(announced=True, help="test, validation (or val), train, or a split of the dataset's own.")
 ]

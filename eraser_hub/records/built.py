@@ -201,17 +201,16 @@ class BuiltDataset:
         return next((labels[column] for column in LABEL_COLUMNS if column in labels), None)
 
 
-def open_built(dataset: str | PathLike[str], revision: str | None = None) -> BuiltDataset:
+def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
     """Open a dataset that ``eraser-hub build`` wrote.
 
     Args:
-        dataset: its folder, its id on the Hub (``org/eraser``), or ``hf://datasets/org/eraser``.
-        revision: a branch, a tag or a commit on the Hub.
+        dataset: its folder, its id on the Hub (``org/eraser@v2``), or ``hf://datasets/org/eraser``.
 
     Raises:
         DataError: no such folder, and no such dataset; no card, or one that lists no configs with their files.
     """
-    place = find_place(dataset, revision)
+    place = find_place(dataset)
     folder = place.fetch(["README.md"])
     if not folder.is_dir():
         raise DataError("expected the folder of a built dataset, found none", rule="file-missing", file=folder)

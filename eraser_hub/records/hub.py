@@ -67,7 +67,7 @@ class Place(NamedTuple):
         return Path(folder)
 
 
-def find_place(dataset: str | PathLike[str], revision: str | None = None) -> Place:
+def find_place(dataset: str | PathLike[str]) -> Place:
     """Return the place that a ``--dataset`` names.
 
     An existing folder comes first, then a dataset of the Hub (``org/name``, ``hf://datasets/org/name``; a revision may
@@ -75,7 +75,6 @@ def find_place(dataset: str | PathLike[str], revision: str | None = None) -> Pla
 
     Args:
         dataset: the caller's name of the dataset.
-        revision: a branch, a tag or a commit; the one behind ``@`` goes before it.
     """
     name = os.fspath(dataset)
     match = None
@@ -84,10 +83,4 @@ def find_place(dataset: str | PathLike[str], revision: str | None = None) -> Pla
     if match is None:
         return Place(name, None, None)
     at = match[2]
-    return Place(name, match[1], unquote(at) if at else revision)
-
-
-def at_revision(dataset: str, revision: str | None) -> str:
-    """Return a dataset's name with the revision behind it, as :func:`find_place` reads it; a folder has none."""
-    place = find_place(dataset, revision)
-    return dataset if place.repository is None or not revision else f"{place.repository}@{place.revision}"
+    return Place(name, match[1], unquote(at) if at else None)

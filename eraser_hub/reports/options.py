@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from eraser_hub.records.arguments import Force, Gold, Progress, Revision, Split
+from eraser_hub.records.arguments import Force, Gold, Progress, Split
 from eraser_hub.records.options import AtLeastOne, NamedFiles, Option, Options, Seed, UsageError, as_list
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.scoring.options import ClusterBy, MinimumEffect, OnlyPredicted
@@ -54,7 +54,6 @@ class ReportArguments(Options):
     minimum_effect: MinimumEffect = 0.0
     gold: Gold = "evidence"
     only_predicted: OnlyPredicted = False
-    revision: Revision = None
     force: Force = False
 
     @property
@@ -121,7 +120,6 @@ class BenchArguments(Options):
     workers: AtLeastOne = 2
     plan: Path | None = None
     dry_run: bool = False
-    revision: Revision = None
     say: Progress = None
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eraser_hub.records.arguments import GOLD_FORMS, Gold, Revision, Split
+from eraser_hub.records.arguments import GOLD_FORMS, Gold, Split
 from eraser_hub.records.errors import show
-from eraser_hub.records.hub import at_revision
 from eraser_hub.records.options import NamedFiles, NotNegative, Option, Options, Seed, UsageError
 
 if TYPE_CHECKING:  # the command line reads the declarations without waiting for numpy
@@ -66,7 +65,6 @@ class AgainstArguments(Options):
     source: Path | None = None
     config: str | None = None
     split: Split = "test"
-    revision: Revision = None
     annotations: Path | None = None
     iou_thresholds: Sequence[float] | None = None
     aopc_thresholds: Sequence[float] | None = None
@@ -110,8 +108,8 @@ class AgainstArguments(Options):
         """The split that predictions answer."""
         from .scored_split import ScoredSplit
 
-        dataset = self.dataset and Path(at_revision(str(self.dataset), self.revision))
-        return ScoredSplit(self.source or Path(), self.split, self.annotations, dataset=dataset, config=self.config)
+        where = {"dataset": self.dataset, "config": self.config}
+        return ScoredSplit(self.source or Path(), self.split, self.annotations, **where)
 
     def settings(self) -> ScoreSettings:
         """Return how predictions are scored.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from eraser_hub.records.arguments import Config, DatasetPlace, Progress, Revision
+from eraser_hub.records.arguments import Config, DatasetPlace, Progress
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, Seed
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering"]
@@ -112,5 +112,4 @@ class TrainArguments(TrainConfig):
 
     out: Path
     seeds: AtLeastOne = 1
-    revision: Revision = None
     say: Progress = None

@@ -234,7 +234,7 @@ def test_a_broken_card(tmp_path):
 @pytest.mark.parametrize(
     ("words", "asked"),
     [
-        (("--dataset", "org/eraser", "--revision", "v1"), ("org/eraser", "v1")),
+        (("--dataset", "org/eraser@v1"), ("org/eraser", "v1")),
         (("--dataset", "hf://datasets/org/eraser@v2"), ("org/eraser", "v2")),
         (("--dataset", "org/eraser"), ("org/eraser", None)),
     ],

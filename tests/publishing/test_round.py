@@ -209,7 +209,7 @@ def typed(child, loopback, calls: list[list[str]], **more: str) -> list[str]:
 
 @pytest.mark.slow
 def test_each_verb_reads_a_published_dataset_by_its_id(published, loopback, child, samples, tmp_path):
-    places = (["org/eraser"], ["org/eraser", "--revision", "main"], ["hf://datasets/org/eraser@main"])
+    places = (["org/eraser"], ["org/eraser@main"], ["hf://datasets/org/eraser@main"])
     for verb in ("check", "stats"):
         local, *remote = typed(
             child,
@@ -257,6 +257,6 @@ def check_scoring(call, folder: Path, config: str, split: str, samples: Path, fi
 
     local, remote = out / f"{config}_local", out / f"{config}_remote"
     expected, scores = call(calls([str(folder)], local)), f"{one.stem}.scores.json"
-    for place in ([f"org/{folder.name}", "--revision", "main"], [f"hf://datasets/org/{folder.name}@main"]):
+    for place in ([f"org/{folder.name}@main"], [f"hf://datasets/org/{folder.name}@main"]):
         assert call(calls(place, remote))[:-1] == expected[:-1]
         assert (remote / scores).read_bytes() == (local / scores).read_bytes()

@@ -178,22 +178,22 @@ def test_a_null_is_named_with_its_row_and_its_place(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "revision", "repository", "expected"),
+    ("dataset", "repository", "revision"),
     [
-        ("org/eraser", None, "org/eraser", None),
-        ("org/eraser@v2", "v1", "org/eraser", "v2"),
-        ("hf://datasets/org/eraser", "v1", "org/eraser", "v1"),
-        (Path("hf://datasets/org/eraser@refs%2Fpr%2F1"), None, "org/eraser", "refs/pr/1"),
-        ("hub/eraser/movies", None, None, None),
-        ("eraser", None, None, None),
-        ("./eraser", None, None, None),
-        ("~/eraser", None, None, None),
-        ("../eraser", None, None, None),
+        ("org/eraser", "org/eraser", None),
+        ("org/eraser@v2", "org/eraser", "v2"),
+        ("hf://datasets/org/eraser", "org/eraser", None),
+        (Path("hf://datasets/org/eraser@refs%2Fpr%2F1"), "org/eraser", "refs/pr/1"),
+        ("hub/eraser/movies", None, None),
+        ("eraser", None, None),
+        ("./eraser", None, None),
+        ("~/eraser", None, None),
+        ("../eraser", None, None),
     ],
 )
-def test_what_a_dataset_means(dataset, revision, repository, expected, tmp_path, monkeypatch):
+def test_what_a_dataset_means(dataset, repository, revision, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert find_place(dataset, revision)[1:] == (repository, expected)
+    assert find_place(dataset)[1:] == (repository, revision)
     (tmp_path / "org" / "eraser").mkdir(parents=True)
     assert find_place("org/eraser") == ("org/eraser", None, None), "a folder that is here goes before the Hub"
 
@@ -210,15 +210,15 @@ def test_a_dataset_of_the_hub_is_fetched_as_far_as_it_is_read(folder, monkeypatc
         return str(target)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
-    built = open_built("org/eraser", "v2")
-    assert built.name == "org/eraser" and built.configs == ["movies", "pairs"]
+    built = open_built("org/eraser@v2")
+    assert built.place.repository == "org/eraser" and built.configs == ["movies", "pairs"]
     assert len(built.rows("movies", "val")) == 3
     assert asked[:1] == [("org/eraser", "dataset", "v2", ["README.md"])]
     assert asked[1:] == [
         ("org/eraser", "dataset", "commit", ["movies/train-*.parquet", "README.md"]),
         ("org/eraser", "dataset", "commit", ["movies/validation-*.parquet", "README.md"]),
     ]
-    with refused("option-value", "movies, pairs,", "'x'", file="org/eraser"):
+    with refused("option-value", "movies, pairs,", "'x'", file="org/eraser@v2"):
         built.chosen(["x"])
 
 

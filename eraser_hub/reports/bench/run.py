@@ -49,7 +49,6 @@ from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
 from eraser_hub.metrics.unknown_fields import find_similar
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, describe_bad_name, show
-from eraser_hub.records.hub import at_revision
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
 from eraser_hub.records.options import UsageError, as_list, read_options
 from eraser_hub.records.run_record import read_run
@@ -227,7 +226,7 @@ def bench(arguments: BenchArguments) -> BenchResult | list[str]:
         BusyError: another run is at work in ``out``.
     """
     plan = read_plan(arguments)
-    dataset = at_revision(plan.dataset or "", plan.revision)
+    dataset = plan.dataset or ""
     split = open_split(dataset, plan.config, plan.split)
     plan = replace(plan, config=split.config)
     models = plan_models(as_list(plan.model) or [])

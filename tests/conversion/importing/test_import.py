@@ -325,7 +325,7 @@ def test_the_same_rows_from_every_kind_of_source(tmp_path: Path) -> None:
     write_lines(tmp_path / "lines.json", rows)
     names = ("rows.parquet", "rows.csv", "rows.jsonl", "list.json", "object.json", "lines.json")
     sources = [open_file(tmp_path / name) for name in names]
-    sources += [open_dataset(str(tmp_path / "saved"), None, None)["train"]]
+    sources += [open_dataset(str(tmp_path / "saved"), None)["train"]]
     sources += [wrap_dataset(one, "memory") for one in (held, held.with_format("numpy"), held.to_iterable_dataset())]
     with refused("type", "list", argument="sources"):
         import_corpus({"train": rows}, "mine", MASKS, tmp_path)  # type: ignore[dict-item]
@@ -713,7 +713,7 @@ def test_no_such_file_and_no_such_dataset(tmp_path: Path) -> None:
     with refused("file-missing", file="nothing.jsonl"):
         open_file(tmp_path / "nothing.jsonl")
     with refused("file-missing", "org/name", file="nothing"):
-        open_dataset(str(tmp_path / "nothing"), None, None)
+        open_dataset(str(tmp_path / "nothing"), None)
 
 
 # -- the whole way ----------------------------------------------------------------------------------------------------
