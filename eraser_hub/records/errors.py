@@ -27,6 +27,9 @@ _SIGNS = {
     **{code: chr(0x2400 + code) for code in range(0x20)},
     0x7F: "␡",
 }
+# of an address; a path of it may have lost one of its slashes. hf://ORG/NAME@REVISION names no user
+_USER = re.compile(r"((?:https?|ftp):/{1,2}|\w+:/{1,2}(?=[^/@\s]*:))[^/\s]+@", re.IGNORECASE)
+_SECRET = re.compile(r"([?&](?:\w*token|\w*key|password|secret|sig|\w*signature)=)[^&#:\s'\"]+", re.IGNORECASE)
 
 
 def show_controls(text: str) -> str:
@@ -50,12 +53,21 @@ def describe_bad_name(name: str) -> str:
 
 
 def make_printable(text: str) -> str:
-    """Return text for a terminal: at most `MOST_LINES` lines, each cut in its middle to `LONGEST_LINE`."""
-    lines, half = text.split("\n"), LONGEST_LINE // 2
+    """Return text for a terminal: no credentials, `MOST_LINES` lines at most, each cut to `LONGEST_LINE`."""
+    lines, half = hide_credentials(text).split("\n"), LONGEST_LINE // 2
     shown = [show_controls(line) for line in lines[:MOST_LINES]]
     shown = [line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}" for line in shown]
     more = [f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
     return "\n".join([*shown, *more])
+
+
+def hide_credentials(text: str) -> str:
+    """Return text in which addresses have no user name and password, and no token in their query.
+
+    >>> hide_credentials("https://me:secret@host/p.jsonl?token=hf_1 is not there")
+    'https://***@host/p.jsonl?token=*** is not there'
+    """
+    return _SECRET.sub(r"\1***", _USER.sub(r"\1***@", text))
 
 
 def show(value: object, limit: int = 80) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,19 @@ def test_a_total_beyond_what_was_kept():
 
 def test_a_hostile_value_is_cut():
     assert len(show("x" * 10**6)) == 80
+
+
+@pytest.mark.parametrize(
+    ("place", "shown"),
+    [
+        ("https://user:secret@host/p.jsonl", "https://***@host/p.jsonl"),
+        (Path("https://hf_secret@host/s.json"), "https:/***@host/s.json"),
+        ("http://user:se@cret@host/a?token=secret&x=1", "http://***@host/a?token=***&x=1"),
+        ("hf://user:secret@org/eraser", "hf://***@org/eraser"),
+        ("hf://datasets/org/eraser@main", "hf://datasets/org/eraser@main"),
+        ("org/eraser@v1", "org/eraser@v1"),
+    ],
+)
+def test_an_error_names_an_address_without_its_credentials(place, shown):
+    assert str(DataError("cannot be read", file=place)) == f"{shown}: cannot be read"
+    assert str(DataError(f"there is no {place}")) == f"there is no {shown}"
