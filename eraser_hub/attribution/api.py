@@ -218,7 +218,7 @@ def _read_instances(texts: Sequence[Text], ids: Sequence[str | int], queries: Se
                     message = f"expected no {name} beside {kind}, which carries its own"
                     raise DataError(message, rule="option-conflict", instance=one.id)
         elif isinstance(text, Iterable) and not isinstance(text, bytes):
-            one = replace(make_text_instance(number, text, query), id=str(ids[number]))  # type: ignore[arg-type]
+            one = replace(make_text_instance(number, text, query), id=str(ids[number]))
         else:
             message = f"expected a text (a string or tokens), an Instance or a row, found {show(text)}"
             raise DataError(message, rule="type", field=f"texts[{number}]")
