@@ -20,14 +20,15 @@ MODULES = {
 }
 
 
+def draw_distribution(random: np.random.Generator) -> list[float]:
+    p = float(random.uniform(0.05, 0.95))
+    return [p, 1 - p]
+
+
 def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict] | None]:
     """(predictions, references) of n instances, valid for the metric."""
     random = np.random.default_rng(seed)
     groups = ["x", "y", "z"]
-
-    def distribution() -> list[float]:
-        p = float(random.uniform(0.05, 0.95))
-        return [p, 1 - p]
 
     if name == "perturbation_map":
         predictions, references = [], []
@@ -47,7 +48,7 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
                 {"id": at, "rationale_ids": [sets, sets[:1]], "group": groups[at % 3], "answer": "the north"}
             )
             chosen = [[int(k) for k in random.integers(0, 9, 4)] for _ in range(2)]
-            full, alone, rest = distribution(), distribution(), distribution()
+            full, alone, rest = (draw_distribution(random) for _ in range(3))
             row = {"id": at, "rationale": chosen, "pred_label": int(full[1] > full[0]), "answer": "north"[at % 2 :]}
             proba = {"pred_proba": full, "rationale_pred_proba": alone, "non_rationale_pred_proba": rest}
             predictions.append(row | proba)
