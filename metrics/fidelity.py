@@ -77,21 +77,20 @@ def normalized_fidelity(
     }
 
 
-def drop_slope(rates: np.ndarray, curve: np.ndarray, up_to: float = SLOPE_RATES) -> np.ndarray:
+def drop_slope(rates: np.ndarray, curve: np.ndarray) -> np.ndarray:
     """Compute the slope of a curve, in shares of its start per share of the rationale's tokens.
 
-    The least-squares slope, through the start, of curve(r) / curve(0) over the rates 0 < r <= ``up_to``: -1 loses
+    The least-squares slope, through the start, of curve(r) / curve(0) over the rates 0 < r <= `SLOPE_RATES`: -1 loses
     score in proportion to tokens, -2 twice as fast, 0 does not drop.
 
     Args:
         rates: occlusion rates, ascending, the first 0, (T,).
         curve: (..., T).
-        up_to: the greatest rate of the fit.
 
     Returns:
         (...,); NaN if the curve starts at 0 or no rate is in that range.
     """
-    chosen = (rates > 0) & (rates <= up_to + 1e-9)
+    chosen = (rates > 0) & (rates <= SLOPE_RATES + 1e-9)
     curve = np.asarray(curve, dtype=float)
     if len(rates) == 0 or rates[0] != 0 or not chosen.any():
         return np.full(curve.shape[:-1], np.nan)

@@ -56,13 +56,12 @@ def weighted_sums(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
     return sums
 
 
-def check_values(values: np.ndarray, name: str = "values") -> np.ndarray:
+def check_values(values: np.ndarray) -> np.ndarray:
     """Return the values as float64; raise a ValueError if they are no matrix with at least one row."""
     values = np.asarray(values, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] == 0:
-        raise InputError(
-            f"expected a matrix with one row per instance and at least one row, found {values.shape}", "length", name
-        )
+        message = f"expected a matrix with one row per instance and at least one row, found {values.shape}"
+        raise InputError(message, "length", "values")
     return values
 
 

@@ -70,17 +70,17 @@ def check_columns(names: Sequence[object], side: str) -> None:
         raise InputError(f"expected each column once, found {cut(twice)} twice", "key-twice", f"{side}s")
 
 
-def index_by_id(rows: Sequence[Row], side: str, issues: Issues, id_fields: Sequence[str] = ID_FIELDS) -> dict[str, Row]:
+def index_by_id(rows: Sequence[Row], side: str, issues: Issues) -> dict[str, Row]:
     """Return {id: row}, in the rows' order; an id is a string or an integer, compared as a string.
 
     A missing, repeated or wrongly typed id is an issue.
     """
     rows_by_id: dict[str, Row] = {}
     for at, row in enumerate(rows):
-        value = as_scalar(next((row[field] for field in id_fields if row.get(field) is not None), None))
+        value = as_scalar(next((row[field] for field in ID_FIELDS if row.get(field) is not None), None))
         if isinstance(value, bool) or not isinstance(value, (str, int)):
             message = f"row {at}: expected an id (string or integer), found {cut(value)}"
-            issues.add_by_id(side, at, id_fields[0], message, "type")
+            issues.add_by_id(side, at, ID_FIELDS[0], message, "type")
         elif str(value) in rows_by_id:
             issues.add_by_id(side, str(value), "", f"row {at}: expected each id once, found it twice", "id-twice")
         else:

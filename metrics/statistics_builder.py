@@ -172,10 +172,10 @@ class StatisticsBuilder:
         real = ~np.isnan(values)
         self.add(Score(2, compute_mean, (key,)), {"sum": np.where(real, values, 0.0), "count": real}, owner, key)
 
-    def add_pairs(self, key: str, pairs: Sequence[tuple[float, float]], score: Score | None = None) -> None:
-        """Add a mean, or another score, of one (sum, count) per annotation."""
+    def add_pairs(self, key: str, pairs: Sequence[tuple[float, float]]) -> None:
+        """Add a mean of one (sum, count) per annotation."""
         total, count = np.array(pairs, dtype=float).reshape(-1, 2).T
-        self.add(score or Score(2, compute_mean, (key,)), {"sum": total, "count": count}, source=key)
+        self.add(Score(2, compute_mean, (key,)), {"sum": total, "count": count}, source=key)
 
     def finalize(self, sums: np.ndarray) -> dict[str, np.ndarray]:
         """Return the scores of sums (..., columns): {key: (...)}, or (..., T)."""
