@@ -49,7 +49,7 @@ def make_system_names(paths: Sequence[Path]) -> list[str]:
     return [str(path) for path in paths]
 
 
-def parse_systems(arguments: Sequence[str], *, seeds: bool = False, draws: bool = False) -> list[System]:
+def parse_systems(arguments: Sequence[str], *, seeds: bool = False) -> list[System]:
     """Return the systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..``.
 
     Several files are runs of one system. A file may be an address (``https://..``, ``hf://..``), which is fetched. A
@@ -59,7 +59,6 @@ def parse_systems(arguments: Sequence[str], *, seeds: bool = False, draws: bool 
         arguments: a system each.
         seeds: a missing file stands for the files that ``explain`` wrote for several trainings
             (``FILE.seed-1.jsonl``).
-        draws: a repeated name means several draws of one system, and is no mistake.
 
     Raises:
         DataError: the same file twice, or a name; a name that no table can show.
@@ -80,7 +79,7 @@ def parse_systems(arguments: Sequence[str], *, seeds: bool = False, draws: bool 
     names = [name or next(stems) for name, _, _ in named]
     for words in filter(None, map(describe_bad_name, names)):
         raise DataError(f"{words} (NAME=FILE names a system)", rule="text")
-    if len(set(names)) != len(names) and not draws:
+    if len(set(names)) != len(names):
         message = f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}"
         raise DataError(message, rule="option-value")
     return [System(name, tuple(paths)) for name, (_, _, paths) in zip(names, named, strict=True)]

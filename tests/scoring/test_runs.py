@@ -35,7 +35,7 @@ def test_names_of_runs(tmp_path):
         parse_systems(["a=x.jsonl", "a=y.jsonl"])
 
 
-def test_a_file_twice_is_refused_and_a_draw_is_not():
+def test_a_file_twice_is_refused():
     with refused("file-twice"):
         parse_systems(["s=x.jsonl,x.jsonl"])
 
@@ -44,8 +44,6 @@ def test_a_file_twice_is_refused_and_a_draw_is_not():
 def test_names_that_no_table_can_show_are_refused(name):
     with refused("text", "up to 255 printable characters", "NAME=FILE"):
         parse_systems([f"{name}=x.jsonl", "y.jsonl"])
-    draws = parse_systems(["a=x.jsonl", "a=y.jsonl"], draws=True)
-    assert draws == [System("a", (Path("x.jsonl"),)), System("a", (Path("y.jsonl"),))]
 
 
 def test_a_link_in_a_circle_is_no_file_twice(tmp_path):
