@@ -11,7 +11,7 @@ JOBS   ?= 2
 SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
-.PHONY: help quickstart test unit quick slow test-fast lint types bench bench-inference matrix explain-table \
+.PHONY: help quickstart test unit quick slow lint types bench bench-inference matrix explain-table \
         reference docs browser latex language-model screenshots pictures figures clean
 .DEFAULT_GOAL := help
 
@@ -97,9 +97,6 @@ quick: $(VENV)/.installed-test browser
 
 slow: $(VENV)/.installed-test browser latex language-model
 	$(PYTEST) -m slow
-
-# the name of 2.0
-test-fast: quick
 
 # PYTHONS: the oldest first, which is tried with the oldest dependencies too
 PYTHONS ?= python3.11 python3.12 python3.13 python3.14

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import configparser
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,18 +71,6 @@ def test_pages_and_badges_name_the_supported_pythons_and_the_licence() -> None:
     assert parsed(ROOT / "CITATION.cff")["license"] == "Apache-2.0"
 
 
-def test_the_citation_names_the_papers_that_the_package_follows() -> None:
-    papers = [json.loads(path.read_text("utf-8")) for path in (ROOT / "eraser_hub" / "papers").glob("*.json")]
-    known = {re.sub(r"[{}]", "", entry["citation"]) for entry in papers if "citation" in entry}
-    references = parsed(ROOT / "CITATION.cff")["references"]
-    assert len(references) == 3
-    for paper in references:
-        authors = " and ".join(f"{author['family-names']}, {author['given-names']}" for author in paper["authors"])
-        fields = (f"title={{{paper['title']}}}", f"author={{{authors}}}", f"year={{{paper['year']}}}")
-        plain = [re.sub(r"[{}]", "", field) for field in fields]
-        assert any(all(field in citation for field in plain) for citation in known), paper["title"]
-
-
 def test_hooks_are_local_and_run_the_gates() -> None:
     repositories = parsed(ROOT / ".pre-commit-config.yaml")["repos"]
     hooks = [hook for repository in repositories for hook in repository["hooks"]]
@@ -107,14 +94,6 @@ def test_what_steps_and_hooks_run_is_there() -> None:
     assert [lost for command in commands() for lost in lost_in(command)] == []
     called = [job["uses"] for _, job in jobs() if "uses" in job]
     assert called and all((ROOT / path).is_file() for path in called)
-
-
-@pytest.mark.parametrize(
-    "command", ["make lint nothing JOBS=3", "python -m tools.nothing --tag x", "pytest tests/nothing -q"]
-)
-def test_what_is_not_there_would_be_found(command: str) -> None:
-    (lost,) = lost_in(command)
-    assert lost.endswith("nothing")
 
 
 def test_workflows_may_do_no_more_than_they_need() -> None:
