@@ -23,7 +23,7 @@ from eraser_hub.attribution.method import Method
 
 
 class Backwards(Method):
-    source, erases = "this test: occlusion, the least important tokens first", True
+    erases_units = True
 
     def scores(self, chunk):
         rows = []

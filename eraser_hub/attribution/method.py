@@ -60,16 +60,6 @@ class Setting(NamedTuple):
             return text
 
 
-OLD_NAMES = {
-    "said": "signature_format",
-    "words": "describe_settings",
-    "plays": "erases_units",
-    "by_units": "erases_units",
-    "scores_anew": "recomputes_scores",
-    "asked": "enabled_by",
-}
-
-
 class DescribedPart:
     """Description of a method or measure; its name is its module's, or its entry point's.
 
@@ -84,12 +74,6 @@ class DescribedPart:
     reads: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[Mapping[str, Setting]] = {}
     signature_format: ClassVar[str] = ""
-
-    def __init_subclass__(cls) -> None:
-        """Read attributes of plug-ins by their names before 3.0."""
-        for old, name in OLD_NAMES.items():
-            if old in cls.__dict__ and name not in cls.__dict__:
-                setattr(cls, name, cls.__dict__[old])
 
     @classmethod
     def summary(cls) -> str:
