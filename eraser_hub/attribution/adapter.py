@@ -122,8 +122,6 @@ class Notes:
         if message not in self.messages:
             self.messages.append(message)
 
-    say = add_message  # its name before 3.0, for adapters of plug-ins
-
 
 class Encoded(ABC):
     """An instance as one model sees it; erased variants are cut from it."""

@@ -47,7 +47,6 @@ class RationaleSource(StrEnum):
     __repr__ = str.__repr__
 
 
-GIVEN, HUMAN = RationaleSource.SCORES, RationaleSource.HUMAN  # their names before 3.0
 TARGETS = ("predicted", "gold")
 THRESHOLDED = "thresholded_scores"
 # setting -> the one without which nothing reads it

@@ -23,7 +23,7 @@ from typing import Any
 from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.run import explain_runs, find_run_settings, make_draw_path, seed_runs
-from eraser_hub.attribution.settings import HUMAN as HUMAN_RATIONALES
+from eraser_hub.attribution.settings import RationaleSource
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.papers import COMPREHENSIVE, find_comprehensive
@@ -124,7 +124,7 @@ class RowRun:
         """Return the files of predictions, one per draw, and their AOPC bins."""
         options, method = self.options, self.row.method
         sample = FAST.samples.get(self.row.model, FAST.sample) if options.fast else None
-        rationales = HUMAN_RATIONALES if method == HUMAN else ""
+        rationales = RationaleSource.HUMAN if method == HUMAN else ""
         job = ExplainConfig(
             options.dataset, options.config, options.split, str(model), sample=sample, rationales=rationales
         )

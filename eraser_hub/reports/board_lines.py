@@ -160,7 +160,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
 
 
 def _read_gold(content: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
-    """Return the gold of a score file; nothing for a file of 2.0, which has none."""
+    """Return the gold of a score file; nothing for a file without it."""
     gold = content.get("gold") or {}
     counts = ("marked_rows", "unmarked_rows")
     if not isinstance(gold, Mapping) or (gold and not {*counts, "density", "split"} <= gold.keys()):

@@ -195,7 +195,7 @@ def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
     with refused("file-exists", file=predictions):
         OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
     record = tmp_path / "p.jsonl.run.json"
-    record.write_text(json.dumps({"signature": "of 2.0, without a digest"}))
+    record.write_text(json.dumps({"signature": "explain|without a digest"}))
     assert is_recorded(predictions)
     record.write_text(json.dumps({"my": "notes"}))
     predictions.unlink()
