@@ -157,7 +157,8 @@ def test_an_error_of_any_length_is_cut():
 def test_a_locale_without_these_letters_prints_their_numbers(tmp_path):
     """LC_ALL=C without Python's UTF-8 mode: stdout is ASCII."""
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
-    command = [sys.executable, "-m", "eraser_hub", "stats", "--dataset", tmp_path / "\u00fc"]
+    command = [sys.executable, "-m", "eraser_hub", "score", "--dataset", tmp_path / "\u00fc", "--config", "movies"]
+    command += ["--predictions", "p.jsonl"]
     done = subprocess.run(command, capture_output=True, timeout=120, env=environment, check=False)
     assert done.returncode == 1 and b"<U+DCC3><U+DCBC>: " in done.stderr and done.stderr.isascii()
 

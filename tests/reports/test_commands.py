@@ -224,7 +224,7 @@ def test_two_systems_of_one_name(hub, tmp_path):
 @pytest.mark.parametrize("other", ["LIME [k 5]", "lime_(k_5)", "LIME/(k 5)"])
 def test_names_that_are_one_as_a_file_get_a_score_file_each(hub, tmp_path, other):
     one, two = PREDICTIONS / "movies.val.jsonl", PREDICTIONS / "movies.val.baseline.jsonl"
-    where = {"config": "movies", "split": "val", "resamples": 5}
+    where = {"config": "movies", "split": "val", "resamples": 200}
     systems = [f"LIME (k 5)={one}", f"{other}={two}"]
     files = eraser_hub.report(hub / "eraser", tmp_path, systems, **where).score_files
     lines = [read_score_file(path) for path in files]
