@@ -153,8 +153,9 @@ class InstanceBatches(Batches):
         unknown = UnknownFields(sum((batch.unknown for batch in ours), UnknownFields()))
         notes += [*([unknown.describe()] if unknown else []), *measured.notes]
         columns = InstanceColumns(measured.statistics.ids, ours, theirs, p, r)
-        named = r is not None and not any(label.startswith("\0") for label in r.labels)  # else they are numbers
-        return measured._replace(notes=notes, digest=digest_references(r) if named else ""), columns
+        if r is not None and not any(label.startswith("\0") for label in r.labels):  # else they are numbers
+            measured = measured._replace(digest=digest_references(r))
+        return measured._replace(notes=notes), columns
 
 
 def _read_texts(batch: Batch) -> dict[str, PlainText | None]:

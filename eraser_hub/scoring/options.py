@@ -108,8 +108,8 @@ class AgainstArguments(Options):
         """The split that predictions answer."""
         from .scored_split import ScoredSplit
 
-        where = {"dataset": self.dataset, "config": self.config}
-        return ScoredSplit(self.source or Path(), self.split, self.annotations, **where)
+        place, dataset = self.source or Path(), self.dataset
+        return ScoredSplit(place, self.split, self.annotations, dataset=dataset, config=self.config)
 
     def settings(self) -> ScoreSettings:
         """Return how predictions are scored.
