@@ -36,8 +36,8 @@ from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.run import compute_model_digest, explain_runs, find_run_settings, resolve_query
 from eraser_hub.attribution.settings import (
-    HUMAN,
     ExplainSettings,
+    RationaleSource,
     build_settings,
     check_used,
     find_preset,
@@ -411,7 +411,7 @@ class _Run:
                     runs.append(add_run(place, drawn, method, f"{suffix}{more}"))
             jobs = [(config, runs)]
             if marked:
-                human = replace(config, rationales=HUMAN)
+                human = replace(config, rationales=RationaleSource.HUMAN)
                 settings, _ = find_run_settings(human, plan.paper, seed=seed)
                 jobs.append((human, [add_run(place, settings, PEOPLE, suffix)]))
             for job, own in jobs:
