@@ -24,7 +24,7 @@ def gold_digest(ids: Sequence[str], labels: Sequence[str | None], docids: Sequen
     """
     order = sorted(range(len(ids)), key=ids.__getitem__)
     used, document = np.unique(spans[:, 1], return_inverse=True)
-    names = [docids[place] for place in used.tolist()]
+    names = [docids[int(place)] for place in used]
     by_name = sorted(range(len(names)), key=names.__getitem__)
     columns = np.empty(spans.shape, "<i8")
     columns[:, 0], columns[:, 1] = np.argsort(order)[spans[:, 0]], np.argsort(by_name)[document]

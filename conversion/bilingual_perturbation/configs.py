@@ -56,4 +56,3 @@ def _make_config(name: str) -> PerturbationConfig:
 
 
 CONFIGS = {name: _make_config(name) for name in (f"{task}_{end}" for task in _TASKS for end in ("en", "ch"))}
-TEXT_COLUMNS = ("title", "context", "question", "sentence1", "sentence2")

@@ -55,7 +55,7 @@ class Example:
 
     Attributes:
         id: the id, always as a string.
-        texts: column -> text, of the task's columns of `TEXT_COLUMNS`.
+        texts: column -> text, of the task's columns.
         tokens: the tokens of each sequence.
         sample_type: ``ori`` or ``disturb``.
         rel_ids: ids of an original's perturbed records.

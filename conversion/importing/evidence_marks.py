@@ -103,7 +103,7 @@ class MarkReader(NamedTuple):
         """Return the runs of tokens whose numbers a cell holds: ``[0, 2]``, or ``0,2`` as in e-SNLI."""
         if isinstance(value, str) and re.fullmatch(r"[\d\s,;]+", value):
             value = [int(number) for number in re.findall(r"\d+", value)]
-        numbers = [value] if _is_integer(value) else value
+        numbers: Any = [value] if _is_integer(value) else value
         if not isinstance(numbers, list) or not all(map(_is_integer, numbers)):
             raise DataError(f"expected numbers of tokens, found {show(value)}", rule="type", field=column)
         if outside := [number for number in numbers if not 0 <= number < len(text)]:

@@ -21,7 +21,7 @@ def check_yaml(text: str, file: str | PathLike[str], max_characters: int = MAX_C
         message = f"expected at most {max_characters:,} characters of YAML, found {len(text):,}"
         raise DataError(message, rule="size-limit", file=file)
     if is_nested_deeper(text):
-        raise DataError("is no YAML of ours: its brackets nest too deeply", rule="syntax", file=file)
+        raise DataError("is no YAML: its brackets nest too deeply", rule="syntax", file=file)
     if "&" not in text or "*" not in text:
         return
     try:

@@ -15,7 +15,7 @@ from eraser_hub.attribution.engine import _normalise_scores
 from eraser_hub.attribution.erasure import Erased, count_tokens_at, draw_occluded_rationale, select_top
 from eraser_hub.attribution.methods.integrated_gradients import make_path_points
 from eraser_hub.attribution.runner import Runner
-from eraser_hub.attribution.settings import GIVEN, RationaleSource, build_settings
+from eraser_hub.attribution.settings import RationaleSource, build_settings
 from eraser_hub.metrics.fidelity import normalized_fidelity
 from eraser_hub.papers.presets import PRESETS, load_preset
 
@@ -196,7 +196,7 @@ def test_lime_selects_features_as_the_package_does(number):
 @pytest.mark.parametrize("number", range(len(WANG["cases"])))
 def test_wang_s_rationales_and_what_is_left(number):
     case = WANG["cases"][number]
-    settings = build_settings("wang2022", f"{case['task']}_{case['language']}", False, method=GIVEN)
+    settings = build_settings("wang2022", f"{case['task']}_{case['language']}", False, method=RationaleSource.SCORES)
     assert list(settings.kd_of_sequences or (settings.kd,)) == case["ratios"]
     model = open_model(WordModel(WANG["model"]))
     align_labels(model, ())

@@ -124,7 +124,7 @@ def test_a_split_without_files_is_named(folder):
             "`int`",
         ),
         (CARD.replace("mit", "2024-99-99"), "syntax", None, "month"),
-        ("---\nx: " + "[" * 5000 + "\n---\n", "syntax", None, "cannot be read"),
+        ("---\nx: " + "[" * 5000 + "\n---\n", "syntax", None, "nest too deeply"),
     ],
 )
 def test_a_card_that_is_none(folder, card, rule, field, found):
