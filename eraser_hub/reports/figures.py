@@ -139,6 +139,11 @@ class _Frame(NamedTuple):
         """Return a path through these points."""
         return "M" * bool(points) + "L".join(f"{self.px(x):.1f} {self.py(y):.1f}" for x, y in points)
 
+    def draw_outline(self, edges: Sequence[float], values: Sequence[float]) -> str:
+        """Return the outline of a histogram, for the template of figures."""
+        corners = [(x, y) for (left, right), y in zip(pairwise(edges), values, strict=False) for x in (left, right)]
+        return self.draw([(edges[0], 0.0), *corners, (edges[-1], 0.0)] if corners else [])
+
 
 def find_points(x: Sequence[float], y: Sequence[float] | None) -> list[tuple[float, float]]:
     """Return the finite points of a line."""
