@@ -8,7 +8,7 @@ import typer
 
 from eraser_hub.reports.options import BenchArguments
 
-from .usage import TableFormat, call_with_options, print_note, print_tables, with_options
+from .usage import TableFormat, call_with_options, print_line, print_note, print_tables, with_options
 
 NOTES = 5  # that are printed
 
@@ -43,7 +43,7 @@ def bench(options: BenchOptions) -> None:
     result = call_with_options(api.bench, options, say=print_note)
     if not isinstance(result, BenchResult):
         for line in result:
-            typer.echo(line)
+            print_line(line)
         return
     for note in result.notes[:NOTES]:
         print_note(note)
@@ -51,7 +51,7 @@ def bench(options: BenchOptions) -> None:
         print_note(f"{len(result.notes) - NOTES} more notes in {result.out / 'verdict.md'}")
     if options.format == "text":
         for line in result.findings:
-            typer.echo(line)
+            print_line(line)
         typer.echo()
     shown = {"findings": result.findings, **result.tables.as_dict()}
     print_tables(result.tables, options.format, shown, [])

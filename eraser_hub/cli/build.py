@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from eraser_hub import api
 
-from .usage import call_with_options, print_note, with_options
+from .usage import call_with_options, print_line, print_note, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.dataset import BuildResult
@@ -44,4 +42,4 @@ def _print(result: BuildResult) -> None:
         print_note(note)
     for name, splits in result.rows.items():
         counts = ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
-        typer.echo(f"{result.folder}: {name}: {counts}" if splits else result.folder / name)
+        print_line(f"{result.folder}: {name}: {counts}" if splits else str(result.folder / name))

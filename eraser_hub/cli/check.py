@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from eraser_hub import api
+from eraser_hub.records.errors import show_controls
 from eraser_hub.records.tables import Tables
 
 from .usage import TableFormat, call_with_options, with_options
@@ -54,31 +55,35 @@ def check(options: CheckOptions) -> None:
 
 def _print(report: Report) -> None:
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     console = Console()
     if not console.is_terminal:
         console = Console(width=120)  # in a file or a pipe: room for a line a finding
-    table = Table(title=f"{report.dataset}: {report.folder}", title_justify="left", show_lines=False)
+    table = Table(title=_escape(f"{report.dataset}: {report.folder}"), title_justify="left", show_lines=False)
     for heading, justify in (("config", "left"), ("split", "left"), ("rows", "right"), ("documents", "right")):
         table.add_column(heading, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     table.add_column("found", overflow="fold")
     for split in report.splits:
         documents = "" if split.documents is None else f"{split.documents:,}"
         findings = "\n".join(_line(finding) for finding in split.findings) or "[green]good[/]"
-        table.add_row(escape(split.config), escape(split.split), f"{split.rows:,}", documents, findings)
+        table.add_row(_escape(split.config), _escape(split.split), f"{split.rows:,}", documents, findings)
     console.print(table)
     total = report.violations
     console.print(f"[bold red]{total:,} violations[/]" if total else "[green]no violation[/]", highlight=False)
 
 
-def _line(finding: Finding) -> str:
+def _escape(text: str) -> str:
+    """Return text that is neither markup of rich nor steers the terminal."""
     from rich.markup import escape
 
-    words = f"[{_STYLE[finding.level]}]{finding.level}[/] {escape(finding.check)}: {finding.count:,}"
+    return escape(show_controls(text))
+
+
+def _line(finding: Finding) -> str:
+    words = f"[{_STYLE[finding.level]}]{finding.level}[/] {_escape(finding.check)}: {finding.count:,}"
     if finding.why:
-        words += f" ({escape(finding.why)})"
+        words += f" ({_escape(finding.why)})"
     if finding.level == "violation":
-        words += "".join(f"\n  {escape(example)}" for example in finding.examples)
+        words += "".join(f"\n  {_escape(example)}" for example in finding.examples)
     return words

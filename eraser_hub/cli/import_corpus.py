@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-
-from eraser_hub.records.errors import DataError, show, show_controls
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.options import Options, UsageError
 
-from .usage import print_note, spell_arguments, with_options
+from .usage import print_line, print_note, with_options
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.importing.corpus import Imported
@@ -151,9 +149,9 @@ def import_corpus(options: ImportOptions) -> None:
     else:
         result = _import_tasks(options) if _is_tool_export(options) else _import_rows(options)
     for note in result.notes:
-        print_note(spell_arguments(note))
+        print_note(note)
     counts = ", ".join(f"{split} {rows:,}" for split, rows in result.rows.items())
-    typer.echo(show_controls(f"{result.folder}: {counts}; labels {', '.join(result.labels)}"))
+    print_line(f"{result.folder}: {counts}; labels {', '.join(result.labels)}")
     print_note(f"next: eraser-hub build eraser --source {result.folder} --out hub")
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import typer
-
 from eraser_hub.publishing.options import PublishArguments
 
-from .usage import with_options
+from .usage import print_line, with_options
 
 
 @with_options(PublishArguments)
@@ -31,4 +29,4 @@ def publish(options: PublishArguments) -> None:
     """
     from eraser_hub.publishing.publish import publish as run
 
-    run(options, say=typer.echo)
+    run(options, say=print_line)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from eraser_hub.records.options import Option
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import TrainArguments
 
-from .usage import print_note, spell_arguments, with_options
+from .usage import print_line, print_note, spell_arguments, with_options
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,4 +45,4 @@ def train(options: TrainOptions) -> None:
     from eraser_hub.experiments.folder import train_seeds
 
     for line in train_seeds(options, print_note):
-        typer.echo(spell_arguments(line))
+        print_line(spell_arguments(line))

@@ -209,6 +209,11 @@ def spell_arguments(words: str) -> str:
     return respell_arguments(words, _SPELLINGS.get())
 
 
+def print_line(words: str) -> None:
+    """Print a line of a result to stdout; values of data in it cannot steer the terminal."""
+    typer.echo("\n".join(map(show_controls, words.split("\n"))))
+
+
 def print_note(words: str) -> None:
     """Print a note to stderr: what was left out, guessed or defaulted."""
     typer.echo(make_printable(spell_arguments(words)), err=True)

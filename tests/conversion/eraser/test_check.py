@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.checks import Report
+from eraser_hub.conversion.checks import Finding, Report, SplitReport
 from eraser_hub.conversion.eraser.verbs import VERBS
 from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.errors import DataError
@@ -299,6 +299,15 @@ def test_a_column_of_another_kind_is_an_error(tmp_path, column, values):
     pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), path)
     with refused("type", f"column {column} ", file=path):
         VERBS.check(folder)
+
+
+def test_findings_cannot_steer_the_terminal(capsys):
+    from eraser_hub.cli.check import _print
+
+    finding = Finding("labels", "violation", 1, ("a\x1b]0;title\x07",))
+    _print(Report("eraser", Path("hub"), [SplitReport("movies", "train\x1b[2J", 1, 1, [finding])]))
+    shown = capsys.readouterr().out
+    assert "a␛]0;title␇" in shown and "train␛[2J" in shown and "\x1b" not in shown and "\x07" not in shown
 
 
 def test_the_command_line(tmp_path, monkeypatch):
