@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,6 +15,9 @@ from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.run_record import RUN_SUFFIX
 
 REMOTE = ("https://", "http://", "hf://")  # the beginnings of addresses of files that must be downloaded
+
+# of an address of the Hub, whose @ stands before a revision otherwise
+_HUB_CREDENTIALS = re.compile(r":[^/@]*@|hf_[^/@]*@|[?&]\w*token=")
 
 
 def fetch_file(address: str) -> Path:
@@ -27,7 +31,12 @@ def fetch_file(address: str) -> Path:
     """
     if not address.startswith(REMOTE):
         return Path(address)
-    return _fetch_from_hub(address) if address.startswith("hf://") else _fetch_from_web(address)
+    if not address.startswith("hf://"):
+        return _fetch_from_web(address)
+    if _HUB_CREDENTIALS.search(address):
+        message = "expected an address of the Hub without user name, password and token; a token comes from HF_TOKEN"
+        raise DataError(message, rule="hub")
+    return _fetch_from_hub(address)
 
 
 def _fetch_from_web(address: str) -> Path:

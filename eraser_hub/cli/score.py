@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Force
+from eraser_hub.records.errors import hide_credentials
 from eraser_hub.records.options import Option, UsageError
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.tables import FORMATS
@@ -69,7 +70,8 @@ def score(options: ScoreOptions) -> None:
     if options.eval_results is not None:
         from eraser_hub.publishing.eval_results import write_eval_results  # slow to import, seldom asked for
 
-        address = options.predictions if options.predictions.startswith("https://") else None
+        is_address = options.predictions.startswith("https://")
+        address = hide_credentials(options.predictions) if is_address else None
         paths, notes = write_eval_results(
             options.eval_results,
             scores.as_json(),

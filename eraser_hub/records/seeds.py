@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -18,9 +19,9 @@ def find_seed_files(path: Path) -> list[Path]:
 
     Return ``path`` alone if it exists or no such file does.
     """
-    if path.exists() or not path.name:
+    if os.path.exists(path) or not path.name:  # False of a name that is too long
         return [path]
     form = re.compile(rf"{re.escape(path.stem)}\.{SEED}([0-9]+){re.escape(path.suffix)}")
-    names = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+    names = [each.name for each in path.parent.iterdir()] if os.path.isdir(path.parent) else []
     seeds = {int(found[1]) for found in map(form.fullmatch, names) if found}
     return [make_seed_path(path, seed) for seed in sorted(seeds)] or [path]

@@ -109,7 +109,7 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
 def parse_score_argument(argument: str) -> BoardLine:
     """Read ``FILE``, ``SYSTEM=FILE`` or ``SYSTEM@DATASET=FILE`` as a line of the board, see `read_score_file`."""
     name, equals, path = argument.partition("=")
-    if not equals or os.path.exists(argument):
+    if not equals or "://" in name or os.path.exists(argument):  # an address may hold a =
         return read_score_file(Path(argument))
     system, _, dataset = name.rpartition("@") if "@" in name else (name, "", "")
     return read_score_file(Path(path), system=system, dataset=dataset)

@@ -68,7 +68,7 @@ def parse_systems(arguments: Sequence[str], *, seeds: bool = False) -> list[Syst
         name, equals, files = argument.partition("=")
         if not (equals and name) or argument.startswith(REMOTE) or exists(argument):
             name, files = "", argument
-        own = [files] if Path(files).exists() else [file for file in files.split(",") if file] or [files]
+        own = [files] if exists(files) else [file for file in files.split(",") if file] or [files]
         named_files = [fetch_file(file) for file in own]
         runs = [path for file in named_files for path in find_seed_files(file)] if seeds else named_files
         named.append((name, named_files[0], runs))

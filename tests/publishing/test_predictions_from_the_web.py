@@ -46,3 +46,15 @@ def test_predictions_come_from_the_hub(served: LoopbackHub, child) -> None:
     assert child.run(FETCH, served.url) == ["p.jsonl", "{}\n", '{"signature": "lime"}']
     lost = child.call([sys.executable, "-c", FETCH, "hf://datasets/org/eraser/nothing.jsonl"], served.url)
     assert lost.returncode == 1 and "hf://datasets/org/eraser/nothing.jsonl: " in lost.stderr
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["hf://me:secret@org/x/p", "hf://datasets/me:secret@org/x/p", "hf://hf_secret@org/x/p", "hf://o/x/p?token=secret"],
+)
+def test_an_address_of_the_hub_with_credentials_is_refused_and_not_repeated(address):
+    from eraser_hub.conversion.download.addresses import fetch_file
+
+    with refused("hub", "HF_TOKEN") as caught:
+        fetch_file(address)
+    assert "secret" not in str(caught.error)

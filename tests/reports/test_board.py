@@ -176,6 +176,12 @@ def test_no_such_file(tmp_path):
         read_score_file(tmp_path / "none.json")
 
 
+def test_an_address_with_a_token_is_no_named_file():
+    with refused("file-missing") as caught:
+        parse_score_argument("https://me:secret@host/s.json?token=secret")
+    assert str(caught.error) == "https:/***@host/s.json?token=***: cannot be read: No such file or directory"
+
+
 def entry(system="a", dataset="movies", detail=SIGNATURE, **scores):
     return BoardLine(system, dataset, "test", "scored", "scored here", detail, scores)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eraser_hub.records.outputs import find_inputs
 from eraser_hub.scoring.runs import System, describe_unlike_operators, make_system_names, parse_systems
 
 from ..refusals import refused
@@ -33,6 +34,17 @@ def test_names_of_runs(tmp_path):
         parse_systems(["a=x.jsonl,y.jsonl", "b=x.jsonl"])
     with refused("option-value", "NAME=FILE", "a, a"):
         parse_systems(["a=x.jsonl", "a=y.jsonl"])
+
+
+def test_runs_of_long_paths_are_no_single_file(tmp_path):
+    folder = tmp_path / ("d" * 200) / ("e" * 200)
+    folder.mkdir(parents=True)
+    files = [folder / f"{number}.jsonl" for number in range(10)]
+    for file in files:
+        file.touch()
+    argument = f"ours={','.join(map(str, files))}"
+    assert parse_systems([argument], seeds=True) == [System("ours", tuple(files))]
+    assert {*files} <= {*find_inputs([argument])}
 
 
 def test_a_file_twice_is_refused():
