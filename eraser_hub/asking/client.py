@@ -113,6 +113,9 @@ class Client:
         self.settings, self.cache, self.bill, self.timeout = settings, cache, Bill(budget), timeout
         self.gives_probabilities, self.foreign, self._completions = False, "", 0
         self.key = os.environ.get(KEY_VARIABLE, "")
+        # each character may stand as an escape of JSON, also of JSON within a string of JSON
+        signs = (rf"\\{{0,8}}(?:{re.escape(sign)}|(?i:u{ord(sign):04x}))" for sign in self.key)
+        self._key_pattern = re.compile("".join(signs)) if len(self.key) > 3 else None
         self.structured = settings.structured != "none"
         self.logprobs = bool(settings.again)
         self.endpoint = endpoint
@@ -201,7 +204,7 @@ class Client:
         try:
             return await self._send_with_extras(request, messages)
         except _OF_THE_REQUEST as error:
-            self._note_kind(error.body, show(error.body))
+            self._note_kind(error.body, self._redact_key(show(error.body, 1000))[:80])
             return Answer(BROKEN, reason=f"the server refuses the request: {self._describe_error(error)}")
 
     async def _send_with_extras(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:
@@ -291,7 +294,7 @@ class Client:
         return words if status is None or str(status) in words else f"{status}: {words}"
 
     def _redact_key(self, text: str) -> str:
-        return text.replace(self.key, "[key]") if len(self.key) > 3 else text
+        return text if self._key_pattern is None else self._key_pattern.sub("[key]", text)
 
 
 def _check_endpoint(endpoint: str) -> None:

@@ -214,9 +214,21 @@ def test_a_wrong_key_stops_at_once_and_is_not_told(asking, monkeypatch, capsys):
     assert len(asking.server.requests) == 1
 
 
-def test_the_key_is_sent_and_stored_nowhere(asking, monkeypatch, tmp_path):
+ECHO = answer("NEG", "your key is sk-secret-123")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        ECHO,
+        Reply(body=ECHO.body.replace(b"sk-secret", rb"\u0073k\u002Dsecret")),
+        Reply(body=ECHO.body.replace(b"sk-secret", rb"\\u0073k\\u002Dsecret")),
+    ],
+    ids=["plain", "escaped", "escaped twice"],
+)
+def test_the_key_is_sent_and_stored_nowhere(asking, monkeypatch, tmp_path, reply):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-123")
-    (line,) = asking(lambda request, before: answer("NEG", "your key is sk-secret-123"))
+    (line,) = asking(lambda request, before: reply)
     assert asking.server.keys == ["Bearer sk-secret-123"]
     assert line["quotes"][0]["text"] == "your key is [key]"
     stored = [path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()]
