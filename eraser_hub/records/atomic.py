@@ -1,7 +1,7 @@
 """Files and folders that change all at once (written beside, then renamed), and locks that one holds at a time.
 
 out/NAME                 what readers see: the old file or folder or the new one, never a mix
-out/.NAME.PID.tmp        a new file while it grows; gone after an error
+out/.NAME.PID.tmp        a new file while it grows; gone after an error, and removed by the next run after a kill
 out/.NAME.building/      a new folder while it grows; gone after an error, and removed by the next run after a kill
 out/.NAME.lock           held by the one who builds the folder
 """
@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import glob
 import os
 import shutil
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path, PurePath
@@ -21,6 +23,9 @@ from pathlib import Path, PurePath
 from .errors import BusyError, DataError
 
 BUSY = "another build is at work in this folder; wait for it or stop it"
+
+MAX_NAME_BYTES = 255  # of a file, on all usual file systems
+SUFFIX_BYTES = 16  # that a temporary name has more
 
 # of os.open for reading: a pipe is not waited for, and newlines stay as they are; Windows lacks the first flag, others
 # the second
@@ -36,7 +41,12 @@ def replace_file(path: Path) -> Iterator[Path]:
     """
     if not path.name:
         raise IsADirectoryError(errno.EISDIR, "expected a file's name, found a folder", str(path))
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    own = path.name
+    if len(os.fsencode(own)) > MAX_NAME_BYTES - SUFFIX_BYTES:  # cut, and told from others that begin alike
+        start = os.fsencode(own)[: MAX_NAME_BYTES - SUFFIX_BYTES - 9].decode(errors="ignore")
+        own = f"{start}.{zlib.crc32(os.fsencode(own)):08x}"
+    _remove_leftovers(path.parent, own)
+    beside = path.with_name(f".{own}.{os.getpid()}.tmp")
     try:
         yield beside
         os.replace(beside, path)
@@ -46,6 +56,20 @@ def replace_file(path: Path) -> Iterator[Path]:
         raise
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _remove_leftovers(folder: Path, name: str) -> None:
+    """Remove the temporary files of ``name`` whose runs were killed."""
+    if os.name != "posix":  # elsewhere os.kill ends the process that it asks about
+        return
+    for path in folder.glob(f".{glob.escape(name)}.*.tmp"):
+        process = path.name.split(".")[-2]
+        with contextlib.suppress(OSError):
+            try:
+                if process.isdecimal():
+                    os.kill(int(process), 0)
+            except (ProcessLookupError, OverflowError):
+                path.unlink()
 
 
 def atomic_write(path: Path, data: bytes) -> None:

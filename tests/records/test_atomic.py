@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +31,23 @@ def test_a_file_changes_all_at_once(tmp_path):
     assert files(tmp_path) == {"a": b"one"}
     atomic_write(tmp_path / "a", b"two")
     assert files(tmp_path) == {"a": b"two"}
+
+
+@pytest.mark.parametrize("name", ["a" * 255, "ä" * 127, "b" * 241])
+def test_a_file_may_have_a_long_name(name, tmp_path):
+    atomic_write(tmp_path / name, b"one")
+    assert files(tmp_path) == {name: b"one"}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="whether a process lives is asked on POSIX alone")
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
+    code = "import os, sys; from pathlib import Path; from eraser_hub.records.atomic import replace_file\n"
+    code += "with replace_file(Path(sys.argv[1])) as beside: beside.touch(); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", code, tmp_path / "a[1]"], check=False)
+    assert len(files(tmp_path)) == 1
+    (tmp_path / f".a[1].{os.getppid()}.tmp").touch()  # of a run that goes on
+    atomic_write(tmp_path / "a[1]", b"one")
+    assert set(files(tmp_path)) == {"a[1]", f".a[1].{os.getppid()}.tmp"}
 
 
 def test_an_error_of_writing_names_the_file(tmp_path):
