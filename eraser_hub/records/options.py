@@ -321,7 +321,7 @@ def merge_options(options: type, *more: type) -> dict[str, Option]:
     for name, option in (pair for each in more for pair in read_options(each).items()):
         if name not in described:
             words = option.help.replace("``", "")
-            option = replace(option, help=words[0].upper() + words[1:])
+            option = replace(option, help=words[:1].upper() + words[1:])  # "" with -OO
             open_ = replace(option, default=None, optional=True, hint=option.hint | None) if option.open else option
             described[name] = open_
     return described

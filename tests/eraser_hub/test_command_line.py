@@ -112,6 +112,13 @@ def test_the_help_of_all_verbs_imports_none_of_them():
     assert whole.stdout.partition("COMMAND")[2] == told.stdout.partition("COMMAND")[2] != ""
 
 
+def test_verbs_work_without_docstrings():
+    code = "import eraser_hub.__main__ as door; door._register(); door.app()"
+    command = [sys.executable, "-OO", "-c", code, "check", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "--dataset" in done.stdout
+
+
 def test_the_help_of_a_verb_waits_for_no_other():
     code = (
         "import sys, eraser_hub.cli.score; print('eraser_hub.api' in sys.modules, 'eraser_hub.asking' in sys.modules)"
