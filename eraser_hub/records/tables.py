@@ -122,6 +122,7 @@ class Table:
         rows: see `add`.
         notes: sentences below it.
         labels: columns as papers print them, for LaTeX and Markdown.
+        is_verbatim: the columns are names of the data, labels or systems, and are printed as they stand.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Table:
     rows: list[tuple[tuple[str, ...], dict[str, Cell]]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     labels: Mapping[str, str] = field(default_factory=dict)
+    is_verbatim: bool = False
 
     def __repr__(self) -> str:
         return Tables("", [self]).written("text")
@@ -158,7 +160,9 @@ class Table:
             labels: names of columns that take the place of their names in words.
         """
         names = (*self.left, *self.columns)
-        yield [word(labels.get(name, name.replace("_percent", " %").replace("_", " "))) for name in names]
+        own = {name: name for name in self.columns if self.is_verbatim}
+        words = {name: name.replace("_percent", " %").replace("_", " ") for name in names}
+        yield [word({**words, **own, **labels}[name]) for name in names]
         for left, figures in self.rows:
             yield [*map(word, left), *(figure(figures.get(column, Cell(None))) for column in self.columns)]
 

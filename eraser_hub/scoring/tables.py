@@ -52,7 +52,7 @@ def make_breakdown_table(
     name: str, title: str, groups: Mapping[str, Mapping[str, object]], flat: Mapping[str, object]
 ) -> Table:
     """Return a table with a column for each group of a breakdown."""
-    table = Table(name, title, ("score",), tuple(groups))
+    table = Table(name, title, ("score",), tuple(groups), is_verbatim=True)
     rows: dict[str, dict[str, Cell]] = {}
     for group, scores in groups.items():
         for key, cell in make_score_cells(scores, flat.get("aopc_thresholds")):
@@ -94,7 +94,9 @@ def make_comparison_tables(result: Mapping[str, Any]) -> Tables:
 
 def _chance_table(chance: Mapping[str, Mapping[str, float]]) -> Table:
     """Return chance of each score of agreement, by system."""
-    table = Table("chance", "Chance of agreement", ("score",), tuple(f"{name}, chance" for name in chance))
+    table = Table(
+        "chance", "Chance of agreement", ("score",), tuple(f"{name}, chance" for name in chance), is_verbatim=True
+    )
     for key in dict.fromkeys(key for own in chance.values() for key in own):
         table.add(key, **{f"{name}, chance": Cell(own.get(key), digits=DIGITS) for name, own in chance.items()})
     return table
@@ -102,7 +104,7 @@ def _chance_table(chance: Mapping[str, Mapping[str, float]]) -> Table:
 
 def _quote_table(quotes: Mapping[str, Mapping[str, Any]]) -> Table:
     """Return the quote scores of each system that has quotes."""
-    table = Table("quotes", "Quotes", ("score",), tuple(quotes))
+    table = Table("quotes", "Quotes", ("score",), tuple(quotes), is_verbatim=True)
     columns = {name: dict(make_score_cells(flat, None)) for name, flat in quotes.items()}
     for key in dict.fromkeys(key for cells in columns.values() for key in cells):
         table.add(key, **{name: cells[key] for name, cells in columns.items() if key in cells})
@@ -124,7 +126,7 @@ def _pair_table(result: Mapping[str, Any], pair: Mapping[str, Any], words: str) 
     varied = ("variance",) if spreads else ()
     columns = (*systems, *spreads, "difference", "detectable", *tests, "verdict", *varied)
     title = f"{names[0]} against {names[1]}, {words}"
-    table = Table(f"{names[0]}-{names[1]}", title, ("score",), columns)
+    table = Table(f"{names[0]}-{names[1]}", title, ("score",), columns, is_verbatim=True)
     for key, test in pair["keys"].items():
         low, high = test["ci"]
         winner = {BETTER: names[0], WORSE: names[1]}.get(test["verdict"])

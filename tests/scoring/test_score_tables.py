@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.scoring.comparison import compare
-from eraser_hub.scoring.tables import make_comparison_tables
+from eraser_hub.scoring.tables import make_breakdown_table, make_comparison_tables
 
 pytestmark = pytest.mark.unit
 
@@ -115,3 +115,8 @@ def test_systems_may_be_called_like_columns():
     (table,) = make_comparison_tables(compare(one, two, names=["p", "difference"], n_resamples=100)).tables
     ((_, cells),) = table.rows
     assert [str(cells[name]) for name in ("p (system)", "difference (system)")] == ["0.7500", "0.2500"]
+
+
+def test_a_label_heads_its_column_as_it_stands():
+    table = make_breakdown_table("by", "By label", {"not_enough": {"f1": 0.5}}, {})
+    assert str(table).split("\n")[1].split() == ["score", "not_enough"]
