@@ -36,7 +36,7 @@ SIZE_CATEGORIES = (
 
 
 def compute_content_version(parts: Iterable[str]) -> str:
-    """Return ``3.0.N``, where N is derived from the contents.
+    """Return ``1.0.N``, where N is derived from the contents.
 
     The local cache of `datasets` depends on the version, not on the files. Equal contents have equal versions, and
     different contents have different ones.

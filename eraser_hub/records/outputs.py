@@ -29,14 +29,13 @@ from .run_record import RUN_SUFFIX, read_run, run_path
 from .seeds import find_seed_files
 
 GENERATOR = f"eraser-hub {__version__}"
-# how pages, JSON files, matplotlib's PNG, SVG and PDF files, and feeds name their generator
+# how pages, JSON files and matplotlib's PNG, SVG and PDF files name their generator
 _MARKS = (
     b'<meta name="generator" content="eraser-hub ',
     b'"generator": "eraser-hub ',
     b"Software\0eraser-hub ",
     b"<dc:title>eraser-hub ",
     b"/Creator (eraser-hub ",
-    b"<generator>eraser-hub ",
 )
 _MARKED_BYTES = 1 << 16  # of a file's beginning and of its end, which hold the mark
 _MOST_LINKS = 40

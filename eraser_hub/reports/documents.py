@@ -128,7 +128,6 @@ def index_documents(
     instances: Iterable[Sequence[MarkedInstance]],
     systems: Sequence[str],
     labels: Sequence[str] = (),
-    most_tokens: int | None = CHUNK_TOKENS,
 ) -> DocumentIndex:
     """Make the index and the chunks of the documents.
 
@@ -137,14 +136,13 @@ def index_documents(
             MarkedInstance that holds the gold alone.
         systems: their names.
         labels: the labels in the dataset's order; others are added as they come.
-        most_tokens: tokens after which a chunk ends; None: one chunk.
     """
     browsed = DocumentIndex(
         list(systems), list(labels), predicted=[[] for _ in systems], confidence=[[] for _ in systems]
     )
     chunk, tokens = _Chunk(), 0
     for marked in instances:
-        if chunk.rows and most_tokens is not None and tokens > most_tokens:
+        if chunk.rows and tokens > CHUNK_TOKENS:
             browsed.packed.append(chunk.pack())
             chunk, tokens = _Chunk(), 0
         if not chunk.rows:

@@ -317,12 +317,6 @@ def type_in(browser, box: str, text: str) -> None:
     )
 
 
-def shown_value(browser, key: str) -> float | None:
-    """The exact value that the headline has for a score."""
-    found = browser.find_elements("css selector", f"#scores [data-key={key}]")
-    return float(found[0].get_attribute("data-value")) if found else None
-
-
 def shows(browser, scores) -> bool:
     """Return True if the headline has values, and all are those of the scores."""
     items = browser.find_elements("css selector", "#scores [data-key]")

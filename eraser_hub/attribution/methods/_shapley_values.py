@@ -48,7 +48,7 @@ def compute_shapley_values(size: int, coalition_values: CoalitionValues) -> NDAr
 class ShapleyMethod(Method):
     """Shapley values, each shared equally by its unit's tokens."""
 
-    erases = erases_units = scores_units = True
+    erases_units = scores_units = True
 
     @abstractmethod
     def search(self, size: int, settings: Any, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:
