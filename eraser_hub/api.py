@@ -642,7 +642,7 @@ def _silent(line: str) -> None:
 
 @with_keywords(PublishArguments)
 def publish(arguments: PublishArguments) -> list[str]:
-    """Publish the built datasets, metric Spaces and results board to the Hub.
+    """Publish the built datasets and metric Spaces to the Hub.
 
     Only changed files are uploaded, in one commit each, with a tag per version.
 

@@ -1,4 +1,4 @@
-"""``eraser-hub publish``: upload of datasets, metric Spaces and the results board."""
+"""``eraser-hub publish``: upload of datasets, metric Spaces and models' results."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .usage import print_line, with_options
 
 @with_options(PublishArguments)
 def publish(options: PublishArguments) -> None:
-    """Publish the built datasets, metric Spaces and results board to the Hub.
+    """Publish the built datasets and metric Spaces to the Hub.
 
     Only changed files are uploaded, in one commit each, with a tag per version.
 
