@@ -124,7 +124,7 @@ def _select_tokens(number: int, rate: float, chunk: Chunk) -> NDArray[np.int64]:
     """
     one, scores, settings = chunk.instances[number], chunk.scores[number], chunk.settings
     ties = settings.choices.ties
-    if settings.units == "sentences" and settings.select_by == "units" and chunk.sentences is not None:
+    if settings.units == "sentences" and chunk.sentences is not None:
         values = np.asarray([score for document in chunk.sentences[number] or () for score in document])
         return erasure.select_top_units(values, compute_unit_bounds(one, "sentences"), rate, ties)
     if not chunk.pairs:

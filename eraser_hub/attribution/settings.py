@@ -88,7 +88,6 @@ class ExplainSettings:
         kd_source: where kd is from: paper, corpus.yaml or train; "" if the caller or a preset chose it.
         kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
         units: Units that are scored, selected and erased: tokens, or whole sentences.
-        select_by: with sentences: a hard rationale of whole units, or of tokens as in 2.0.
         scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
             selects itself, or the file's digest), for the signature.
 
@@ -147,7 +146,6 @@ class ExplainSettings:
     chunk: AtLeastOne = 16
     scores: str = ""
     units: Literal["tokens", "sentences"] = "tokens"
-    select_by: Annotated[Literal["units", "tokens"], SETTABLE] = "units"
     shapley_draws: Annotated[int, Option(min=1, settable=True)] = 10
     shap_samples: Annotated[int, Option(min=0, settable=True)] = 0
     aopc_bounds: Annotated[bool, SETTABLE] = False
@@ -246,7 +244,6 @@ class ExplainSettings:
         parts += own if method is not None and method.erases_units else []
         parts += [words for one in after if one.erases_units for words in one.describe_settings(self)]
         parts += [f"units:{self.units}"] if self.units != "tokens" else []
-        parts += [f"select-by:{self.select_by}"] if self.units != "tokens" and self.select_by != "units" else []
         parts += [f"filler:{choices.filler}"] if choices.filler else []
         parts += [f"model:{model}"] if model else []
         ties = "position" if choices.ties == "first" else "last-position"

@@ -98,15 +98,10 @@ def test_a_sentence_is_erased_whole_by_occlusion_and_in_each_bin() -> None:
     whole = {name: bin_scores[name] for name in bin_scores if name != "threshold"}
     # four of seven tokens: the best sentence has three, so the next one goes too
     assert whole["sufficiency_classification_scores"] != prediction["sufficiency_classification_scores"]
-    (tokens,) = explain_texts(CountingModel(), [one], units="sentences", kd=0.1, select_by="tokens", bins=())
-    assert tokens["rationales"][0]["hard_rationale_predictions"] == [{"start_token": 2, "end_token": 3}]
-    assert tokens["rationales"][0]["soft_sentence_predictions"] == rationale["soft_sentence_predictions"]
 
 
 def test_the_signature_has_the_units() -> None:
-    line = ExplainSettings(units="sentences").signature()
-    assert "|units:sentences|" in line and "select-by" not in line
-    assert "|select-by:tokens|" in ExplainSettings(units="sentences", select_by="tokens").signature()
+    assert "|units:sentences|" in ExplainSettings(units="sentences").signature()
     assert "units" not in ExplainSettings().signature()
 
 
