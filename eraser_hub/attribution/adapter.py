@@ -263,7 +263,7 @@ class Adapter(ABC):
         if not len(texts):
             return np.zeros((0, len(self.label_names)))
         pairs = zip(texts, queries or [()] * len(texts), strict=True)
-        encoded = [self.encode(make_text_instance(number, *pair)) for number, pair in enumerate(pairs)]
+        encoded = [self.encode(make_text_instance(str(number), *pair)) for number, pair in enumerate(pairs)]
         views = [one.view(np.ones(one.instance.bounds[-1], bool), "remove") for one in encoded]
         means = self.average_units(self.forward, views, batch_size)
         return means if self.order is None else means[:, self.order]

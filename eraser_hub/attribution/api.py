@@ -218,7 +218,7 @@ def _read_instances(texts: Sequence[Text], ids: Sequence[str | int], queries: Se
                     message = f"expected no {name} beside {kind}, which carries its own"
                     raise DataError(message, rule="option-conflict", instance=one.id)
         elif isinstance(text, Iterable) and not isinstance(text, bytes):
-            one = replace(make_text_instance(number, text, query), id=str(ids[number]))
+            one = make_text_instance(str(ids[number]), text, query)
         else:
             message = f"expected a text (a string or tokens), an Instance or a row, found {show(text)}"
             raise DataError(message, rule="type", field=f"texts[{number}]")
@@ -242,4 +242,4 @@ def _read_row(number: int, row: Mapping[str, Any]) -> Instance:
         message = f"expected documents, tokens or text, found the columns {show(sorted(map(str, row)))}"
         raise DataError(message, rule="key-missing", field=f"texts[{number}]")
     identity = next((row[name] for name in ("annotation_id", "id") if row.get(name) is not None), number)
-    return replace(make_text_instance(number, text, row.get("query") or ()), id=str(identity))
+    return make_text_instance(str(identity), text, row.get("query") or ())

@@ -117,20 +117,19 @@ class Instance:
         return replace(whole, rationale=None, evidence_documents=(), scores=None)
 
 
-def make_text_instance(number: int, text: str | Sequence[str], query: str | Sequence[str] = ()) -> Instance:
-    """Return a text, cut at blanks and line ends or into tokens already, as the instance of this number.
+def make_text_instance(identity: str, text: str | Sequence[str], query: str | Sequence[str] = ()) -> Instance:
+    """Return a text, cut at blanks and line ends or into tokens already, as an instance whose document has its id.
 
     Raises:
         DataError: a token that is no string.
     """
-    name = str(number)
     tokens, asked = (tuple(split_tokens(one) if isinstance(one, str) else one) for one in (text, query))
     for place, token in (pair for words in (asked, tokens) for pair in enumerate(words)):
         if not isinstance(token, str):
             message = f"expected a string as token {place}, found {show(token)}"
-            raise DataError(message, rule="type", instance=name)
+            raise DataError(message, rule="type", instance=identity)
     sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
-    return Instance(name, asked, (name,), (tokens,), sentences=sentences)
+    return Instance(identity, asked, (identity,), (tokens,), sentences=sentences)
 
 
 def split_into_chunks(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, list[Instance]]]:

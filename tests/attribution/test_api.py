@@ -201,6 +201,8 @@ def test_texts_in_memory_go_to_a_file(name, tmp_path):
     out = tmp_path / name
     found = explain(CountingModel(), ["good film", "bad plot"], ids=["a", 8], out=out, kd=0.5)
     assert found == explain_texts(CountingModel(), ["good film", "bad plot"], ids=["a", 8], kd=0.5)
+    # gold of one document names it by the annotation's id
+    assert [one["rationales"][0]["docid"] for one in found] == ["a", "8"]
     assert [one["annotation_id"] for one in found] == ["a", "8"]
     for (_, row), one in zip(instances(out), found, strict=True):
         assert (row.annotation_id, row.classification_scores) == (one["annotation_id"], one["classification_scores"])
