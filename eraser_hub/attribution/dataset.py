@@ -283,7 +283,12 @@ def find_kd(split: Split, training: Split | None = None) -> RationaleLength:
         if one.has_rationale:
             shares.append(sum(map(sum, one.rationale or ())) / len(one.tokens))
     if not shares:
-        why = "there is no training split" if training is None else f"none of its {rows} training rows has a rationale"
+        if training is not None:
+            why = f"none of its {rows} training rows has a rationale"
+        elif elsewhere:
+            why = "there is no training split"
+        else:
+            why = "the split that is explained cannot give it, and there is no other training split"
         message = f"no rationale length is known for the config {show(split.config)} ({why}): give `kd`"
         raise DataError(message, argument="kd", rule="option-missing")
     return RationaleLength(round(float(np.mean(shares)), 4), TRAINING)

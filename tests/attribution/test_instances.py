@@ -106,7 +106,7 @@ def test_kd_is_the_papers_or_the_training_splits():
 def test_kd_is_never_that_of_the_split_that_is_explained():
     rows = [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [True, False]}]
     empty = [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]
-    with refused("option-missing", "kd", "'own'", "there is no training split"):
+    with refused("option-missing", "kd", "'own'", "there is no other training split"):
         find_kd(make_split("own", "tokens", rows))
     with refused("option-missing", "kd", "'own'", "none of its 1 training rows has a rationale"):
         find_kd(make_split("own", "tokens", rows), make_split("own", "tokens", empty))

@@ -255,7 +255,7 @@ def test_kd_is_that_of_corpus_yaml_else_of_training(source: Path, tmp_path: Path
     shares = [share for share in shares if share]
     kd = round(sum(shares) / len(shares), 4)
     assert find_kd(open_split(folder, "movies_flat", "validation")) == (kd, "train") and kd != 0.1
-    with refused("option-missing", "kd", "'movies_flat'", "there is no training split"):
+    with refused("option-missing", "kd", "'movies_flat'", "there is no other training split"):
         find_kd(training)  # its own rationales are what predictions are scored by
     assert find_kd(training, training) == (kd, "train")  # a system is trained on them
     model = tmp_path / "model"
