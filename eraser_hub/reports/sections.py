@@ -61,7 +61,8 @@ def make_provenance_section(scored: Sequence[Scores], compared: Mapping[str, Any
     own = [(one.name, why) for one in scored for why in one.all_notes]
     section.notes += merge_notes(own, names)
     if compared is not None:
-        repeated = {f"{name}: {why}" for name, why in own}
+        # a caution about one module's scores begins with the module; a comparison's does not
+        repeated = {f"{name}: {line}" for name, why in own for line in (why, why.partition(": ")[2])}
         section.notes += merge_pair_notes((n for n in compared["notes"] if n not in repeated), names)
         section.signatures.append(f"comparison: {compared['signature']}")
     lines = []
