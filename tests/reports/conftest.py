@@ -1,21 +1,12 @@
-"""A page's words, a built sample dataset, and a small report with hostile text."""
+"""A built sample dataset, and a small report with hostile text."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from html import unescape
 from pathlib import Path
 
 import pytest
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-
-
-@pytest.fixture
-def text_of() -> Callable[[Path], str]:
-    """What a page says, without its tags."""
-    return lambda page: unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text("utf-8"))))
 
 
 @pytest.fixture(scope="session")
