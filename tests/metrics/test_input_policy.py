@@ -518,7 +518,6 @@ def test_strict_demands_thresholds_and_scores(
         ["--auprc-policy", "best"],
         ["--confidence-level", "2"],
         ["--resamples", "0"],
-        ["--interval", "magic"],
         ["--dataset", "x"],
     ],
 )
