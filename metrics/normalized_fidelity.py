@@ -93,7 +93,7 @@ def _read_points(rows: Sequence[Row], issues: Issues) -> tuple[dict[str, Points]
     """Return each instance's points, and its first row."""
     if any(SCORE_FIELDS["full"] in row for row in rows):
         named = index_by_id(rows, "prediction", issues)
-        find_optional_fields(list(named.items()), (OCCLUDED_FIELD,), "prediction", issues)
+        find_optional_fields(list(named.items()), (OCCLUDED_FIELD,), issues)
         return {name: _read_instance_points(CellReader(row, name, issues)) for name, row in named.items()}, named
     curves = any(row.get("occlusion_rate") is not None for row in rows)
     identified = any(row.get(field) is not None for row in rows for field in ID_FIELDS)

@@ -155,7 +155,7 @@ class PerturbationMap(Batches, evaluate.Metric):  # type: ignore[misc]  # evalua
         ]
         wanted = dict.fromkeys([*records, *(other for _, other in pairs)])
         check_partners(rows, wanted, issues, only_predicted or paper == WANG2022)
-        present = find_optional_fields([*rows.items()], (FULL, "kd"), "prediction", issues)
+        present = find_optional_fields([*rows.items()], (FULL, "kd"), issues)
         ranked = {
             field: {name: _read_sequences(CellReader(row, name, issues), field) for name, row in rows.items()}
             for field in (TOP, FULL)

@@ -288,7 +288,7 @@ class RationaleSetAgreement(Batches, evaluate.Metric):  # type: ignore[misc]  # 
         issues = Issues()
         joint = joined(predictions, references, issues, only_predicted or paper == WANG2022)
         optional = ("rationale", "pred_label", *PROBABILITIES, *ERASED_ANSWERS, "answer")
-        fields = find_optional_fields([(name, row) for name, row, _ in joint], optional, "prediction", issues)
+        fields = find_optional_fields([(name, row) for name, row, _ in joint], optional, issues)
         issues.raise_if_any()
         rows = [
             RowPair(CellReader(row, name, issues), CellReader(reference, name, issues, "reference"))

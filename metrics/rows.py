@@ -224,8 +224,8 @@ class CellReader:
         return outcome is None or outcome == ANSWERED
 
 
-def find_optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], side: str, issues: Issues) -> set[str]:
-    """Return the optional fields of the rows; the first row that deviates from the others is an issue.
+def find_optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str], issues: Issues) -> set[str]:
+    """Return the optional fields of rows of predictions; the first row that deviates from the others is an issue.
 
     A field that is null is absent.
     """
@@ -237,5 +237,5 @@ def find_optional_fields(rows: Sequence[tuple[str, Row]], fields: Sequence[str],
             if not all(has):
                 state = "none, where the rows before it have it" if has[0] else "it, where the rows before it have none"
                 message = f"expected it in all rows or in none, found {state}"
-                issues.add_by_id(side, rows[has.index(not has[0])][0], field, message, "key-missing")
+                issues.add_by_id("prediction", rows[has.index(not has[0])][0], field, message, "key-missing")
     return present

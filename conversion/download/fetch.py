@@ -65,7 +65,6 @@ def fetch_corpus(
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     say: Say | None = None,
-    retries: Retries | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Path:
     """Download, verify and unpack the release's archive of ``config``; files in the cache are not downloaded again.
@@ -75,7 +74,6 @@ def fetch_corpus(
         cache_dir: folder of archives and unpacked corpora; by default `get_cache_folder`.
         progress: show a progress bar on stderr; None shows one on a terminal only.
         say: receives lines for the user (e.g. a recorded digest); by default they go to stderr.
-        retries: number of tries and waiting times.
         read: raises a DataError for an unreadable corpus folder; the archive's digest is then not recorded.
 
     Returns:
@@ -101,7 +99,7 @@ def fetch_corpus(
             facts, mirror = read_sources()["archives"][name], os.environ.get("ERASER_HUB_ARCHIVES")
             url = f"{mirror.rstrip('/')}/{name}.tar.gz" if mirror else facts["url"]
             archive = Archive(name, url, facts["size"], facts["sha256"])
-            file = fetch_archive(archive, cache, progress, say, retries, look)
+            file = fetch_archive(archive, cache, progress, say, read=look)
         except FileNotOnServer as error:
             missing.append(str(error))
             continue
@@ -131,7 +129,7 @@ def fetch_archive(
         cache_dir: as in `fetch_corpus`.
         progress: as in `fetch_corpus`.
         say: as in `fetch_corpus`.
-        retries: as in `fetch_corpus`.
+        retries: number of tries and waiting times.
         read: raises a DataError for an unreadable unpacked archive. A digest is recorded only after this: an error page
             in place of the archive must not become the reference.
 

@@ -153,9 +153,9 @@ def _check_type(value: Any, what: str, instance: str | None, field: str, words: 
     return value
 
 
-def _read_words(value: object, instance: str, field: str) -> tuple[str, ...]:
-    listed = _check_type(value, LIST, instance, field)
-    return tuple(_check_type(word, STRING, instance, field, "tokens that are strings") for word in listed)
+def _read_words(value: object, instance: str) -> tuple[str, ...]:
+    listed = _check_type(value, LIST, instance, "tokens")
+    return tuple(_check_type(word, STRING, instance, "tokens", "tokens that are strings") for word in listed)
 
 
 def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
@@ -238,7 +238,7 @@ def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = (
     """
     identity = str(_check_type(row.get("id"), IDENTITY, None, "id"))
     sequences = tuple(
-        _read_words(sequence, identity, "tokens") for sequence in _check_type(row["tokens"], LIST, identity, "tokens")
+        _read_words(sequence, identity) for sequence in _check_type(row["tokens"], LIST, identity, "tokens")
     )
     names = tuple(f"sequence_{number}" for number in range(len(sequences)))
     rationale = None
@@ -264,7 +264,7 @@ def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
         DataError: no id; tokens that are no strings; a mask of another length; an unknown label.
     """
     identity = str(_check_type(row.get("id"), IDENTITY, None, "id"))
-    tokens = _read_words(row["tokens"], identity, "tokens")
+    tokens = _read_words(row["tokens"], identity)
     flags = row.get("rationale_mask")
     if flags is not None:
         others = [flag for flag in _check_type(flags, LIST, identity, "rationale_mask") if flag not in (0, 1)]

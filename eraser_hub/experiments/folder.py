@@ -20,16 +20,15 @@ from eraser_hub.systems.train_config import LARGEST_SEED, Say, TrainArguments, T
 from eraser_hub.systems.training import train_model
 
 
-def train_or_resume(folder: Path, make_config: Callable[[], TrainConfig], say: Say, figures: bool = True) -> Path:
+def train_or_resume(folder: Path, make_config: Callable[[], TrainConfig], say: Say) -> Path:
     """Train a model in its folder, or resume a stopped training; a finished model is not trained again.
 
     Args:
         folder: The folder of the model.
         make_config: Returns the settings; it is not called if the model is finished.
         say: Receives lines of progress.
-        figures: Report how well the model does.
     """
-    for line in _train_or_resume(folder, make_config, say, figures):
+    for line in _train_or_resume(folder, make_config, say, figures=False):
         say(line)
     return folder
 

@@ -85,7 +85,7 @@ class RowRun:
         """Train the model if needed and return its folder."""
         folder = self.out / "models" / (self.row.model if train_on == FULL else f"{self.row.model}-{train_on}")
         # the row's predictions are scored instead: figures of the whole split would double the time
-        return train_or_resume(folder, partial(self._make_train_config, train_on), self.say, figures=False)
+        return train_or_resume(folder, partial(self._make_train_config, train_on), self.say)
 
     def _make_train_config(self, train_on: Any) -> TrainConfig:
         options, model = self.options, self.row.model

@@ -377,7 +377,7 @@ class _Run:
         for seed in range(plan.seed, plan.seed + plan.seeds):
             folder = self.out / "models" / f"{model.file_name}.seed-{seed}"
             folder.parent.mkdir(exist_ok=True)
-            folders.append(str(train_or_resume(folder, partial(replace, config, seed=seed), self.say, figures=False)))
+            folders.append(str(train_or_resume(folder, partial(replace, config, seed=seed), self.say)))
         return folders
 
     def explain(self, model: PlannedModel, marked: bool, several: bool) -> list[PlannedSystem]:
