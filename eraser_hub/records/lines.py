@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 from .atomic import READ_FLAGS
 from .errors import DataError
@@ -19,6 +21,7 @@ from .rules import Rule
 
 BATCH_BYTES = 1 << 20
 LONGEST_CELL = 1 << 27  # of a CSV
+MAX_LINE_BYTES = 64 << 20  # of a line of JSON; the longest of a released corpus or its predictions have a hundredth
 MOST_BYTES = 256 << 20  # of a file that is read at once; the largest score files have a tenth of it
 
 
@@ -57,14 +60,37 @@ def read_line_batches(
     with wrap_read_errors(path), open(path, "rb", buffering=batch_bytes) as file:
         file.seek(start)
         while end is None or start < end:
-            raw = file.readlines(batch_bytes)
-            if not raw:
+            data = file.read(batch_bytes)
+            if not data:
                 break
-            start += sum(map(len, raw))
-            while end is not None and start > end:
-                start -= len(raw.pop())
-            yield LineBatch(range(first, first + len(raw)), raw, b"".join(raw))
+            if not data.endswith(b"\n"):
+                rest = file.readline(MAX_LINE_BYTES)
+                if len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
+                    raise _too_long(path, first + data.count(b"\n"))
+                data += rest
+            data = data if end is None else data[: end - start]
+            start += len(data)
+            raw = BytesIO(data).readlines()
+            yield LineBatch(range(first, first + len(raw)), raw, data)
             first += len(raw)
+
+
+def find_line_end(path: Path, file: BinaryIO, start: int) -> int:
+    """Return where the line ends that the byte ``start`` of an open file belongs to.
+
+    Raises:
+        DataError: the line is too long.
+    """
+    file.seek(start)
+    rest = file.readline(MAX_LINE_BYTES)
+    if len(rest) == MAX_LINE_BYTES and not rest.endswith(b"\n"):
+        raise _too_long(path)
+    return start + len(rest)
+
+
+def _too_long(path: Path, line: int | None = None) -> DataError:
+    message = f"expected lines of at most {MAX_LINE_BYTES:,} bytes, found a longer one"
+    return DataError(message, rule="size-limit", file=path, line=line)
 
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}

@@ -41,7 +41,7 @@ from eraser_hub.schema.record import Record
 
 from .errors import DataError, get_first_line, show
 from .json_lines import has_quote_count, parse_strict_object
-from .lines import LineBatch, read_line_batches, wrap_read_errors
+from .lines import LineBatch, find_line_end, read_line_batches, wrap_read_errors
 from .processes import make_process_pool
 from .rules import Rule
 
@@ -54,6 +54,9 @@ __all__ = ["PredictionChunk", "Rationale", "instances", "is_parquet", "read_chun
 BLOCK = 1 << 18
 # bytes of a part: each costs some two hundred calls, whatever its size
 PART = 1 << 22
+# values of a Parquet column: any file may have so many, more only as its bytes grow (half a bit each)
+MAX_VALUES, MAX_VALUES_A_BYTE = 1 << 24, 16
+MAX_BATCH_BYTES = 1 << 29
 LEAST_ROWS, MOST_ROWS = 16, 1 << 15
 # bytes of predictions that make another process worth its start
 BYTES_A_PROCESS, MOST_PROCESSES = 128 << 20, 4
@@ -226,9 +229,8 @@ def read_chunks(path: Path, num_proc: int = 1) -> Iterator[PredictionChunk]:
         ranges, start, before = list[tuple[int, int]](), 0, 0  # whole lines: the bytes [start, end) of each chunk
         with path.open("rb") as file:
             while start < size:
-                file.seek(min(start + PART, size))
-                file.readline()
-                ranges.append((start, min(file.tell(), size)))
+                end = find_line_end(path, file, min(start + PART, size))
+                ranges.append((start, min(end, size)))
                 start = ranges[-1][1]
         for part, lines in _shared(path, ranges, count) if count > 1 else (_read(path, *own) for own in ranges):
             if isinstance(part, DataError):
@@ -300,6 +302,8 @@ def _read(path: Path, start: int, end: int, strict: bool = False) -> _Read:
 def _parts_of_rows(path: Path) -> Iterator[PredictionChunk]:
     """Yield a Parquet file of instances in chunks of rows."""
     # the Arrow libraries are slow to import: only where they are needed
+    import pyarrow as pa
+
     from eraser_hub.metrics.arrow_columns import flatten_table
 
     first = 1
@@ -308,7 +312,11 @@ def _parts_of_rows(path: Path) -> Iterator[PredictionChunk]:
         first = lines.stop
         ids = table.column("annotation_id").to_pylist() if "annotation_id" in table.column_names else [""] * len(lines)
         issues = Issues({"prediction": RowNames(lines, [get_row_name({"annotation_id": one}) for one in ids])})
-        predictions, unknown = flatten_table(table, PREDICTION, issues)
+        try:
+            predictions, unknown = flatten_table(table, PREDICTION, issues)
+        except pa.ArrowInvalid as error:  # equal strings of a dictionary that are too long together
+            message = f"cannot be read: {get_first_line(error)}"
+            raise DataError(message, rule="size-limit", file=path, line=lines[0]) from None
         held = (name for name in ROW_FIELDS if name in table.column_names)
         row_fields = frozenset(name for name in held if table.column(name).null_count < table.num_rows)
         yield PredictionChunk(predictions, lines, issues, unknown, row_fields)
@@ -324,13 +332,34 @@ def _tables(path: Path) -> Iterator[pa.Table]:
             again = next((name for at, name in enumerate(names) if name in names[:at]), None)
             if again is not None:
                 raise DataError(f"expected each column once, found {show(again)} twice", rule="key-twice", file=path)
-            groups = range(file.metadata.num_row_groups)
-            size = sum(file.metadata.row_group(group).total_byte_size for group in groups)
+            size = _check_size(file.metadata, path)
             wanted = PART * file.metadata.num_rows // max(size, 1)
             for batch in file.iter_batches(batch_size=min(max(wanted, LEAST_ROWS), MOST_ROWS)):
+                if batch.nbytes > MAX_BATCH_BYTES:
+                    message = f"expected rows of at most {MAX_BATCH_BYTES:,} bytes in a batch, found {batch.nbytes:,}"
+                    raise DataError(message, rule="size-limit", file=path)
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
         raise DataError(f"not a readable Parquet file: {get_first_line(error)}", rule="syntax", file=path) from None
+
+
+def _check_size(metadata: Any, path: Path) -> int:
+    """Return the bytes of a file's values, of which a small file may hold very many: a run of equal ones costs nothing.
+
+    Raises:
+        DataError: a column has more values than its bytes can account for.
+    """
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    values, size = 0, 0
+    for number in range(metadata.num_columns):
+        columns = [group.column(number) for group in groups]
+        count, stored = sum(one.num_values for one in columns), sum(one.total_compressed_size for one in columns)
+        if count > max(MAX_VALUES, MAX_VALUES_A_BYTE * stored):
+            message = f"expected at most {max(MAX_VALUES, MAX_VALUES_A_BYTE * stored):,} values in {stored:,} bytes"
+            name = columns[0].path_in_schema
+            raise DataError(f"{message} of a column, found {count:,}", rule="size-limit", file=path, field=name)
+        values, size = values + count, size + sum(one.total_uncompressed_size for one in columns)
+    return max(size, 8 * values)
 
 
 def is_parquet(path: Path) -> bool:

@@ -172,6 +172,27 @@ def test_a_column_name_that_is_no_utf8_is_told(tmp_path: Path) -> None:
             list(read(path))
 
 
+def test_a_small_file_of_very_many_values_is_refused(tmp_path: Path) -> None:
+    path, count = tmp_path / "p.parquet", (1 << 24) + 1
+    pq.write_table(pa.table({"annotation_id": pa.repeat("a", 1)}), path)
+    assert len(list(instances(path))) == 1
+    scores = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), pa.repeat(0.0, count))
+    pq.write_table(pa.table({"annotation_id": ["a"], "tokens": scores}), path)
+    assert path.stat().st_size < 10_000
+    with refused("size-limit", f"found {count:,}", file=path):
+        list(instances(path))
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("eraser_hub.records.lines.MAX_LINE_BYTES", 1 << 20)
+    path = tmp_path / "p.jsonl"
+    path.write_bytes(b'{"annotation_id": "a"}\n{"annotation_id": "' + b"b" * (6 << 20) + b'"}\n')
+    with refused("size-limit", "1,048,576 bytes", file=path, line=2):
+        list(instances(path))
+    with refused("size-limit", "1,048,576 bytes", file=path):
+        list(read_chunks(path))
+
+
 def test_a_column_twice_is_refused(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(random_case(5, n=4)[0])
     pq.write_table(table.append_column("rationales", table.column("rationales")), tmp_path / "p.parquet")
