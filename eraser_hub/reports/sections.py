@@ -79,7 +79,7 @@ def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dic
     level = settings.confidence_level or DEFAULT_LEVEL
     by_name, part = {system.name: system for system in systems}, settings.only_predicted
     inference = Inference(settings.n_resamples, settings.seed, level, minimum_effect=settings.minimum_effect)
-    return compare_scores(by_name, inference, part, same_fields=True)
+    return compare_scores(by_name, inference, part)
 
 
 def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any] | None, baseline: str) -> Section:
@@ -104,6 +104,9 @@ def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any]
         "documents with one run each, else by the model; Holm's correction over the headline scores times the "
         "pairs of systems, all other scores are exploratory."
     )
+    section.notes += [
+        f"Not compared, {name} alone has them: {', '.join(keys)}." for name, keys in result["left_out"].items()
+    ]
     return section
 
 

@@ -553,7 +553,6 @@ def compare_scores(
     systems: Mapping[str, Scores],
     inference: Inference | None = None,
     only_predicted: bool = False,
-    same_fields: bool = False,
 ) -> dict[str, Any] | None:
     """Compare systems on all blocks that each of their runs has; None where there is none.
 
@@ -561,12 +560,9 @@ def compare_scores(
         systems: {name: its scores}, see `scores.average_runs` for several runs.
         inference: how differences are tested.
         only_predicted: systems may answer parts of the annotations; compared are those that all answer, which is noted.
-        same_fields: only blocks that every run has with the same optional fields.
     """
     runs = [run for system in systems.values() for run in system.runs]
     blocks = {block: [run[block] for run in runs] for block in runs[0] if all(block in run for run in runs)}
-    if same_fields:
-        blocks = {block: own for block, own in blocks.items() if len({each.values.shape[1] for each in own}) == 1}
     if only_predicted:
         blocks = {block: own for block, statistics in blocks.items() if (own := _answered_by_all(statistics))[0].ids}
     if not blocks:

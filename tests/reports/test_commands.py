@@ -60,6 +60,20 @@ def test_report_and_board_from_its_score_files(hub, tmp_path):
     assert "eraser_agreement|" in mine["second"]["detail"]
 
 
+def test_systems_with_different_fields_are_compared_by_those_that_both_have(hub, tmp_path):
+    rows = [json.loads(line) for line in (PREDICTIONS / "movies.val.baseline.jsonl").read_text().splitlines()]
+    for row in rows:
+        del row["sufficiency_classification_scores"]
+    other = tmp_path / "other.jsonl"
+    other.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    files = ("--predictions", PREDICTIONS / "movies.val.jsonl", "--predictions", other, "--out", tmp_path / "report")
+    done = run("report", *movies_of(hub), "--resamples", 200, *files)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
+    assert "Not compared, movies.val alone has them: sufficiency, " in text
+    assert "Token F1 (macro) is better by" in text and "no block of scores" not in text
+
+
 def test_gold_alone(hub, tmp_path):
     done = run("report", "--dataset", hub / "eraser", "--config", "esnli", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
