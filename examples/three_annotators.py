@@ -135,10 +135,12 @@ def digest(row: dict[str, Any]) -> bytes:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        sys.exit("usage: python examples/three_annotators.py train.jsonl test.jsonl")
     rows = list(make_rows())
     digests = sorted({digest(row) for row in rows})
     first = set(digests[: round(0.4 * len(digests))])
-    for path, is_test in zip(sys.argv[1:3], (False, True), strict=True):
+    for path, is_test in zip(sys.argv[1:], (False, True), strict=True):
         part = [row for row in rows if (digest(row) in first) is is_test]
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in part)

@@ -88,7 +88,8 @@ class MarkReader(NamedTuple):
         if value == []:
             return []
         if not isinstance(value, list):
-            raise DataError(f"expected a list of 0 and 1, found {show(value)}", rule="type", field=column)
+            message = f"expected a list of 0 and 1, like [0, 1, 1], found {show(value)}"
+            raise DataError(message, rule="type", field=column)
         if len(value) != len(text):
             raise DataError(f"expected {len(text)} marks, one a token, found {len(value)}", rule="length", field=column)
         for at, mark in enumerate(value):
