@@ -1,4 +1,4 @@
-"""Student's t distribution in numpy alone, and studentised intervals of means.
+"""Student's t distribution in numpy alone, and the interval of a mean that it gives.
 
 The variance of n influences has ``n - 1`` degrees of freedom, and fewer where few influences carry it. An interval
 joins that of Student's t with the one that Hall's transformation (1992) corrects for skewness.

@@ -1,18 +1,18 @@
 """Options: the arguments of a public function, declared once as the fields of a frozen dataclass.
 
     @dataclass(frozen=True)
-    class ServeOptions(Options):
-        '''What to serve.
+    class PageOptions(Options):
+        '''What to show.
 
-Attributes:
+        Attributes:
             folder: The folder that `build` wrote.
 
-        Network:
-            port: The port; 0 for any free one.
+        Texts:
+            count: The number of texts.
         '''
 
         folder: Annotated[Path, Option(name="dir")] = Path("hub")
-        port: Annotated[int, Option(min=0, max=65535)] = 8080
+        count: Annotated[int, Option(min=0, max=200)] = 24
 
 :func:`with_keywords` turns a function of such options into one with typed keyword arguments and documents them.
 :func:`with_documented_options` documents the ``**settings`` of a function. The command line makes its options, with
