@@ -2,15 +2,6 @@
 
     @dataclass(frozen=True)
     class PageOptions(Options):
-        '''What to show.
-
-        Attributes:
-            folder: The folder that `build` wrote.
-
-        Texts:
-            count: The number of texts.
-        '''
-
         folder: Annotated[Path, Option(name="dir")] = Path("hub")
         count: Annotated[int, Option(min=0, max=200)] = 24
 
