@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parents[1] / "samples"
 EXPORTS = HERE.parent / "conversion" / "importing" / "exports"
 CORPORA = ("movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli")
-# the scores that FORMATS.md promises, by the blocks of `score`
+# the scores that docs/scores.md defines, by the blocks of `score`
 SCORES = re.compile(
     r"(exact|token|iou|sentence)_(micro|macro)_(p|r|f1)(@[\d.]+)?|iou_matched_(p|r|f1)|accuracy|macro_f1"
     r"|(sentence_)?(auprc|average_precision|roc_auc_score)|tokens_to_flip_ratio|new_p|token_f1(_single)?|iou_f1"
