@@ -432,7 +432,7 @@ def test_a_file_of_30_mb_is_scored(browser, app, addresses, tmp_path, monkeypatc
     example = app.read_example(Path(app.__file__).parent, name)
     sides = {key: rows for key in ("predictions", "references") if (rows := getattr(example, key))}
     has_ids = all("annotation_id" in row or "id" in row for rows in sides.values() for row in rows)
-    count = 4_000 if has_ids else 23_000
+    count = 4_000 if has_ids else 220_000
     size = 31_000_000 // count // min(map(len, sides.values())) if has_ids else 0
     copies = {box: copy_rows(rows, count, size) for box, rows in sides.items()}
     expected = evaluate.load(str(*build_metrics(tmp_path, [name]))).compute(**copies, **example.options)
