@@ -23,7 +23,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
-from eraser_hub.metrics.unknown_fields import describe_misspelling, find_similar
+from eraser_hub.newmetrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import has_quote_count, parse_strict_value
 from eraser_hub.records.lines import BATCH_BYTES, LineBatch, read_line_batches
@@ -224,8 +224,8 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
     extra = {key: item for key, item in keys.items() if key not in _KEYS}
     for key in extra:
         if suggestion := find_similar(key, _KEYS):
-            message, where = describe_misspelling(suggestion), show(key)
-            raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=where)
+            message = f"no field of this format: did you mean {suggestion!r}?"
+            raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=show(key))
     known = {key: item for key, item in value.items() if key in _KEYS} if extra else value
     return convert_type(known, Annotation, file=file, line=number, instance=instance), extra
 

@@ -13,9 +13,7 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.metrics.sources import PAPERS
-
-PRESETS = PAPERS
+PRESETS = ("eraser", "wang2022", "carton2020")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ import yaml
 from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, get_headlines, get_task_category, is_ranked, task_id
 from eraser_hub.metrics.agreement_scores import describe_scores
-from eraser_hub.metrics.gold_digest import shorten_digest
 from eraser_hub.records.built import BuiltDataset
+from eraser_hub.records.digests import shorten_digest
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import read_utf8_file
 from eraser_hub.records.outputs import OutputWriter

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from eraser_hub.metrics.gold_digest import shorten_digest
 from eraser_hub.papers import COMPREHENSIVE, find_comprehensive, read_released_gold
+from eraser_hub.records.digests import shorten_digest
 
 from .board_lines import BoardLine
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.metrics.gold_digest import shorten_digest
+from eraser_hub.records.digests import shorten_digest
 from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split

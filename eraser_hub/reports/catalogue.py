@@ -1,6 +1,6 @@
 """Presentation of score keys in tables: label, family and better direction.
 
-The scores themselves, and their exact definitions, belong to the metric modules. ``metrics/catalogue.json`` lists
+The scores themselves, and their exact definitions, belong to the metric modules. ``catalogue.json`` lists
 family -> better direction -> key -> label. A key that is not listed is shown under its own name, without a direction.
 """
 
@@ -36,7 +36,7 @@ class Metric:
     better: str = ""
 
 
-_FILE = resources.files("eraser_hub.metrics") / "catalogue.json"
+_FILE = resources.files("eraser_hub.reports") / "catalogue.json"
 METRICS = {
     key: Metric(key, label, family, better)
     for family, directions in json.loads(_FILE.read_bytes()).items()

@@ -8,7 +8,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL
+from eraser_hub.newmetrics.statistics import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.gold.people import score_people

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eraser_hub.metrics.gold_digest import shorten_digest
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL
+from eraser_hub.newmetrics.statistics import DEFAULT_LEVEL
+from eraser_hub.records.digests import shorten_digest
 from eraser_hub.scoring.comparison import Inference, compare_scores
 from eraser_hub.scoring.scores import Scores
 from eraser_hub.scoring.settings import ScoreSettings

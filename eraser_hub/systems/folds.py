@@ -6,13 +6,14 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.metrics.clusters import cluster_by_items
+from eraser_hub.newmetrics.statistics import find_components, number_values
 
 from .system import Baseline
 from .train_config import Say
@@ -54,7 +55,9 @@ def cluster_texts(instances: Sequence[Instance], by_name: bool) -> NDArray[np.in
         instances: The instances.
         by_name: Documents are equal if their ids are; otherwise if their tokens are.
     """
-    return cluster_by_items("documents", [one.names if by_name else one.documents for one in instances]).numbers
+    items = [one.names if by_name else one.documents for one in instances]
+    owner = np.repeat(np.arange(len(items)), [len(documents) for documents in items])
+    return find_components(owner, number_values(chain.from_iterable(items)), len(items))
 
 
 def choose_size(system: Baseline, counts: Any, labels: NDArray[Any], folds: Folds, seed: int, say: Say) -> float:

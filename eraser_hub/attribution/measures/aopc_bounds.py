@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.erasure import SAME_BOUNDS
 from eraser_hub.schema.instance import AOPC_BOUNDS
 
 from ..chunk import EXACT_UNITS, Chunk, Coalitions, CoalitionSearch, enumerate_coalitions
@@ -23,6 +22,7 @@ from ..erasure import rank_tokens
 from ..instances import Instance
 from ..measure import Fields, Measure
 
+SAME_BOUNDS = 1e-9  # bounds this close are equal: their difference is rounding
 NO_SPAN = "instances whose least and greatest AOPC are equal: nothing to normalise by"
 
 

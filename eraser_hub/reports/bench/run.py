@@ -46,7 +46,7 @@ from eraser_hub.attribution.settings import (
 from eraser_hub.attribution.work import load_model
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
-from eraser_hub.metrics.unknown_fields import find_similar
+from eraser_hub.newmetrics.errors import find_similar
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, describe_bad_name, show
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from eraser_hub.metrics.score_explanations import TEXTS
 from eraser_hub.scoring.scores import Scores
 
 from ..catalogue import format_number, metric
@@ -30,8 +29,11 @@ _MEANS = {
     "matched": "each span matched once, over all texts together",
 }
 _DIRECTIONS = {"higher": "higher is better", "lower": "lower is better", "": "neither direction is better as such"}
-_FILE = resources.files("eraser_hub.reports.explorer") / "definitions.json"
-_WORDS: dict[str, list[str]] = json.loads(_FILE.read_bytes())  # key -> meaning and formula
+_FILES = resources.files("eraser_hub.reports.explorer")
+_WORDS: dict[str, list[str]] = json.loads((_FILES / "definitions.json").read_bytes())  # key -> meaning and formula
+_JUDGED: dict[str, list[str]] = json.loads(
+    (_FILES / "rewards.json").read_bytes()
+)  # key -> what it rewards, what it misses
 SHOWN = 4  # systems whose numbers a definition repeats
 
 
@@ -83,7 +85,7 @@ def define_score(key: str, systems: Sequence[Scores]) -> Definition:
         f"{'−' * (end < 0)}∞" if math.isinf(end) else format_number(end, 0).replace("-", "−") for end in (low, high)
     ]
     meaning, formula = describe_score(key)
-    rewards, misses = TEXTS.get(key, ("", ""))
+    rewards, misses = _JUDGED.get(key, ("", ""))
     having = [system for system in systems if system.number(key) is not None]
     numbers = []
     for system in having[:SHOWN]:
