@@ -104,7 +104,8 @@ class Scores(Mapping[str, Any]):
         scores: key -> number or list; of a key of several metrics the first one's.
         statistics: metric (``eraser_agreement``) -> its additive statistics, for comparisons.
         further_runs: of several runs the statistics of all but the first.
-        intervals: key -> (low, high); of a list key -> [(low, high) ..].
+        intervals: key of a number -> (low, high).
+        point_intervals: key of a list -> [(low, high) of each entry].
         spread: of several runs key -> standard deviation over them; scores are means then.
         per_instance: key -> a value per annotation; None where an annotation has none. Empty unless asked for.
         by: the column of the breakdown.
@@ -133,7 +134,8 @@ class Scores(Mapping[str, Any]):
     scores: dict[str, Any] = field(default_factory=dict)
     statistics: dict[str, Statistics] = field(default_factory=dict)
     further_runs: list[dict[str, Statistics]] = field(default_factory=list)
-    intervals: dict[str, Any] = field(default_factory=dict)
+    intervals: dict[str, Sequence[float]] = field(default_factory=dict)
+    point_intervals: dict[str, Sequence[Sequence[float]]] = field(default_factory=dict)
     spread: dict[str, float] = field(default_factory=dict)
     per_instance: dict[str, Sequence[float | None]] = field(default_factory=dict)
     by: str | None = None
@@ -224,7 +226,8 @@ class Scores(Mapping[str, Any]):
             elif key.removesuffix(INTERVAL) in known:
                 continue
             elif key.endswith(INTERVAL):
-                self.intervals[key.removesuffix(INTERVAL)] = value
+                of_points = isinstance(value[0], Sequence)
+                (self.point_intervals if of_points else self.intervals)[key.removesuffix(INTERVAL)] = value
             else:
                 self.scores[key] = value
 
@@ -249,10 +252,11 @@ class Scores(Mapping[str, Any]):
         content |= self.names
         if self.run:
             content["run"] = self.run
+        intervals = {**self.intervals, **self.point_intervals}
         for key, value in self.scores.items():
             content[key] = value
-            if key in self.intervals:
-                content[key + INTERVAL] = self.intervals[key]
+            if key in intervals:
+                content[key + INTERVAL] = intervals[key]
             if key in self.spread:
                 content[key + SPREAD] = self.spread[key]
         if self.further_runs:
@@ -323,7 +327,7 @@ class Scores(Mapping[str, Any]):
         keys, beside = list(self.scores) if whole else self.headline, self._list_beside()
         about = ", ".join(self.names.values())
         table = Table("scores", f"Scores: {about}" if about else "Scores", ("score",), ("value", *beside))
-        for name, value in self._make_cells(keys, self.scores, self.intervals):
+        for name, value in self._make_cells(keys, self.scores, {**self.intervals, **self.point_intervals}):
             table.add(name, value=value, **{head: Cell(of.get(name), digits=DIGITS) for head, of in beside.items()})
         table.notes += self.describe_gold()
         if len(keys) < len(self.scores):
@@ -453,6 +457,7 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
         scores=scores,
         spread=spread,
         intervals={},
+        point_intervals={},
         chance=average_chance([run.chance for run in runs]),
         further_runs=[run.statistics for run in runs[1:]],
         signatures=list(signed),

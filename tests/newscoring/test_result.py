@@ -54,6 +54,7 @@ def make_scores() -> Scores:
 def test_scores_are_a_mapping_of_which_the_first_metric_wins() -> None:
     scores = make_scores()
     assert scores["sufficiency"] == 0.1 and "sufficiency" not in scores.intervals
+    assert scores.point_intervals == {"sufficiency_aopc_points": [[0.1, 0.3], [0.3, 0.5]]}
     assert list(scores)[:2] == ["token_macro_f1", "auprc"] and len(scores) == 6 and "pairs" in scores
     assert scores.get("map") is None and scores.number("pairs") is None and scores.number("auprc") == 0.75
     assert scores.per_instance == {"auprc": [None, None, 1.0]} and scores.counted("auprc") == 1
