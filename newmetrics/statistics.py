@@ -164,7 +164,9 @@ class Statistics:
         sums = self.columns if self.clusters is None else self.group(self.clusters, self.n_clusters)
         return {name: np.asarray(values, dtype=float) for name, values in sums.items()}
 
-    def intervals(self, level: float | None = None, resamples: int | None = None, seed: int = 0) -> dict[str, np.ndarray]:
+    def intervals(
+        self, level: float | None = None, resamples: int | None = None, seed: int = 0
+    ) -> dict[str, np.ndarray]:
         """Compute the interval of every score, over clusters: {key: (2,) or (T, 2)}, low and high.
 
         BCa: percentiles of the scores of resampled clusters, moved by bias and acceleration. A share of which each
@@ -263,7 +265,9 @@ def resample(sums: Columns, n: int, resamples: int, seed: int) -> dict[str, np.n
     """Return the sums of columns in each bootstrap resample of n clusters: {name: (resamples,) or (resamples, T)}."""
     shapes = {name: column.shape[1:] for name, column in sums.items()}
     table = np.column_stack([column.reshape(n, -1) for column in sums.values()])
-    if not np.isfinite(table).all():  # 0 x infinity is NaN: a column with an infinite value is infinite where it is drawn
+    if not np.isfinite(
+        table
+    ).all():  # 0 x infinity is NaN: a column with an infinite value is infinite where it is drawn
         finite = np.where(np.isfinite(table), table, 0.0)
         kinds = [np.isposinf(table), np.isneginf(table), np.isnan(table)]
         drawn = []
