@@ -532,7 +532,7 @@ class Gold:
         documents: lengths of documents.
         listed: (annotation, document) of each document that an annotation has beside its evidence, for clusters.
         named: the valid labels are known, and are ``labels``.
-        lines: the line of each annotation in its file, for errors.
+        lines: the line of each annotation in its file, for errors; ``file``: this file.
     """
 
     ids: Sequence[str]
@@ -550,6 +550,7 @@ class Gold:
     listed: tuple[np.ndarray, np.ndarray]
     named: bool = False
     lines: Sequence[int] | None = None
+    file: Any = None
 
     @property
     def owner(self) -> np.ndarray:
@@ -558,9 +559,8 @@ class Gold:
 
     def error(self, row: int, field: str, message: str) -> DataError:
         """Return the error of an annotation's field."""
-        return DataError(
-            message, line=None if self.lines is None else self.lines[row], instance=self.ids[row], field=field
-        )
+        line = None if self.lines is None else self.lines[row]
+        return DataError(message, file=self.file, line=line, instance=self.ids[row], field=field)
 
     def digest(self) -> str:
         """Return the SHA-256 over ids, label names and gold spans, in the order of the ids, whatever their source."""

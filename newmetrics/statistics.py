@@ -152,7 +152,7 @@ class Statistics:
         """Return the sums of the columns over each of n groups of annotations: {name: (n,) or (n, T)}."""
         order = np.argsort(groups, kind="stable")
         starts = np.searchsorted(groups[order], np.arange(n))
-        return {name: np.add.reduceat(values[order], starts, axis=0) for name, values in self.columns.items()}
+        return {name: np.add.reduceat(values[order], starts, axis=0, dtype=float) for name, values in self.columns.items()}
 
     @property
     def n_clusters(self) -> int:
