@@ -334,7 +334,7 @@ class Scores(Mapping[str, Any]):
             table.notes.append(f"{len(keys)} of {len(self.scores)} scores")
         tables = Tables(about, [table])
         if self.by_class:
-            title = f"{table.title}, by {self.by}"
+            title = f"{table.title}, by {self.by or 'group'}"
             groups = Table("scores_by", title, ("score",), tuple(self.by_class), is_verbatim=True)
             rows: dict[str, dict[str, Cell]] = {}
             for group, scores in self.by_class.items():

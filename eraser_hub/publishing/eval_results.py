@@ -21,7 +21,6 @@ import yaml
 
 from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, get_headlines, get_task_category, is_ranked, task_id
-from eraser_hub.metrics.agreement_scores import describe_scores
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.digests import shorten_digest
 from eraser_hub.records.errors import DataError, get_first_line, show
@@ -143,7 +142,8 @@ def _list_headlines(name: str, scores: Mapping[str, Any]) -> Iterator[tuple[Head
     for headline in get_headlines(name):
         value = scores.get(headline.key)
         if isinstance(value, int | float) and math.isfinite(value):
-            module = "eraser_agreement" if headline.key in describe_scores() else "eraser_faithfulness"
+            of_gold = headline.key.startswith(("token_", "iou_", "auprc"))
+            module = "eraser_agreement" if of_gold else "eraser_faithfulness"
             lines = [line for line in signatures if line.startswith(f"{module}|")] or signatures
             yield headline, float(value), "; ".join(dict.fromkeys([*lines, *run]))
 

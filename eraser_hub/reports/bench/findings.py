@@ -12,7 +12,6 @@ from eraser_hub.scoring.uncertainty.verdicts import (
     SWAPPED,
     UNDECIDED,
     WORSE,
-    find_direction,
 )
 
 from ..catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, format_number, metric
@@ -148,7 +147,7 @@ def describe_wins(wins: Sequence[Test]) -> str:
         by_key.setdefault(one.key, []).append(one)
     tests = max(by_key.values(), key=len)
     closest = min(tests, key=lambda one: abs(one.difference))
-    ends = (closest.low, closest.high) if find_direction(closest.key) >= 0 else (-closest.high, -closest.low)
+    ends = (closest.low, closest.high) if metric(closest.key).better != "lower" else (-closest.high, -closest.low)
     numbers = f"{format_number(abs(closest.difference))} [{format_number(ends[0])}, {format_number(ends[1])}]"
     details = [f"{closest.system} against {closest.other}"] * (len({(one.system, one.other) for one in wins}) > 1)
     details += ["the smallest difference"] * (len(tests) > 1)

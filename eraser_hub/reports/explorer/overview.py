@@ -9,8 +9,7 @@ from typing import Any
 
 from eraser_hub.metrics.results import HEADLINE
 from eraser_hub.scoring.scores import Scores
-from eraser_hub.scoring.uncertainty.same_model import UNNORMALISED, group_by_model
-from eraser_hub.scoring.uncertainty.verdicts import find_direction
+from eraser_hub.scoring.uncertainty.same_model import group_by_model
 
 from ..bench.findings import describe_findings
 from ..catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, format_interval, format_number, metric
@@ -124,9 +123,8 @@ def describe_tests(result: Mapping[str, Any]) -> str:
     clusters = f" in {result['clusters']} documents" if result["clusters"] != result["instances"] else ""
     words = f"Tested on {result['instances']} texts{clusters}, {runs}, with Holm's correction over "
     words += f"{family} headline {'score' if family == 1 else 'scores'} of {pairs} {'pair' if pairs == 1 else 'pairs'}"
-    within = any(key in UNNORMALISED for key in result["family"]) and any(
-        pair["keys"].get(key, {}).get("exploratory") for pair in result["comparisons"] for key in result["family"]
-    )
+    faithfulness = [key for key in result["family"] if metric(key).family == FAITHFULNESS]
+    within = any(pair["keys"].get(key, {}).get("exploratory") for pair in result["comparisons"] for key in faithfulness)
     words += ", faithfulness only within a model." if within else "."
     # a warning that the tests cannot find anything belongs beside what they found
     words += "".join(f" {note[0].upper()}{note[1:]}." for note in result["notes"] if note.startswith(NO_STAR))
@@ -154,7 +152,7 @@ def describe_alone(system: Scores) -> list[str]:
         if chance is None or interval is None:
             lines.append(f"{system.name}: {numbers}.")
             continue
-        up = find_direction(key) >= 0
+        up = metric(key).better != "lower"
         above = interval[0] > chance if up else interval[1] < chance
         below = interval[1] < chance if up else interval[0] > chance
         verb = "better than" if above else "worse than" if below else "no better than"
