@@ -1,0 +1,599 @@
+"""Rationales as people have them, a row a text: 0/1 masks, scores, spans and quotes; and the token rule.
+
+A row is the rationale alone, or {"id", "text" or "tokens", "rationale", "scores", "quotes", "label", "probabilities"},
+of which the rationale (or the quotes, or the scores) is required. Forms of a rationale:
+
+    mask       whole numbers 0 and 1 or booleans, one a token
+    scores     floats, one a token; higher is more important
+    spans      pairs [start, end), or objects with start and end: of characters if the text is a string, of tokens if it
+               is a list of tokens; {"start_token", "end_token"} always counts tokens
+    quotes     strings of the text: as they stand there, else without regard to case and blanks; the first occurrence.
+               Others are left out and counted.
+
+Several documents are counted through, in order, unless the row names its ``docid``. Rows without ids belong together by
+their place. Rows {"id", "tokens", "rationale_mask", "label"} of ``human_rationales`` are references, too.
+
+The token rule: a document is split at "\\n" into sentences and at U+0020 into tokens; empty pieces do not count.
+(``str.split()`` is another rule: it splits at every blank that Unicode knows.)
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate, compress, count, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import DataError, cut, find_similar
+
+Span = tuple[int, int]
+ID_FIELDS = ("annotation_id", "id", "sent_id")  # in the order of the search
+FORMS = ("rationale", "quotes", "scores")
+PLAIN_FIELDS = (*ID_FIELDS, *FORMS, "rationale_mask", "text", "tokens", "docid", "label", "probabilities")
+RECORD_FIELDS = frozenset(("rationales", "documents", "evidences", "annotators", "rationale_mask", "outcome"))
+SPAN_FIELDS = (("start_token", "end_token"), ("start", "end"), ("start_offset", "end_offset"), ("begin", "end"))
+SCALARS = {int, float, str, bool, type(None)}
+MAX_SCORE = 1e308
+find_near = lru_cache(maxsize=1000)(find_similar)  # rows have the same fields
+UNKNOWN_TOKEN = "_"  # of a text of which only the number of tokens is known
+
+
+# -- the token rule ---------------------------------------------------------------------------------------------------
+
+
+def split_sentences(text: str) -> list[list[str]]:
+    """Split a document into the tokens of each sentence; a line without a token is no sentence.
+
+    >>> split_sentences("one two .\\n\\nthree  four")
+    [['one', 'two', '.'], ['three', 'four']]
+    """
+    return list(filter(None, (list(filter(None, line.split(" "))) for line in text.split("\n"))))
+
+
+def split_tokens(text: str) -> list[str]:
+    """Split a document into tokens.
+
+    >>> split_tokens("one two .\\n\\nthree  four")
+    ['one', 'two', '.', 'three', 'four']
+    """
+    return list(filter(None, text.replace("\n", " ").split(" ")))
+
+
+def sentence_sizes(text: str) -> list[int]:
+    """Count the tokens of each sentence of a document.
+
+    >>> sentence_sizes("one two .\\n\\nthree  four")
+    [3, 2]
+    """
+    return list(map(len, split_sentences(text)))
+
+
+def escape_whitespace(text: str) -> str:
+    """Replace blanks and line ends in a token, which would split it in a document."""
+    return text.replace(" ", "\u00a0").replace("\n", "\u2424")
+
+
+class TokenStarts(NamedTuple):
+    """Starts of the tokens of texts, one text after another.
+
+    Attributes:
+        start: each token's first byte: int64 (tokens,).
+        first_token: the number of each text's first token: int64 (texts + 1,).
+        opens_sentence: True for the first token of a sentence: bool (tokens,).
+    """
+
+    start: np.ndarray
+    first_token: np.ndarray
+    opens_sentence: np.ndarray
+
+
+def find_token_starts(content: np.ndarray, bounds: np.ndarray) -> TokenStarts:
+    """Find the tokens of many texts at once.
+
+    Args:
+        content: the texts' UTF-8, in which no byte of another character equals a blank or a line end: uint8 (bytes,).
+        bounds: text k has the bytes ``[bounds[k], bounds[k + 1])``: int64 (texts + 1,), from 0 to bytes.
+    """
+    line_end = content == ord("\n")
+    inside = ~(line_end | (content == ord(" ")))
+    opens = inside.copy()
+    np.greater(inside[1:], inside[:-1], out=opens[1:])
+    heads = bounds[:-1][bounds[:-1] < bounds[1:]]
+    opens[heads] = inside[heads]  # a text's first byte follows no other
+    start = np.flatnonzero(opens)
+    first_token = np.searchsorted(start, bounds)
+    opens_sentence = np.zeros(start.size, dtype=bool)
+    after_line_end = np.searchsorted(start, np.flatnonzero(line_end))
+    opens_sentence[after_line_end[after_line_end < start.size]] = True
+    opens_sentence[first_token[:-1][first_token[:-1] < first_token[1:]]] = True
+    return TokenStarts(start, first_token, opens_sentence)
+
+
+class TextSizes(NamedTuple):
+    """Tokens and sentences of texts, int64 (texts,) each, and the tokens of each sentence, texts one after another."""
+
+    tokens: np.ndarray
+    sentences: np.ndarray
+    sentence_tokens: np.ndarray
+
+
+def measure_texts(content: bytes | np.ndarray, sizes: Sequence[int] | np.ndarray) -> TextSizes:
+    """Count the tokens and sentences of many texts at once, given their joined UTF-8 and the bytes of each."""
+    bounds = np.append(0, np.cumsum(sizes, dtype=np.int64))
+    starts = find_token_starts(np.frombuffer(content, dtype=np.uint8), bounds)
+    sentence_starts = np.flatnonzero(starts.opens_sentence)
+    return TextSizes(
+        np.diff(starts.first_token),
+        np.diff(np.searchsorted(sentence_starts, starts.first_token)),
+        np.diff(sentence_starts, append=starts.start.size),
+    )
+
+
+# -- masks and spans --------------------------------------------------------------------------------------------------
+
+
+def to_list(value: Any) -> Any:
+    """Return a list of plain Python values, nested alike; what is no list becomes a plain value, too.
+
+    Args:
+        value: a list, a tuple, an array of numpy, pandas, torch or Arrow; or one number of these.
+
+    >>> to_list((np.array([0, 1]), np.float64(0.5), "a"))
+    [[0, 1], 0.5, 'a']
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    elif hasattr(value, "to_pylist"):
+        value = value.to_pylist()
+    elif isinstance(value, tuple):
+        value = list(value)
+    if isinstance(value, list) and not {*map(type, value)} <= SCALARS:
+        return [to_list(item) for item in value]
+    return value
+
+
+def find_runs(indices: Iterable[int], offset: int = 0) -> list[Span]:
+    """Convert token indices to spans [start, end), neighbours joined; ``offset`` is added to both.
+
+    >>> find_runs([5, 1, 2, 2])
+    [(1, 3), (5, 6)]
+    """
+    spans: list[Span] = []
+    for index in sorted(set(indices)):
+        if spans and spans[-1][1] == index + offset:
+            spans[-1] = (spans[-1][0], index + offset + 1)
+        else:
+            spans.append((index + offset, index + offset + 1))
+    return spans
+
+
+def spans_from_mask(mask: Iterable[object]) -> list[Span]:
+    """Return the runs of marked tokens of a 0/1 mask.
+
+    Args:
+        mask: a value for each token, which is marked if the value is true; a list, a numpy array, a tensor or a Series.
+
+    Returns:
+        spans [start, end) in tokens, ascending.
+
+    >>> spans_from_mask([0, 1, 1, 0, 1])
+    [(1, 3), (4, 5)]
+    """
+    return find_runs(compress(count(), to_list(mask)))
+
+
+def masks(segment: np.ndarray, start: np.ndarray, end: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Mark the tokens of many documents that spans cover: bool (offsets[-1],).
+
+    Args:
+        segment: the document of each span: int64 (spans,).
+        start: the first token of each span, within its document: int64 (spans,).
+        end: the token behind its last one: int64 (spans,).
+        offsets: document k has the tokens ``[offsets[k], offsets[k + 1])``: int64 (documents + 1,).
+    """
+    changes = np.zeros(int(offsets[-1]) + 1, dtype=np.int32)
+    first, real = offsets[segment], end > start
+    np.add.at(changes, (first + start)[real], 1)
+    np.add.at(changes, (first + end)[real], -1)
+    return np.cumsum(changes[:-1], dtype=np.int32) > 0
+
+
+def mask_from_spans(spans: Iterable[Sequence[int]], size: int) -> list[int]:
+    """Return the 0/1 mask of spans.
+
+    Args:
+        spans: pairs [start, end) in tokens; they may overlap.
+        size: the number of tokens.
+
+    Raises:
+        DataError: a span lies outside the tokens, or ends before its start.
+
+    >>> mask_from_spans([(1, 3), (4, 5)], 5)
+    [0, 1, 1, 0, 1]
+    """
+    mask = [0] * size
+    for start, end in spans:
+        if not 0 <= start <= end <= size:
+            raise DataError(f"expected spans within {size} tokens, found {[int(start), int(end)]}", field="spans")
+        mask[start:end] = [1] * (end - start)
+    return mask
+
+
+# -- rows -------------------------------------------------------------------------------------------------------------
+
+
+def row_id(row: Any) -> str | None:
+    """Return the id of a row (``annotation_id``, ``id`` or ``sent_id``); None if it has none."""
+    names = ID_FIELDS if isinstance(row, Mapping) else ()
+    value = to_list(next((row[name] for name in names if row.get(name) is not None), None))
+    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
+
+
+def is_plain(row: Any) -> bool:
+    """Return True for a plain row; misspelt fields make one, too, so that they can be named."""
+    if not isinstance(row, Mapping):
+        return isinstance(row, (list, tuple)) or getattr(row, "ndim", 0) > 0 or hasattr(row, "to_pylist")
+    if not RECORD_FIELDS.isdisjoint(row):
+        return False
+    names = [name for name in FORMS if row.get(name) is not None] or [n for n in row if find_near(n, FORMS)]
+    values = [value[0] if isinstance(value := row[name], list) and value else value for name in names]
+    pairs = [{*value} >= {*fields} for value in values if isinstance(value, Mapping) for fields in SPAN_FIELDS]
+    return bool(names) and (any(pairs) or not pairs)  # other objects belong to instances
+
+
+@dataclass(frozen=True)
+class PlainText:
+    """The documents of one annotation.
+
+    Attributes:
+        documents: (docid, tokens, tokens per sentence) of each.
+        source: the text as a string, in which spans count characters; None if they count tokens.
+        is_known: False if only the number of tokens is known, from a mask.
+    """
+
+    documents: list[tuple[str, list[str], list[int]]]
+    source: str | None = None
+    is_known: bool = True
+
+    def split(self, values: list[Any], field: str) -> list[list[Any]]:
+        """Return the values of each document's tokens."""
+        bounds = [0, *accumulate(len(tokens) for _, tokens, _ in self.documents)]
+        if len(values) != bounds[-1]:
+            raise DataError(f"expected {bounds[-1]} values, one a token, found {len(values)}", field=field)
+        return [values[start:end] for start, end in pairwise(bounds)]
+
+
+def read_text(row: Mapping[str, Any], name: str) -> PlainText | None:
+    """Return the text of a row with ``documents``, ``tokens`` or ``text``; None if it has none.
+
+    Args:
+        row: the row.
+        name: its id, which is the name of its document if it does not have a ``docid``.
+    """
+    if row.get("documents") is not None:
+        texts = [(str(document["docid"]), str(document["text"])) for document in to_list(row["documents"])]
+        return PlainText([(docid, split_tokens(text), sentence_sizes(text)) for docid, text in texts])
+    docid = str(row.get("docid") or name)
+    text = to_list(row.get("tokens") if row.get("tokens") is not None else row.get("text"))
+    if isinstance(text, str):
+        return PlainText([(docid, split_tokens(text), sentence_sizes(text))], text)
+    if text is None:
+        return None
+    if not isinstance(text, list) or not all(isinstance(token, str) for token in text):
+        raise DataError(f"expected a string or a list of tokens, found {cut(text)}", field="text")
+    tokens = [escape_whitespace(token) or "\u200b" for token in text]
+    return PlainText([(docid, tokens, [len(tokens)] if tokens else [])])
+
+
+def choose_text(row: Mapping[str, Any], name: str, reference: PlainText | None) -> PlainText | None:
+    """Return the reference's text, else the row's own; spans count in what the row has, if it has a text."""
+    own = read_text(row, name)
+    if reference is not None and row.get("docid") is not None:
+        documents = [document for document in reference.documents if document[0] == str(row["docid"])]
+        if not documents:
+            raise DataError(f"expected a document of the annotation, found {cut(row['docid'])}", field="docid")
+        reference = replace(reference, documents=documents)
+    if own is None or reference is None:
+        return own or reference
+    found, expected = ([token for _, tokens, _ in text.documents for token in tokens] for text in (own, reference))
+    if len(found) != len(expected):
+        message = f"expected a text of {len(expected)} tokens, as its reference, found {len(found)}"
+        raise DataError(message, field="text")
+    if not reference.is_known:
+        return own
+    differs = next((at for at, token in enumerate(found) if token != expected[at]), None)
+    if differs is not None:
+        message = f"expected the tokens of its reference, {cut(expected[differs])}, found {cut(found[differs])}"
+        raise DataError(f"{message}, token {differs + 1:,}", field="text")
+    return replace(reference, source=own.source)
+
+
+# -- rationales -------------------------------------------------------------------------------------------------------
+
+
+def find_occurrences(key: str, text: str, starts: Sequence[int]) -> list[Span]:
+    """Return the spans of tokens in which a string occurs; it splits no word of a script with blanks.
+
+    Args:
+        key: the string, without blanks.
+        text: the tokens, joined without blanks.
+        starts: token t has the characters ``[starts[t], starts[t + 1])`` of the text.
+    """
+
+    def splits_word(at: int, edge: str) -> bool:
+        if not 0 < at < len(text) or starts[bisect_left(starts, at)] == at:
+            return False
+        letters = [char.isalnum() and ord(char) < 0x2E80 for char in text[at - 1 : at + 1]]
+        return all(letters) or (edge == "'" and any(letters))
+
+    spans, at = [], text.find(key) if key else -1
+    while at >= 0:
+        end = at + len(key)
+        if not (splits_word(at, key[0]) or splits_word(end, key[-1])):
+            spans.append((bisect_right(starts, at) - 1, bisect_left(starts, end)))
+        at = text.find(key, at + 1)
+    return list(dict.fromkeys(spans))
+
+
+def find_quotes(
+    quotes: list[str], text: PlainText | None, field: str, side: str, notes: Counter[str]
+) -> list[list[Span]]:
+    """Return the spans of quotes in each document; notes count those that are not there or in several places."""
+    if text is None or not text.is_known:
+        message = (
+            "quotes need their text (and masks are numbers): expected `text` or `tokens` in this row or its reference"
+        )
+        raise DataError(f"{message}, found none beside {cut(quotes)}", field=field)
+    spans: list[list[Span]] = [[] for _ in text.documents]
+    for quote in quotes:
+        found: list[tuple[int, Span]] = []
+        for normalise in (str, str.casefold):  # as it stands there, else without regard to case
+            for at, (_, tokens, _) in enumerate(text.documents if not found else ()):
+                keys = [normalise(token) for token in tokens]
+                starts, key = [0, *accumulate(map(len, keys))], normalise("".join(quote.split()))
+                found += [(at, span) for span in find_occurrences(key, "".join(keys), starts)]
+        if found:
+            spans[found[0][0]].append(found[0][1])
+        if len(found) != 1:
+            where = "in several places, put at the first" if found else "that are not in the text, left out"
+            notes[f"{side} quotes {where}"] += 1
+    return [find_runs(token for span in some for token in range(*span)) for some in spans]
+
+
+def read_spans(items: list[Any], text: PlainText | None, field: str) -> list[Span]:
+    """Return spans of tokens; those of characters cover the tokens that they touch."""
+    if text is not None and len(text.documents) != 1:
+        message = f"expected `docid` beside spans, since there are {len(text.documents)} documents, found none"
+        raise DataError(message, field=field)
+    source = None if text is None else text.source
+    places = [match.span() for match in re.finditer("[^ \n]+", source or "")]
+    spans = set()
+    for at, item in enumerate(items):
+        fields = next((pair for pair in SPAN_FIELDS if isinstance(item, Mapping) and {*item} >= {*pair}), None)
+        ends = to_list([item[name] for name in fields] if fields else item)
+        if not isinstance(ends, list) or [*map(type, ends)] != [int, int]:
+            raise DataError(f"expected a span [start, end], found {cut(item)}", field=f"{field}[{at}]")
+        (start, end), in_characters = ends, source is not None and fields != SPAN_FIELDS[0]
+        size = end if text is None else len(source or "") if in_characters else len(text.documents[0][1])
+        if not 0 <= start <= end <= size:
+            unit = "characters" if in_characters else "tokens"
+            message = f"expected 0 <= start <= end <= {size:,} (the text's {unit}), found {cut(ends)}"
+            raise DataError(message, field=f"{field}[{at}]")
+        if in_characters:
+            start = bisect_right([stop for _, stop in places], start)
+            end = max(start, bisect_left([begin for begin, _ in places], end))
+        spans.add((start, end))
+    return sorted((start, end) for start, end in spans if start < end)
+
+
+def read_numbers(items: list[Any], text: PlainText | None, field: str, is_gold: bool) -> tuple[bool, list[list[Any]]]:
+    """Return whether numbers are scores, and those of each document: a mask, or scores as floats."""
+    bad = next((at for at, item in enumerate(items) if not -MAX_SCORE < item < MAX_SCORE), None)  # NaN, too
+    if bad is not None:
+        raise DataError(f"expected finite numbers, found {cut(items[bad])}", field=f"{field}[{bad}]")
+    values = [items] if text is None else text.split(items, field)
+    if not is_gold and (field == "scores" or float in map(type, items)):
+        return True, [[float(item) for item in part] for part in values]
+    if not all(item in (0, 1) for item in items):
+        hint = "" if is_gold else " (scores are floats)"
+        raise DataError(f"expected 0 or 1 for each token{hint}, found {cut(items)}", field=field)
+    return False, values
+
+
+class PlainRow(NamedTuple):
+    """A row, read.
+
+    Attributes:
+        name: its id.
+        cells: the row, with the fields of the format.
+        text: its documents; None if not even their size is known.
+        spans: the spans of each document; None if the row has none.
+        scores: the scores of each document's tokens; None if the row has none.
+    """
+
+    name: str
+    cells: Mapping[str, Any]
+    text: PlainText | None
+    spans: list[list[Span]] | None
+    scores: list[list[float]] | None
+
+    def shape(self, **fields: Any) -> dict[str, Any]:
+        """Return the further cells of the row, with its id, its label and these fields."""
+        others = {key: value for key, value in self.cells.items() if key not in PLAIN_FIELDS}
+        label = {} if self.cells.get("label") is None else {"classification": self.cells["label"]}
+        return {**others, "annotation_id": self.name, **fields, **label}
+
+
+def read_row(row: Any, name: str, reference: PlainText | None, side: str, notes: Counter[str]) -> PlainRow:
+    """Read the rationale, the quotes and the scores of a plain row.
+
+    Args:
+        row: the row.
+        name: its id.
+        reference: the text of its reference, if it is known.
+        side: "gold" or "predicted".
+        notes: counts what is left out; extended.
+
+    Raises:
+        DataError: a value has another form, or does not fit the text.
+    """
+    cells = row if isinstance(row, Mapping) else {"rationale": row}
+    spans: list[list[Span]] | None = None
+    scores: list[list[float]] | None = None
+    known = FORMS if side == "gold" else PLAIN_FIELDS  # gold may have any further columns
+    try:
+        for field in cells.keys() - {*PLAIN_FIELDS}:
+            if (near := find_near(field, known)) and near not in cells:
+                raise DataError(f"no field of this format: did you mean {near!r}?", field=str(field))
+        text = choose_text(cells, name, reference)
+        for field in [field for field in (*FORMS, "rationale_mask") if cells.get(field) is not None]:
+            items = to_list(cells[field])
+            items = [items] if isinstance(items, str) else items
+            kinds = {*map(type, items)} if isinstance(items, list) else {None}
+            if not items and field != "scores":
+                spans = spans or [[] for _ in (text.documents if text else (None,))]
+            elif kinds == {str}:
+                spans = find_quotes(items, text, field, side, notes)
+            elif items and kinds <= {list, dict}:
+                spans = [read_spans(items, text, field)]
+            elif kinds <= {int, bool, float}:
+                is_soft, values = read_numbers(items, text, field, side == "gold")
+                spans, scores = (spans, values) if is_soft else ([spans_from_mask(part) for part in values], scores)
+                text = text or PlainText([(name, [UNKNOWN_TOKEN] * len(items), [len(items)])], is_known=False)
+            else:
+                raise DataError(f"expected a mask, scores, spans or quotes, found {cut(items)}", field=field)
+        if spans is None and (scores is None or side == "gold"):
+            raise DataError("expected a rationale, found none", field="rationale")
+    except DataError as error:
+        error.instance = name
+        raise
+    return PlainRow(name, cells, text, spans, scores)
+
+
+# -- instances and annotations ----------------------------------------------------------------------------------------
+
+
+def make_annotation(row: Any, name: str, notes: Counter[str]) -> tuple[dict[str, Any], PlainText]:
+    """Return a plain reference, or a row of ``human_rationales``, as a dataset's row of one group; and its text."""
+    plain = read_row(row, name, None, "gold", notes)
+    if plain.text is None and any(plain.spans or ()):
+        raise DataError("spans need the text: `text` or `tokens` in this row", instance=name, field="rationale")
+    text = plain.text or PlainText([(name, [], [])], is_known=False)
+    documents, evidences = [], []
+    for (docid, tokens, sizes), spans in zip(text.documents, plain.spans or (), strict=True):
+        starts = [0, *accumulate(sizes)]
+        lines = [" ".join(tokens[start:end]) for start, end in pairwise(starts)]
+        documents.append({"docid": docid, "text": "\n".join(lines)})
+        for start, end in spans:
+            evidence = {"docid": docid, "text": " ".join(tokens[start:end]), "start_token": start, "end_token": end}
+            evidence["start_sentence"] = bisect_right(starts, start) - 1
+            evidence["end_sentence"] = bisect_left(starts, end)
+            evidences.append(evidence)
+    return plain.shape(documents=documents, evidences=[evidences] if evidences else []), text
+
+
+def make_instance(row: Any, name: str, reference: PlainText | None, notes: Counter[str]) -> dict[str, Any]:
+    """Return a plain prediction as an instance; see `read_row`."""
+    plain = read_row(row, name, reference, "predicted", notes)
+    documents = plain.text.documents if plain.text else [(str(plain.cells.get("docid") or name), [], [])]
+    rationales: list[dict[str, Any]] = [{"docid": docid} for docid, _, _ in documents]
+    for at, rationale in enumerate(rationales):
+        if plain.spans is not None:
+            spans = [{"start_token": start, "end_token": end} for start, end in plain.spans[at]]
+            rationale["hard_rationale_predictions"] = spans
+        if plain.scores is not None:
+            rationale["soft_rationale_predictions"] = plain.scores[at]
+    probabilities = plain.cells.get("probabilities")
+    more = {} if probabilities is None else {"classification_scores": probabilities}
+    return plain.shape(rationales=rationales, **more)
+
+
+def to_instances(
+    predictions: Sequence[Any], references: Sequence[Any] | None = None
+) -> tuple[list[Any], list[Any] | None, list[str]]:
+    """Convert plain rows to instances and dataset rows; rows that are these already stay as they are.
+
+    Args:
+        predictions: instances, or plain rows.
+        references: rows of ``eraser`` or of ``human_rationales``, or plain rows; None: there are none.
+
+    Returns:
+        the instances, the dataset rows (None without references), and a line for each kind of thing that was left out.
+
+    Raises:
+        DataError: the first row at fault, with its id and field.
+    """
+    notes: Counter[str] = Counter()
+    texts: dict[str, PlainText | None] = {}
+    rows, instances = [], []
+    needs_texts = any(map(is_plain, predictions))
+    for place, row in enumerate(references or ()):
+        name = row_id(row) or str(place)
+        if is_plain(row) or (isinstance(row, Mapping) and "rationale_mask" in row and "evidences" not in row):
+            row, texts[name] = make_annotation(row, name, notes)
+        elif needs_texts and isinstance(row, Mapping):
+            texts[name] = read_text(row, name)
+        rows.append(row)
+    names = [str(place) for place in range(len(predictions))] if references is None else list(texts)
+    for place, row in enumerate(predictions):
+        if is_plain(row):
+            if row_id(row) is None and place >= len(names):
+                message = f"expected a prediction for each of {len(names)} references, found more, and no ids"
+                raise DataError(message, field="predictions")
+            name = row_id(row) or names[place]
+            row = make_instance(row, name, texts.get(name), notes)
+        instances.append(row)
+    lines = [f"{what}: {count:,}" for what, count in notes.items()]
+    return instances, None if references is None else rows, lines
+
+
+def instances_from(
+    rationales: Any,
+    *,
+    texts: Iterable[str | Sequence[str]] | None = None,
+    ids: Iterable[str | int] | None = None,
+    labels: Iterable[str] | None = None,
+    probabilities: Iterable[Mapping[str, float]] | None = None,
+) -> list[dict[str, Any]]:
+    """Return rationales as instances, which every metric and a predictions file take.
+
+    Args:
+        rationales: a row for each text: a 0/1 mask, float scores, spans, quotes, or an object (see the module).
+        texts: the text of each row, as a string or as tokens; quotes and spans of characters need it.
+        ids: the id of each row; by default its place, from "0".
+        labels: the predicted label of each row.
+        probabilities: {label: probability} of each row.
+
+    Returns:
+        instances with one document each, which has the instance's id.
+
+    Raises:
+        DataError: a row has none of these forms, or does not fit its text.
+
+    Examples:
+        >>> instance, = instances_from([[0, 1, 1]], ids=["a"])
+        >>> instance["rationales"]
+        [{'docid': 'a', 'hard_rationale_predictions': [{'start_token': 1, 'end_token': 3}]}]
+    """
+    rows = list(to_list(rationales))
+    if not rows or not all(map(is_plain, rows)):
+        raise DataError("expected rows of masks, scores, spans or quotes, found others", argument="rationales")
+    rows = [dict(row) if isinstance(row, Mapping) else {"rationale": row} for row in rows]
+    columns = {"texts": ("text", texts), "ids": ("id", ids), "labels": ("label", labels)}
+    for argument, (field, values) in (columns | {"probabilities": ("probabilities", probabilities)}).items():
+        cells = None if values is None else list(values)
+        if cells is not None and len(cells) != len(rows):
+            raise DataError(f"expected one for each of {len(rows)} rows, found {len(cells)}", argument=argument)
+        for row, cell in zip(rows, cells or (), strict=False):
+            row[field] = cell
+    instances, _, notes = to_instances(rows)
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    return instances
