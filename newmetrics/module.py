@@ -8,17 +8,15 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import datasets
 import evaluate
-import numpy as np
 
-from .errors import VERSION, DataError, cut, find_similar
+from .errors import DataError, cut, find_similar
 from .plain import row_id, to_list
 from .rows import to_rows
-from .statistics import DEFAULT_LEVEL, DEFAULT_RESAMPLES, Score, Statistics, check_inference, number_values, sign
+from .statistics import Measured, Score, Statistics, summarize
 
 Row = Mapping[str, Any]
 OPTIONS = ("by", "cluster_by", "per_instance", "confidence_level", "n_resamples", "seed")
@@ -34,23 +32,6 @@ KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 def _is_list(value: Any, kind: Any) -> bool:
     return isinstance(value, list) and all(isinstance(each, kind) and not isinstance(each, bool) for each in value)
-
-
-@dataclass
-class Measured:
-    """What a measure returns for all rows.
-
-    Attributes:
-        statistics: additive, per annotation; its clusters are those of ``cluster_by="auto"``.
-        settings: of the signature: settings that differ from their defaults, and facts ("scored": "105/199").
-        extra: further entries of the result, put before the signature.
-        notes: what was left out or guessed, a line each.
-    """
-
-    statistics: Statistics
-    settings: Mapping[str, object] = field(default_factory=dict)
-    extra: Mapping[str, object] = field(default_factory=dict)
-    notes: Sequence[str] = ()
 
 
 class RationaleMetric:
@@ -144,8 +125,15 @@ class RationaleMetric:
         finally:
             vars(self).pop("_held", None)
         measured = self.measure(rows["predictions"], rows["references"], **settings)
-        sides = [rows["references"] or (), rows["predictions"] or ()]
-        result, notes = summarize(self.name, measured, sides, settings.get("label_names"), **options)
+        sides, ids = [rows["references"] or (), rows["predictions"] or ()], measured.statistics.ids
+        cluster_by, by = options.pop("cluster_by", "auto"), options.get("by")
+        if cluster_by != "auto":
+            values = None if cluster_by == "none" else read_column(cluster_by, ids, sides, "cluster_by")
+            measured.statistics.set_clusters(cluster_by, values)
+        if by is not None:
+            numbered = dict(enumerate(settings.get("label_names") or ()))
+            options["groups"] = [numbered.get(each, each) for each in read_column(by, ids, sides, "by")]
+        result, notes = summarize(self.name, measured, **options)
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return result
@@ -175,73 +163,6 @@ class RationaleMetric:
         raise NotImplementedError  # evaluate wants the method; `compute` does not call it
 
 
-def summarize(
-    name: str,
-    measured: Measured,
-    sides: Sequence[Sequence[Row]] = (),
-    label_names: Sequence[str] | None = None,
-    *,
-    by: str | None = None,
-    cluster_by: str = "auto",
-    per_instance: bool = False,
-    confidence_level: float | None = None,
-    n_resamples: int | None = None,
-    seed: int = 0,
-) -> tuple[dict[str, Any], list[str]]:
-    """Return the result of a metric, and the lines that a reader of it needs.
-
-    Args:
-        name: the metric's name.
-        measured: of all rows.
-        sides: rows that may have the columns ``by`` and ``cluster_by``, by their ids.
-        label_names: names of numbers in a column of labels.
-        by: adds ``by: {value: {key: score}}``.
-        cluster_by: "auto", "none" (one annotation each), or a column.
-        per_instance: adds ``per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}``.
-        confidence_level: adds ``KEY_ci: [low, high]``; in (0, 1).
-        n_resamples: likewise; by default 1,000.
-        seed: of the resamples.
-
-    Raises:
-        DataError: not every annotation has the column; a setting out of its range.
-    """
-    statistics, notes = measured.statistics, list(measured.notes)
-    check_inference(confidence_level or DEFAULT_LEVEL, DEFAULT_RESAMPLES if n_resamples is None else n_resamples, seed)
-    settings = {"n": len(statistics.ids), **measured.settings}
-    if cluster_by != "auto":
-        statistics.clusters, statistics.clustering = None, cluster_by
-        if cluster_by != "none":
-            values = read_column(cluster_by, statistics.ids, sides, "cluster_by")
-            # an annotation without a value is a cluster of its own
-            statistics.clusters = number_values((at,) if each is None else each for at, each in enumerate(values))
-    bounds: Mapping[str, np.ndarray] = {}
-    if confidence_level is not None or n_resamples is not None:
-        bounds = statistics.intervals(confidence_level, n_resamples, seed)
-        level = {"level": confidence_level} if confidence_level not in (None, DEFAULT_LEVEL) else {}
-        settings |= {**level, "cluster": statistics.clustering, "clusters": statistics.n_clusters}
-        notes += [f"{name}: {line}" for line in statistics.cautions()]
-    result: dict[str, Any] = {}
-    for key, value in statistics.values().items():
-        result[key] = value.tolist()
-        if key in bounds:
-            result[f"{key}_ci"] = bounds[key].tolist()
-    result |= measured.extra
-    if per_instance:
-        clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
-        columns = {key: column.tolist() for key, column in statistics.per_instance().items()}
-        result["per_instance"] = columns | {"annotation_id": list(statistics.ids), "cluster": clusters.tolist()}
-    if by is not None:
-        numbered = dict(enumerate(label_names or ()))
-        values = [numbered.get(each, each) for each in read_column(by, statistics.ids, sides, "by")]
-        result["by"] = score_groups(statistics, ["null" if each is None else str(each) for each in values])
-        if by == "classification" and "macro_f1" in result:
-            notes.append("by classification: macro_f1 is left out, because each group has one label")
-            for group in result["by"].values():
-                del group["macro_f1"]
-        settings["by"] = by
-    return result | {"signature": sign(name, {**settings, "version": VERSION})}, notes
-
-
 def read_column(name: str, ids: Sequence[str], sides: Sequence[Sequence[Row]], argument: str) -> list[Any]:
     """Return the value of a column for each id, from the first side whose rows have it.
 
@@ -257,17 +178,3 @@ def read_column(name: str, ids: Sequence[str], sides: Sequence[Sequence[Row]], a
                 raise DataError(f"expected a column of single values, found {cut(bad)} in {name!r}", argument=argument)
             return column
     raise DataError(f"expected the column {name!r} in every row, found rows without it", argument=argument)
-
-
-def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return {name: {key: score}} of groups of annotations, in the order of the names.
-
-    Args:
-        statistics: of all annotations.
-        names: the group of each.
-    """
-    levels, which = np.unique(np.asarray(names, dtype=object).astype(str), return_inverse=True)
-    scores = statistics.compute(statistics.group(which, levels.size))
-    return {
-        str(level): {key: column[row].tolist() for key, column in scores.items()} for row, level in enumerate(levels)
-    }

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import DataError, cut
+from .errors import VERSION, DataError, cut
 
 Columns = Mapping[str, np.ndarray]
 DEFAULT_LEVEL, DEFAULT_RESAMPLES = 0.95, 1000
@@ -129,6 +129,12 @@ class Statistics:
     clusters: np.ndarray | None = None
     clustering: str = "none"
 
+    def set_clusters(self, clustering: str, values: Iterable[object] | None) -> None:
+        """Set the clusters: annotations with one value; None: one annotation each. One without a value is alone."""
+        self.clustering = clustering
+        keys = None if values is None else ((at,) if each is None else each for at, each in enumerate(values))
+        self.clusters = None if keys is None else number_values(keys)
+
     def take(self, rows: np.ndarray) -> Statistics:
         """Return the statistics of some annotations, in this order."""
         columns = {name: values[rows] for name, values in self.columns.items()}
@@ -152,7 +158,9 @@ class Statistics:
         """Return the sums of the columns over each of n groups of annotations: {name: (n,) or (n, T)}."""
         order = np.argsort(groups, kind="stable")
         starts = np.searchsorted(groups[order], np.arange(n))
-        return {name: np.add.reduceat(values[order], starts, axis=0, dtype=float) for name, values in self.columns.items()}
+        return {
+            name: np.add.reduceat(values[order], starts, axis=0, dtype=float) for name, values in self.columns.items()
+        }
 
     @property
     def n_clusters(self) -> int:
@@ -387,3 +395,91 @@ def sign(name: str, settings: Mapping[str, object]) -> str:
         return str(value).replace("|", "/").replace("\n", " ")  # the separators of the line must not appear in a value
 
     return "|".join([name, *(f"{key}:{show(value)}" for key, value in settings.items())])
+
+
+@dataclass
+class Measured:
+    """What a measure returns for all rows.
+
+    Attributes:
+        statistics: additive, per annotation; its clusters are those of ``cluster_by="auto"``.
+        settings: of the signature: settings that differ from their defaults, and facts ("scored": "105/199").
+        extra: further entries of the result, put before the signature.
+        notes: what was left out or guessed, a line each.
+    """
+
+    statistics: Statistics
+    settings: Mapping[str, object] = field(default_factory=dict)
+    extra: Mapping[str, object] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+def summarize(
+    name: str,
+    measured: Measured,
+    names: Mapping[str, object] | None = None,
+    *,
+    by: str | None = None,
+    groups: Sequence[object] = (),
+    per_instance: bool = False,
+    confidence_level: float | None = None,
+    n_resamples: int | None = None,
+    seed: int = 0,
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the result of a metric, flat and in plain Python, and the lines that a reader of it needs.
+
+    Args:
+        name: the metric's name.
+        measured: of all rows.
+        names: what the scores are of, at the beginning of the signature: data, config, split.
+        by: a column's name; adds ``by: {value: {key: score}}``.
+        groups: the column's value of each annotation.
+        per_instance: adds ``per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}``.
+        confidence_level: adds ``KEY_ci: [low, high]``; in (0, 1).
+        n_resamples: likewise; by default 1,000.
+        seed: of the resamples.
+
+    Raises:
+        DataError: a setting out of its range.
+    """
+    statistics, notes = measured.statistics, list(measured.notes)
+    check_inference(confidence_level or DEFAULT_LEVEL, DEFAULT_RESAMPLES if n_resamples is None else n_resamples, seed)
+    settings = {**(names or {}), "n": len(statistics.ids), **measured.settings}
+    bounds: Mapping[str, np.ndarray] = {}
+    if confidence_level is not None or n_resamples is not None:
+        bounds = statistics.intervals(confidence_level, n_resamples, seed)
+        level = {"level": confidence_level} if confidence_level not in (None, DEFAULT_LEVEL) else {}
+        settings |= {**level, "cluster": statistics.clustering, "clusters": statistics.n_clusters}
+        notes += [f"{name}: {line}" for line in statistics.cautions()]
+    result: dict[str, Any] = {}
+    for key, value in statistics.values().items():
+        result[key] = value.tolist()
+        if key in bounds:
+            result[f"{key}_ci"] = bounds[key].tolist()
+    result |= measured.extra
+    if per_instance:
+        clusters = np.arange(len(statistics.ids)) if statistics.clusters is None else statistics.clusters
+        columns = {key: column.tolist() for key, column in statistics.per_instance().items()}
+        result["per_instance"] = columns | {"annotation_id": list(statistics.ids), "cluster": clusters.tolist()}
+    if by is not None:
+        result["by"] = score_groups(statistics, ["null" if each is None else str(each) for each in groups])
+        if by == "classification" and "macro_f1" in result:
+            notes.append("by classification: macro_f1 is left out, because each group has one label")
+            for group in result["by"].values():
+                del group["macro_f1"]
+        settings["by"] = by
+    return result | {"signature": sign(name, {**settings, "version": VERSION})}, notes
+
+
+def score_groups(statistics: Statistics, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return {name: {key: score}} of groups of annotations, in the order of the names.
+
+    Args:
+        statistics: of all annotations.
+        names: the group of each.
+    """
+    levels, which = np.unique(np.asarray(names, dtype=object).astype(str), return_inverse=True)
+    scores = statistics.compute(statistics.group(which, levels.size))
+    return {
+        str(level): {key: column[row].tolist() for key, column in scores.items()} for row, level in enumerate(levels)
+    }
