@@ -4,35 +4,355 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eraser_hub.newmetrics.erasure import erasure_scores, measure_erasure, report_labels
-from eraser_hub.newmetrics.errors import VERSION, DataError, check_choice, cut
-from eraser_hub.newmetrics.ranking import AUPRC_POLICIES, measure_rankings, ranking_scores
-from eraser_hub.newmetrics.rows import Gold, Match, Matcher, read_predictions
-from eraser_hub.newmetrics.spans import measure_spans, span_scores
+from eraser_hub.newmetrics.errors import DataError, check_choice, cut
+from eraser_hub.newmetrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
+from eraser_hub.newmetrics.plain import is_plain, to_instances
+from eraser_hub.newmetrics.ranking import (
+    AUPRC_POLICIES,
+    AgreementSettings,
+    agreement_columns,
+    agreement_extra,
+    agreement_scores,
+    describe_agreement,
+)
+from eraser_hub.newmetrics.rows import Gold, Matcher, read_predictions
+from eraser_hub.newmetrics.rows import read_gold as read_gold_rows
 from eraser_hub.newmetrics.statistics import (
     DEFAULT_LEVEL,
-    Columns,
+    DEFAULT_RESAMPLES,
+    Measured,
     Score,
     Statistics,
     check_inference,
     concatenate,
     mean,
-    number_values,
-    sign,
+    mean_columns,
+    summarize,
 )
+from eraser_hub.papers import PAPERS
+from eraser_hub.records.run_record import read_signature
 
-from .gold import read_column, read_gold
-from .predictions import read_chunks
-from .result import Scores
+from .gold import choose_gold, describe_place, find_split, list_rows, read_column, read_flat, read_gold, score_people
+from .pairs import score_pairs
+from .predictions import hash_file, read_chunks, read_rows
+from .result import HumanPerformance, Scores
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.scored_split import ScoredSplit
 
-Instance = Mapping[str, Any]
-CustomMetric = Callable[[Instance, Mapping[str, Any]], float]
+Rows = Sequence[Mapping[str, Any]]
+Chunk = tuple[Rows, Sequence[int]]
+CustomMetric = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
+METRICS = ("eraser_agreement", "eraser_faithfulness", "normalized_fidelity", "quote_faithfulness", "custom")
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """How predictions are scored.
+
+    Attributes:
+        iou_thresholds: of IOU, in (0, 1]; keys of .5 (else of the first) have no suffix.
+        aopc_thresholds: those that every instance must have; None: those of the first.
+        auprc_policy: AUPRC of a document without evidence: reference (0.5), skip, zero or one.
+        sentence_threshold: the least score of a predicted sentence.
+        unmarked: "score" or "skip" annotations without gold rationale in agreement; None: skip them, but score those of
+            the configs that this package builds.
+        gold: gold rationales: evidence, or the majority or union of the annotators' marks.
+        only_predicted: score only annotations with an instance.
+        by: break the scores down by this field of the annotations.
+        cluster_by: what intervals and tests draw together: "auto" (annotations that share a document), "none", or a
+            field of the annotations.
+        per_instance: keep every score of every annotation.
+        confidence_level, n_resamples, seed: of intervals; None for both: no intervals.
+        paper: make the choices of this paper's code: eraser or wang2022.
+        people: score each annotator against the majority of the others, where annotators are known.
+        keep_rows: keep the columns of every annotation, for `compare`.
+    """
+
+    iou_thresholds: Sequence[float] = (0.5,)
+    aopc_thresholds: Sequence[float] | None = None
+    auprc_policy: str = "reference"
+    sentence_threshold: float = 0.5
+    unmarked: str | None = None
+    gold: str = "evidence"
+    only_predicted: bool = False
+    by: str | None = None
+    cluster_by: str = "auto"
+    per_instance: bool = False
+    confidence_level: float | None = None
+    n_resamples: int | None = None
+    seed: int = 0
+    paper: str | None = None
+    people: bool = True
+    keep_rows: bool = False
+
+    @property
+    def with_intervals(self) -> bool:
+        """Whether scores have intervals."""
+        return self.confidence_level is not None or self.n_resamples is not None
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the columns of every annotation are needed; else their sums are kept alone."""
+        return self.keep_rows or self.per_instance or self.with_intervals or self.by is not None
+
+    @property
+    def agreement(self) -> AgreementSettings:
+        """The settings of agreement scores."""
+        thresholds = list(dict.fromkeys(map(float, self.iou_thresholds)))
+        main = 0.5 if 0.5 in thresholds else thresholds[0]
+        unmarked = self.unmarked or "score"
+        return AgreementSettings(thresholds, main, self.auprc_policy, self.sentence_threshold, unmarked, chance=True)
+
+    def check(self) -> None:
+        """Raise a `DataError` for a setting out of its range."""
+        for name, least in (("iou_thresholds", 1e-300), ("aopc_thresholds", 0.0)):
+            values = getattr(self, name)
+            if values is not None and not (len(values) and all(least <= value <= 1 for value in values)):
+                raise DataError(f"expected numbers up to 1, at least one, found {cut(list(values))}", argument=name)
+        check_choice(self.auprc_policy, AUPRC_POLICIES, "auprc_policy")
+        check_choice(self.unmarked or "score", ("score", "skip"), "unmarked")
+        check_choice(self.paper or "eraser", tuple(PAPERS), "paper")
+        check_inference(
+            self.confidence_level or DEFAULT_LEVEL,
+            DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
+            self.seed,
+        )
+
+
+class Tally:
+    """Columns of a metric, added a chunk at a time: a row per annotation, or the sums of those without and with gold.
+
+    Args:
+        by_rows: keep a row per annotation.
+    """
+
+    def __init__(self, by_rows: bool) -> None:
+        self.by_rows = by_rows
+        self.parts: list[dict[str, np.ndarray]] = []
+        self.sizes: list[int] = []
+
+    def add(self, columns: dict[str, np.ndarray], marked: np.ndarray) -> None:
+        """Add the columns of a chunk; ``marked`` tells the annotations with a gold token: bool (n,)."""
+        if not self.by_rows:
+            columns = {name: np.stack([v[~marked].sum(0), v[marked].sum(0)]) for name, v in columns.items()}
+            for part in self.parts:
+                columns = {name: columns.get(name, 0) + part.get(name, 0) for name in {**part, **columns}}
+            self.parts = [columns]
+            self.sizes = [2]
+        else:
+            self.parts.append({name: np.asarray(values, np.float32 if values.dtype == bool else values.dtype) for name, values in columns.items()})
+            self.sizes.append(marked.size)
+
+    def columns(self, order: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return all columns, their rows in this order."""
+        joined = concatenate(self.parts, self.sizes)
+        return joined if order is None else {name: values[order] for name, values in joined.items()}
+
+
+def score(
+    source: ScoredSplit, predictions: Path, settings: ScoreSettings | None = None, metrics: Sequence[str] = ()
+) -> Scores:
+    """Score a file of predictions (JSON Lines or Parquet): ERASER instances, plain rows, or records of pairs.
+
+    Args:
+        source: the split that they answer.
+        predictions: the file.
+        settings: how they are scored.
+        metrics: further scores, ``FILE.py:FUNCTION``: a function of (row of the dataset, instance) to a number.
+
+    Raises:
+        DataError: bad data, with file and line; a setting out of its range.
+    """
+    settings = settings or ScoreSettings()
+    settings.check()
+    if source.kind == "perturbation":
+        return score_pairs(source, predictions, settings)
+    if settings.paper not in (None, "eraser"):
+        raise DataError(f"expected eraser for an ERASER corpus, found {settings.paper}", argument="paper")
+    if settings.unmarked is None:
+        settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
+    gold, notes = choose_gold(read_gold(source), source, settings.gold)
+    chunks: Iterable[Chunk] = read_chunks(predictions)
+    first = next(iter(chunks))
+    if is_plain(first[0][0]):
+        rows = [*first[0], *chain.from_iterable(rows for rows, _ in chunks)]
+        instances, _, changes = to_instances(rows, list_rows(source))
+        chunks, notes = [(instances, range(1, len(instances) + 1))], [*notes, *changes]
+    else:
+        chunks = chain([first], chunks)
+    scores = Scores(names=source.names, notes=[note for note in (source.labels.note, *notes) if note])
+    columns = {name: read_column(source, name) for name in (settings.by, settings.cluster_by) if name not in (None, "auto", "none")}
+    functions = {name.rpartition(":")[2]: load_metric(name) for name in metrics}
+    rows_by_id = {str(row["annotation_id"]): row for row in list_rows(source)} if functions else {}
+    try:
+        score_chunks(scores, gold, chunks, settings, columns, functions, rows_by_id)
+    except DataError as error:
+        if error.field == "annotation_id" and error.file is None:
+            error.message += find_split(source, [str(row.get("annotation_id")) for row in read_rows(predictions)])
+        error.file = error.file or predictions
+        raise
+    scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()} if scores.gold else {}
+    scores.files, scores.predictions_sha256, scores.run = [predictions], hash_file(predictions), read_signature(predictions)
+    scores.signatures += [scores.run] if scores.run else []
+    if settings.people and scores.gold:
+        scores.people = score_people(source, gold, settings)
+    return scores
+
+
+def score_chunks(
+    scores: Scores,
+    gold: Gold,
+    chunks: Iterable[Chunk],
+    settings: ScoreSettings,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+    functions: Mapping[str, CustomMetric] | None = None,
+    rows_by_id: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Score instances, and put what they give into ``scores``.
+
+    Args:
+        scores: of the split.
+        gold: its annotations.
+        chunks: instances and their lines, some at a time.
+        settings: how they are scored.
+        columns: the columns that ``by`` and ``cluster_by`` name, a value per annotation.
+        functions: further scores, by name.
+        rows_by_id: the dataset's rows, for these.
+
+    Raises:
+        DataError: at the first instance at fault, with its line; nothing that can be scored.
+    """
+    own, matcher = settings.agreement, Matcher(gold, settings.only_predicted, thresholds=settings.aopc_thresholds)
+    tallies = {metric: Tally(settings.by_rows) for metric in METRICS}
+    places: list[np.ndarray] = []
+    rates: list[float] = []
+    for rows, lines in chunks:
+        match = matcher.add(read_predictions(rows, lines, parsed=True))
+        agreement = agreement_columns(match, own)
+        marked = agreement["gold.marked"] > 0
+        tallies["eraser_agreement"].add(agreement, marked)
+        tallies["eraser_faithfulness"].add(measure_erasure(match), marked)
+        places.append(match.rows)
+        if "null" in matcher.used:
+            points = read_fidelity(rows)
+            rates = [rate for rate, _ in sorted(next(iter(points.values())))]
+            tallies["normalized_fidelity"].add(fidelity_columns(points), marked)
+        if any(row.get("quotes") is not None for row in rows):
+            tallies["quote_faithfulness"].add(measure_quotes(rows, match), marked)
+        if functions and rows_by_id:
+            values = {
+                name: np.array([float(function(rows_by_id[str(row["annotation_id"])], row)) for row in rows])
+                for name, function in functions.items()
+            }
+            added = [mean_columns(name, numbers) for name, numbers in values.items()]
+            tallies["custom"].add(dict(item for each in added for item in each.items()), marked)
+    scored, order = matcher.finish(), np.argsort(np.concatenate(places), kind="stable")
+    kept = np.arange(len(gold.ids)) if scored is None else scored
+    scores.ids = [gold.ids[row] for row in kept.tolist()]
+    scores.by, scores.data_digest, scores.paper = settings.by, gold.digest(), settings.paper
+    scores.iou_thresholds = own.thresholds
+    scores.notes += matcher.notes()
+    for metric, tally in tallies.items():
+        if not tally.parts:
+            continue
+        table = tally.columns(order if settings.by_rows else None)
+        statistics = Statistics(scores.ids if settings.by_rows else ["without gold", "with gold"], table, {})
+        measured = Measured(statistics, matcher.facts())
+        if metric == "eraser_agreement":
+            statistics.scores = agreement_scores(table, own)
+            measured.settings, measured.notes = describe_agreement(table, own)
+        elif metric == "eraser_faithfulness":
+            statistics.scores = erasure_scores(table)
+            if "accuracy" in statistics.scores:
+                scores.label_report = report_labels(table, matcher.labels)
+        elif metric == "normalized_fidelity":
+            statistics.scores = fidelity_scores(rates)
+        elif metric == "quote_faithfulness":
+            statistics.scores = quote_scores(table)
+        else:
+            statistics.scores = {name: Score(mean(name), None, None, None) for name in functions or ()}
+        if not statistics.scores:
+            scores.notes += measured.notes
+            continue
+        measured.settings = {**matcher.facts(), **measured.settings}
+        if settings.by_rows:
+            cluster(statistics, gold, kept, settings.cluster_by, columns or {})
+        if metric == "eraser_agreement":
+            measured.statistics, measured.extra = agreement_extra(statistics, own)
+        elif "thresholds" in matcher.used and metric == "eraser_faithfulness" and matcher.thresholds is not None:
+            measured.extra = {"aopc_thresholds": matcher.thresholds.tolist()}
+        add_result(scores, metric, measured, settings, kept, columns or {})
+    if not scores.scores:
+        fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
+        raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
+
+
+def cluster(
+    statistics: Statistics, gold: Gold, kept: np.ndarray, cluster_by: str, columns: Mapping[str, Sequence[Any]]
+) -> None:
+    """Set the clusters of the annotations ``kept``: those that share a document, or a value of a column."""
+    if cluster_by == "auto":
+        clusters = gold.clusters()
+        statistics.clustering = "none" if clusters is None else "documents"
+        statistics.clusters = None if clusters is None else np.unique(clusters[kept], return_inverse=True)[1]
+    elif cluster_by != "none":
+        statistics.set_clusters(cluster_by, [columns[cluster_by][row] for row in kept.tolist()])
+
+
+def add_result(
+    scores: Scores,
+    metric: str,
+    measured: Measured,
+    settings: ScoreSettings,
+    kept: np.ndarray,
+    columns: Mapping[str, Sequence[Any]],
+) -> None:
+    """Add what a metric gives: its scores, intervals, breakdown and values per annotation."""
+    names = {"data": scores.data_digest[:12], **{key: scores.names[key] for key in ("config", "split") if key in scores.names}}
+    groups: Sequence[Any] = ()
+    if settings.by is not None:
+        values = dict(zip(scores.ids, (columns[settings.by][row] for row in kept.tolist()), strict=True))
+        groups = [values[name] for name in measured.statistics.ids]
+    result, notes = summarize(
+        metric,
+        measured,
+        {**names, "n": len(measured.statistics.ids) if settings.by_rows else kept.size},
+        by=settings.by,
+        groups=groups,
+        per_instance=settings.per_instance,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
+    )
+    known = len(measured.notes)
+    scores.notes += notes[:known]
+    scores.cautions += notes[known:]
+    scores.add(metric, result, measured.statistics)
+
+
+def load_metric(path: str) -> CustomMetric:
+    """Return the function that ``FILE.py:FUNCTION`` names.
+
+    Raises:
+        DataError: there is no such file or function.
+    """
+    file, _, name = path.rpartition(":")
+    specification = importlib.util.spec_from_file_location(Path(file).stem, file) if file.endswith(".py") else None
+    if specification is None or specification.loader is None or not Path(file).is_file():
+        raise DataError(f"expected FILE.py:FUNCTION, found {cut(path)}", argument="metric")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise DataError(f"expected a function of {file}, found no {cut(name)} there", argument="metric")
+    return function  # type: ignore[no-any-return]
