@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice, repeat
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eraser_hub.newmetrics.errors import DataError, cut
-from eraser_hub.newmetrics.plain import TextSizes, measure_texts
-from eraser_hub.newmetrics.rows import Documents, Gold
+from eraser_hub.newmetrics.plain import TextSizes, measure_texts, spans_from_mask
+from eraser_hub.newmetrics.ranking import AgreementSettings, agreement_columns, agreement_scores
+from eraser_hub.newmetrics.rows import HARD_FIELD, Documents, Gold, Matcher, read_predictions
+from eraser_hub.newmetrics.statistics import Statistics
 from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
 
+from .result import HumanPerformance
+
 if TYPE_CHECKING:
+    from eraser_hub.metrics.annotator_rows import AnnotatedText
     from eraser_hub.scoring.scored_split import ScoredSplit
 
 TEXT_BYTES = 1 << 17  # of documents that are measured together
 COLUMNS = ("annotation_id", "classification", "documents", "evidences")
+MAX_ANNOTATORS = 20  # above it each is scored on a few texts, and the time is long
+MIN_TEXTS = 2  # an annotator of fewer is left out
+ENDS = ("start_token", "end_token")
 NO_SIZES = TextSizes(*(np.zeros(0, np.int64),) * 3)
 
 
@@ -195,3 +206,187 @@ def _list_records(source: ScoredSplit) -> Iterator[tuple[int, Mapping[str, Any]]
         for number, line in enumerate(file, 1):
             row = json.loads(line)
             yield number, json.loads(row) if isinstance(row, str) else row  # test_exhaustive is encoded twice
+
+
+def list_rows(source: ScoredSplit) -> list[dict[str, Any]]:
+    """Return the annotations as rows of ``eraser``: annotation_id, documents, evidences, classification."""
+    if source.dataset is not None:
+        return list(source.labelled)
+    gold, rows = read_corpus(source), []
+    path = gold.documents.path
+    if path == gold.documents.lines:
+        from eraser_hub.conversion.eraser.documents import read_document_lines
+
+        runs = read_document_lines(path, {}, TEXT_BYTES)
+        texts = {document.docid: document.document for _, documents in runs for document in documents}
+    else:
+        names = [gold.docids[doc] for doc in np.unique(gold.listed[1]).tolist()]
+        texts = {name: read_utf8_file(f"{path}/{file_name(name)}").decode() for name in names}
+    listed = np.split(gold.listed[1], np.searchsorted(gold.listed[0], np.arange(1, len(gold.ids))))
+    for row, (name, own) in enumerate(zip(gold.ids, listed, strict=True)):
+        spans = slice(gold.offsets[row], gold.offsets[row + 1])
+        columns = [values[spans].tolist() for values in (gold.doc, gold.start, gold.end)]
+        evidences = [
+            [{"docid": gold.docids[doc], "start_token": start, "end_token": end}]
+            for doc, start, end in zip(*columns, strict=True)
+        ]
+        documents = [{"docid": gold.docids[doc], "text": texts[gold.docids[doc]]} for doc in own.tolist()]
+        label = gold.labels[gold.label[row]]
+        rows.append({"annotation_id": name, "documents": documents, "evidences": evidences, "classification": label})
+    return rows
+
+
+def find_split(source: ScoredSplit, ids: Sequence[str]) -> str:
+    """Return a hint which other split (or backup file) has these ids; "" if none has."""
+    found: dict[str, int] = {}
+    wanted = set(ids)
+    if source.dataset is not None:
+        from eraser_hub.records.built import read_rows
+
+        for split, files in source.built.splits(source.built_config).items():
+            column = "id" if source.kind == "tokens" else "annotation_id"
+            names = {str(name) for table in read_rows(files, [column]) for name in table.column(column).to_pylist()}
+            found[split] = len(wanted & names)
+        wanted -= set(source.ids)
+    else:
+        import orjson
+
+        for path in sorted(source.data_dir.glob("*.jsonl*")):
+            with suppress(OSError, ValueError, AttributeError):
+                rows = map(orjson.loads, path.read_bytes().splitlines())
+                found[path.name.removesuffix(".jsonl")] = len(wanted & {str(row.get("annotation_id")) for row in rows})
+        found.pop(source.annotation_file.stem, None)
+    best = max(found, key=found.__getitem__, default="")
+    return f" ({found[best]:,} of the file's ids are those of {best})" if best and found[best] else ""
+
+
+# -- annotators -------------------------------------------------------------------------------------------------------
+
+
+def read_people(source: ScoredSplit) -> tuple[dict[str, AnnotatedText], Path | None]:
+    """Return annotation id -> the marks and labels of its annotators, and the file; empty and None without a file."""
+    if source.dataset is None:
+        paths = sorted(source.data_dir.glob("annotators/*.parquet"))
+    else:
+        from eraser_hub.conversion.eraser.configs import get_annotators_path
+
+        paths = source.built.paths(get_annotators_path(source.built_config))
+    if len(paths) != 1:
+        return {}, None
+    from eraser_hub.conversion.eraser.annotators import read_annotators
+
+    texts = read_annotators(paths[0], source.split)
+    return {name: text for name, text in texts.items() if len(text.names)}, paths[0]
+
+
+def choose_gold(gold: Gold, source: ScoredSplit, form: str, without: str | None = None) -> tuple[Gold, list[str]]:
+    """Return the gold in a form that annotators' marks make, and notes.
+
+    Args:
+        gold: the annotations.
+        source: their split, which has the annotators.
+        form: "evidence" (as it is), "majority" or "union" of the annotators' marks.
+        without: leave out this annotator.
+
+    Raises:
+        DataError: there are no annotators, or their marks do not fit the documents.
+    """
+    if form == "evidence":
+        return gold, []
+    texts, file = read_people(source)
+    if not texts:
+        message = "expected annotators of this split, found no annotators/NAME.parquet with marks of it"
+        raise DataError(message, file=source.dataset or source.data_dir, argument="gold")
+    spans: list[tuple[int, int, int, int]] = []
+    changed = np.zeros(len(gold.ids), dtype=bool)
+    for row, name in enumerate(gold.ids):
+        text = texts.get(name)
+        chosen = [at for at, person in enumerate(text.names) if person != without] if text else []
+        if text and chosen:
+            changed[row], marks = True, text.marks[chosen]
+            tokens = 2 * marks.sum(axis=0) > len(marks) if form == "majority" else marks.any(axis=0)
+            for doc, part in split_marks(gold, row, text, tokens, file):
+                spans += [(row, doc, start, end) for start, end in spans_from_mask(part.tolist())]
+    row, doc, start, end = np.array(spans, np.int64).reshape(-1, 4).T
+    sentences = gold.documents.sentence_spans(row, doc, start, end) if row.size else (start, end)
+    kept = ~changed[gold.owner]
+    owner = np.concatenate([gold.owner[kept], row])
+    order = np.argsort(owner, kind="stable")
+    added = {"group": gold.group.max(initial=-1) + 1 + row, "doc": doc, "start": start, "end": end}
+    added |= {"first": sentences[0], "last": sentences[1]}
+    columns: Any = {name: np.concatenate([getattr(gold, name)[kept], each])[order] for name, each in added.items()}
+    offsets = np.append(0, np.cumsum(np.bincount(owner, minlength=len(gold.ids)))).astype(np.int64)
+    rest = int((~changed).sum())
+    words = f"gold {form}: {rest:,} of {changed.size:,} annotations have no annotators' marks; their evidence counts"
+    return replace(gold, offsets=offsets, **columns), [words] if rest else []
+
+
+def split_marks(
+    gold: Gold, row: int, text: AnnotatedText, tokens: np.ndarray, file: Path | None
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the number of each document of an annotation, and the part of ``tokens`` that belongs to it.
+
+    Raises:
+        DataError: the marks do not fit the documents.
+    """
+    docids = text.row.get("docids")
+    documents = gold.listed[1][gold.listed[0] == row] if docids is None else gold.documents.number(docids)
+    sizes = gold.documents.lengths(np.full(documents.size, row), documents)[0]
+    if sizes.sum() != tokens.size or (documents < 0).any() or (docids is not None and [*text.lengths] != sizes.tolist()):
+        message = f"expected marks of the documents' {sizes.sum():,} tokens, found {tokens.size:,}"
+        raise DataError(message, file=file, instance=gold.ids[row], field="num_tokens")
+    return zip(documents.tolist(), np.split(tokens, np.cumsum(sizes)[:-1]), strict=True)
+
+
+def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -> HumanPerformance | None:
+    """Score each annotator against the majority of the others, and average over annotators.
+
+    The hard rationale of an annotator are the tokens that this annotator marks; the gold is what more than half of the
+    others mark. ``accuracy`` compares labels with the most frequent label of the others; ties are left out.
+
+    Args:
+        source: the split.
+        gold: its annotations.
+        settings: of agreement.
+
+    Returns:
+        The mean of each score, and its spread over three annotators or more; None if no text has the marks of two.
+    """
+    if source.kind != "eraser":
+        return None
+    texts, file = read_people(source)
+    texts = {name: text for name, text in texts.items() if len(text.names) > 1}
+    counts = Counter(name for text in texts.values() for name in text.names)
+    people = [name for name, count in counts.items() if count >= MIN_TEXTS]
+    if not people:
+        return None
+    if len(people) > MAX_ANNOTATORS:
+        return HumanPerformance(annotators=len(people), note=f"more than {MAX_ANNOTATORS} annotators are not scored")
+    values: dict[str, list[float]] = {}
+    rows = {name: row for row, name in enumerate(gold.ids)}
+    for person in people:
+        others, _ = choose_gold(gold, source, "majority", without=person)
+        instances = []
+        for name, text in texts.items():
+            if person in text.names and name in rows:
+                marks = text.marks[list(text.names).index(person)]
+                rationales = [
+                    {"docid": gold.docids[doc], HARD_FIELD: [dict(zip(ENDS, span, strict=True)) for span in spans_from_mask(part.tolist())]}
+                    for doc, part in split_marks(gold, rows[name], text, marks, file)
+                ]
+                instances.append({"annotation_id": name, "rationales": rationales})
+        columns = agreement_columns(Matcher(others, only_predicted=True).add(read_predictions(instances)), settings)
+        scores = Statistics([row["annotation_id"] for row in instances], columns, agreement_scores(columns, settings)).values()
+        for key, value in scores.items():
+            if not np.isnan(value):
+                values.setdefault(key, []).append(float(value))
+        hits = []
+        for text in texts.values():
+            labels = Counter(label for name, label in text.labels.items() if name != person).most_common(2)
+            if person in text.labels and labels and (len(labels) == 1 or labels[0][1] > labels[1][1]):
+                hits.append(text.labels[person] == labels[0][0])
+        if hits:
+            values.setdefault("accuracy", []).append(fmean(hits))
+    # of two people each is scored against the other: their scores are alike by construction
+    spread = {key: stdev(each) for key, each in values.items() if len(each) > 2}
+    return HumanPerformance({key: fmean(each) for key, each in values.items()}, spread, len(people))

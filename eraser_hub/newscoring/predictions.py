@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -53,6 +54,14 @@ def read_chunks(path: Path) -> Iterator[tuple[list[dict[str, Any]], Sequence[int
         yield rows, batch.numbers
     if empty:
         raise DataError("expected at least one instance, found an empty file", file=path)
+
+
+def hash_file(path: Path) -> list[str]:
+    """Return the SHA-256 of a file's bytes, in a list; an empty one for a pipe, which is read once."""
+    if not path.is_file():
+        return []
+    with open(path, "rb") as file:
+        return [hashlib.file_digest(file, "sha256").hexdigest()]
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

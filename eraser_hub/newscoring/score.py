@@ -25,7 +25,6 @@ from eraser_hub.newmetrics.ranking import (
     describe_agreement,
 )
 from eraser_hub.newmetrics.rows import Gold, Matcher, read_predictions
-from eraser_hub.newmetrics.rows import read_gold as read_gold_rows
 from eraser_hub.newmetrics.statistics import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
@@ -38,13 +37,11 @@ from eraser_hub.newmetrics.statistics import (
     mean_columns,
     summarize,
 )
-from eraser_hub.papers import PAPERS
 from eraser_hub.records.run_record import read_signature
 
-from .gold import choose_gold, describe_place, find_split, list_rows, read_column, read_flat, read_gold, score_people
-from .pairs import score_pairs
+from .gold import choose_gold, find_split, list_rows, read_column, read_gold, score_people
 from .predictions import hash_file, read_chunks, read_rows
-from .result import HumanPerformance, Scores
+from .result import Scores
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.scored_split import ScoredSplit
@@ -111,7 +108,7 @@ class ScoreSettings:
         thresholds = list(dict.fromkeys(map(float, self.iou_thresholds)))
         main = 0.5 if 0.5 in thresholds else thresholds[0]
         unmarked = self.unmarked or "score"
-        return AgreementSettings(thresholds, main, self.auprc_policy, self.sentence_threshold, unmarked, chance=True)
+        return AgreementSettings(main, thresholds, self.auprc_policy, self.sentence_threshold, unmarked, chance=True)
 
     def check(self) -> None:
         """Raise a `DataError` for a setting out of its range."""
@@ -121,7 +118,7 @@ class ScoreSettings:
                 raise DataError(f"expected numbers up to 1, at least one, found {cut(list(values))}", argument=name)
         check_choice(self.auprc_policy, AUPRC_POLICIES, "auprc_policy")
         check_choice(self.unmarked or "score", ("score", "skip"), "unmarked")
-        check_choice(self.paper or "eraser", tuple(PAPERS), "paper")
+        check_choice(self.paper or "eraser", ("eraser", "wang2022"), "paper")
         check_inference(
             self.confidence_level or DEFAULT_LEVEL,
             DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
@@ -176,6 +173,8 @@ def score(
     settings = settings or ScoreSettings()
     settings.check()
     if source.kind == "perturbation":
+        from .pairs import score_pairs
+
         return score_pairs(source, predictions, settings)
     if settings.paper not in (None, "eraser"):
         raise DataError(f"expected eraser for an ERASER corpus, found {settings.paper}", argument="paper")
@@ -205,7 +204,7 @@ def score(
     scores.files, scores.predictions_sha256, scores.run = [predictions], hash_file(predictions), read_signature(predictions)
     scores.signatures += [scores.run] if scores.run else []
     if settings.people and scores.gold:
-        scores.people = score_people(source, gold, settings)
+        scores.people = score_people(source, gold, settings.agreement)
     return scores
 
 
@@ -260,7 +259,7 @@ def score_chunks(
     kept = np.arange(len(gold.ids)) if scored is None else scored
     scores.ids = [gold.ids[row] for row in kept.tolist()]
     scores.by, scores.data_digest, scores.paper = settings.by, gold.digest(), settings.paper
-    scores.iou_thresholds = own.thresholds
+    scores.iou_thresholds = settings.iou_thresholds
     scores.notes += matcher.notes()
     for metric, tally in tallies.items():
         if not tally.parts:
