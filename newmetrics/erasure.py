@@ -1,0 +1,202 @@
+"""Faithfulness from erased inputs: what the model says without the rationale, and on the rationale alone.
+
+Sources: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, sufficiency, AOPC); Edin et al. 2025
+(normalised AOPC); Zhao and Aletras 2023 (soft scores); Yeh et al. 2019 (infidelity, sensitivity).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .rows import ERASED, SIDES, Match
+from .statistics import Columns, Score, add_up, divide, mean, mean_columns
+
+SAME_BOUNDS = 1e-9  # bounds of an AOPC this close are equal: their difference is rounding
+# numbers of instances whose mean is the score
+MEAN_NUMBERS = ("soft_comprehensiveness", "soft_sufficiency", "sensitivity_max", "infidelity", "infidelity_normalized")
+
+
+def compute_drop(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """Return ``p(full)[label] - p(erased)[label]`` of each instance, in [-1, 1], and of each threshold.
+
+    With the rationale erased this is comprehensiveness (high is good), with all but the rationale erased it is
+    sufficiency (low is good). AOPC (area over the perturbation curve) is its mean over instances and thresholds.
+
+    Args:
+        full: probabilities on the full input: float64 (n, labels).
+        erased: probabilities on the erased input: float64 (n, labels) or (n, thresholds, labels).
+        label: the predicted label of each instance: int (n,).
+
+    >>> compute_drop(np.array([[.75, .25]]), np.array([[.5, .5]]), np.array([0])).tolist()
+    [0.25]
+    """
+    instances = np.arange(label.size)
+    before = full[instances, label]
+    return before.reshape(-1, *[1] * (erased.ndim - 2)) - erased[instances, ..., label]
+
+
+def compute_entropy(p: np.ndarray) -> np.ndarray:
+    """Return the entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = p / p.sum(axis=1, keepdims=True)
+    return -(q * np.log(q, out=np.zeros_like(q), where=q > 0)).sum(axis=1)
+
+
+def compute_kl(erased: np.ndarray, full: np.ndarray) -> np.ndarray:
+    """Return ``KL(erased || full)`` of each row in nats, rows renormalised: float64 (n,) in [0, inf].
+
+    It is infinite where a label has probability 0 on the full input and more on the erased one, as in the reference.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
+        # where p is not above 0 the term is p itself: 0, or NaN
+        return np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), p).sum(axis=1)
+
+
+def normalise_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return ``(AOPC - lower) / (upper - lower)`` of each instance: float64 (n,); NaN where the bounds are equal.
+
+    It is in [0, 1] if the bounds are those of all orders of erasing; a beam search may miss them by a little.
+    """
+    span = upper - lower
+    return divide(area - lower, np.where(span > SAME_BOUNDS, span, 0.0), np.nan)
+
+
+def measure_erasure(match: Match) -> dict[str, np.ndarray]:
+    """Return the columns of all faithfulness scores whose fields a chunk has; see `erasure_scores`.
+
+    Without answer an instance has no column but those of its label. ``full_input``, the probability of the predicted
+    label, belongs to no score: by it `compare` sees whether two systems explain one model.
+    """
+    columns, label, numbers = {}, match.label, match.numbers
+    if (label >= 0).any() or not match.answered.all():
+        columns |= measure_labels(match)
+    # a label that an instance does not score has probability 0
+    p = {
+        side: np.where(match.answered[:, None], np.nan_to_num(each), np.nan)
+        for side, each in match.probabilities.items()
+    }
+    if "full" in p:
+        columns["full_input"] = np.nan_to_num(p["full"][np.arange(match.n), label])
+    for side in ERASED:
+        area = None
+        if side in p:
+            columns |= mean_columns(side, compute_drop(p["full"], p[side], label))
+            columns |= mean_columns(f"{side}_entropy", compute_entropy(p["full"]) - compute_entropy(p[side]))
+            columns |= mean_columns(f"{side}_kl", compute_kl(p[side], p["full"]))
+        if side in match.threshold_probabilities:
+            drops = compute_drop(p["full"], match.threshold_probabilities[side], label)
+            columns[f"{side}_aopc.sum"] = np.where(match.answered[:, None], drops, 0.0)
+            columns[f"{side}_aopc.count"] = match.answered.astype(float)
+            area = drops.mean(axis=1)
+        # bounds over all lengths have an AOPC of their own beside them
+        area = numbers.get(f"{side}_bounded", area)
+        if area is not None and {f"{side}_lower", f"{side}_upper"} <= numbers.keys():
+            bounds = numbers[f"{side}_lower"], numbers[f"{side}_upper"]
+            columns |= mean_columns(f"naopc_{side}", normalise_aopc(area, *bounds))
+    if "tokens_to_flip" in numbers and match.evidence.any():
+        size = add_up(match.owner, np.where(match.evidence, match.tokens, 0), match.n)
+        columns |= mean_columns("tokens_to_flip_ratio", divide(numbers["tokens_to_flip"], size, np.nan))
+    for name in MEAN_NUMBERS:
+        if name in numbers:
+            columns |= mean_columns(name, numbers[name])
+    return columns
+
+
+def measure_labels(match: Match) -> dict[str, np.ndarray]:
+    """Return the counts of labels: ``labels.truth``, ``.predicted``, ``.hits`` (n, labels), ``labels.count`` (n,).
+
+    An instance without answer has no predicted label, and so counts as wrong.
+    """
+    codes = np.arange(len(match.labels))
+    truth, predicted = (each[:, None] == codes for each in (match.gold_label, match.label))
+    counts = {"truth": truth, "predicted": predicted, "hits": truth & predicted, "count": np.ones(match.n)}
+    # a byte each: corpora have half a million annotations
+    return {f"labels.{name}": values.astype(np.int8) for name, values in counts.items()}
+
+
+def compute_points(side: str, sums: Columns) -> np.ndarray:
+    """Return the mean drop at each threshold, ascending: (..., thresholds)."""
+    return divide(sums[f"{side}_aopc.sum"], sums[f"{side}_aopc.count"][..., None], np.nan)
+
+
+def compute_label_scores(sums: Columns) -> dict[str, np.ndarray]:
+    """Return precision, recall, f1-score and support of each label: (..., labels)."""
+    truth, predicted, hits = (sums[f"labels.{name}"] for name in ("truth", "predicted", "hits"))
+    # 2PR / (P + R) is 2 hits / (support + predicted): the same number, and 0 where nothing is there
+    f1 = divide(2 * hits, truth + predicted)
+    return {"precision": divide(hits, predicted), "recall": divide(hits, truth), "f1-score": f1, "support": truth}
+
+
+def compute_accuracy(sums: Columns) -> np.ndarray:
+    """Return the share of annotations whose label is predicted: (...)."""
+    return divide(sums["labels.hits"].sum(axis=-1), sums["labels.count"], np.nan)
+
+
+def compute_macro_f1(sums: Columns) -> np.ndarray:
+    """Return the mean F1 of the labels that are true or predicted somewhere, as scikit-learn does: (...)."""
+    used = (sums["labels.truth"] + sums["labels.predicted"]) > 0
+    return divide((compute_label_scores(sums)["f1-score"] * used).sum(axis=-1), used.sum(axis=-1), np.nan)
+
+
+# sufficiency is a loss: lower is better
+ERASURE_SCORES = {
+    "comprehensiveness": Score(mean("comprehensiveness"), True, -1.0, 1.0),
+    "comprehensiveness_entropy": Score(mean("comprehensiveness_entropy"), None, None, None),
+    "comprehensiveness_kl": Score(mean("comprehensiveness_kl"), True, 0.0, None),
+    "sufficiency": Score(mean("sufficiency"), False, -1.0, 1.0),
+    "sufficiency_entropy": Score(mean("sufficiency_entropy"), None, None, None),
+    "sufficiency_kl": Score(mean("sufficiency_kl"), False, 0.0, None),
+    "tokens_to_flip_ratio": Score(mean("tokens_to_flip_ratio"), False, 0.0, None),
+    "soft_comprehensiveness": Score(mean("soft_comprehensiveness")),
+    "soft_sufficiency": Score(mean("soft_sufficiency")),
+    "sensitivity_max": Score(mean("sensitivity_max"), False, 0.0, None),
+    "infidelity": Score(mean("infidelity"), False, 0.0, None),
+    "infidelity_normalized": Score(mean("infidelity_normalized"), False, 0.0, None),
+    "naopc_comprehensiveness": Score(mean("naopc_comprehensiveness"), True, None, None),
+    "naopc_sufficiency": Score(mean("naopc_sufficiency"), False, None, None),
+    "comprehensiveness_aopc": Score(lambda sums: compute_points(ERASED[0], sums).mean(axis=-1), True, -1.0, 1.0),
+    "comprehensiveness_aopc_points": Score(lambda sums: compute_points(ERASED[0], sums), True, -1.0, 1.0),
+    "sufficiency_aopc": Score(lambda sums: compute_points(ERASED[1], sums).mean(axis=-1), False, -1.0, 1.0),
+    "sufficiency_aopc_points": Score(lambda sums: compute_points(ERASED[1], sums), False, -1.0, 1.0),
+    "accuracy": Score(compute_accuracy, units="labels.count"),
+    "macro_f1": Score(compute_macro_f1),
+}
+# scores -> the field that they need
+ERASURE_FIELDS = {
+    **{side: SIDES[side] for side in ERASED},
+    **{f"{side}_aopc": "thresholded_scores" for side in ERASED},
+    "accuracy": "classification",
+    "tokens_to_flip_ratio": "tokens_to_flip",
+}
+
+
+def erasure_scores(columns: Columns) -> dict[str, Score]:
+    """Return the table of the scores that have columns; labels count where some are true and some predicted."""
+    labelled = all(columns.get(f"labels.{name}", np.zeros(0)).any() for name in ("truth", "predicted"))
+    found = {name.removesuffix(".sum") for name in columns} | ({"accuracy", "macro_f1"} if labelled else set())
+    return {key: score for key, score in ERASURE_SCORES.items() if key.removesuffix("_points") in found}
+
+
+def report_labels(columns: Columns, labels: Sequence[str]) -> dict[str, dict[str, float] | float]:
+    """Return precision, recall, F1 and support per label and averaged, as scikit-learn's ``classification_report``.
+
+    Args:
+        columns: those of `measure_labels`.
+        labels: the names of the labels; one that is neither true nor predicted anywhere is left out.
+    """
+    sums = {name: values.sum(axis=0) for name, values in columns.items() if name.startswith("labels.")}
+    scores, used = compute_label_scores(sums), (sums["labels.truth"] + sums["labels.predicted"]) > 0
+    report: dict[str, dict[str, float] | float] = {
+        label: {name: float(values[code]) for name, values in scores.items()}
+        for label, code in sorted(zip(labels, range(len(labels)), strict=True))
+        if used[code]
+    }
+    report["accuracy"] = float(compute_accuracy(sums))
+    support = scores.pop("support")[used]
+    for name, weights in (("macro avg", np.ones(support.size)), ("weighted avg", support)):
+        means = {part: float(divide(values[used] @ weights, weights.sum())) for part, values in scores.items()}
+        report[name] = {**means, "support": float(support.sum())}
+    return report
