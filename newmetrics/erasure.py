@@ -6,11 +6,11 @@ Sources: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, suffic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence, Set
 
 import numpy as np
 
-from .rows import ERASED, SIDES, Match
+from .rows import ERASED, PATHS, SIDES, Match
 from .statistics import Columns, Score, add_up, divide, mean, mean_columns
 
 SAME_BOUNDS = 1e-9  # bounds of an AOPC this close are equal: their difference is rounding
@@ -164,13 +164,6 @@ ERASURE_SCORES = {
     "accuracy": Score(compute_accuracy, units="labels.count"),
     "macro_f1": Score(compute_macro_f1),
 }
-# scores -> the field that they need
-ERASURE_FIELDS = {
-    **{side: SIDES[side] for side in ERASED},
-    **{f"{side}_aopc": "thresholded_scores" for side in ERASED},
-    "accuracy": "classification",
-    "tokens_to_flip_ratio": "tokens_to_flip",
-}
 
 
 def erasure_scores(columns: Columns) -> dict[str, Score]:
@@ -178,6 +171,30 @@ def erasure_scores(columns: Columns) -> dict[str, Score]:
     labelled = all(columns.get(f"labels.{name}", np.zeros(0)).any() for name in ("truth", "predicted"))
     found = {name.removesuffix(".sum") for name in columns} | ({"accuracy", "macro_f1"} if labelled else set())
     return {key: score for key, score in ERASURE_SCORES.items() if key.removesuffix("_points") in found}
+
+
+def find_lacking(scores: Collection[str], used: Set[str], with_gold: bool) -> dict[str, str]:
+    """Return the scores that predictions do not allow, each with the field that it lacks.
+
+    Args:
+        scores: the keys of `erasure_scores`.
+        used: the fields that instances have, see `Matcher.used`.
+        with_gold: there are references.
+    """
+    fields = {side: SIDES[side] for side in ERASED} | {f"{side}_aopc": PATHS["thresholds"] for side in ERASED}
+    if with_gold:
+        fields |= {"accuracy": "classification", "macro_f1": "classification", "tokens_to_flip_ratio": "tokens_to_flip"}
+    for side in ERASED:  # naopc is spoken of only where there is a part of what it needs
+        parts = [f"{side}_{part}" for part in ("lower", "upper", "bounded")]
+        if not used.isdisjoint(parts):
+            fields[f"naopc_{side}"] = PATHS[next((part for part in parts if part not in used), parts[0])]
+    return {key: field for key, field in fields.items() if key not in scores}
+
+
+def count_bounded(columns: Columns, answered: int) -> dict[str, str]:
+    """Return for the signature how many instances have a normalised AOPC, where bounds are equal in some."""
+    counts = {f"naopc_{side}": columns.get(f"naopc_{side}.count", np.array([answered])).sum() for side in ERASED}
+    return {key: f"{int(count)}/{answered}" for key, count in counts.items() if count < answered}
 
 
 def report_labels(columns: Columns, labels: Sequence[str]) -> dict[str, dict[str, float] | float]:

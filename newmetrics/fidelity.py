@@ -151,23 +151,26 @@ def check_trials(points: Mapping[str, Points]) -> None:
             raise DataError(message, instance=name, field="occlusion_rate")
 
 
-def fidelity_columns(points: Mapping[str, Points], smallest: float = MIN_NULL_DIFFERENCE) -> dict[str, np.ndarray]:
-    """Return the columns of the scores: means over the trials at rate 0, and the curves' values at each rate and trial.
+def fidelity_columns(
+    points: Mapping[str, Points], smallest: float = MIN_NULL_DIFFERENCE
+) -> tuple[dict[str, np.ndarray], list[float]]:
+    """Return the columns of the scores, and the occlusion rate of each trial for `fidelity_scores`.
+
+    Scores are means over the trials at rate 0; curves have a value at each rate and trial, if any rate is above 0.
 
     Args:
         points: of `read_fidelity`, n instances.
         smallest: the smallest null difference, see `normalized_fidelity`.
     """
     places = sorted(next(iter(points.values())))
-    p = np.array([[own[place] for place in places] for own in points.values()])
-    scores = normalized_fidelity(p, smallest)
-    rates = np.array([rate for rate, _ in places])
+    scores = normalized_fidelity(np.array([[own[place] for place in places] for own in points.values()]), smallest)
+    rates = [rate for rate, _ in places]
     columns: dict[str, np.ndarray] = {}
     for key, values in scores.items():
-        columns |= mean_columns(key, values[:, rates == 0].mean(axis=1))
+        columns |= mean_columns(key, values[:, : rates.count(0)].mean(axis=1))
     if rates[-1] > 0:
         columns |= {f"{curve}.sum": scores[key] for curve, key in CURVES.items()}
-    return columns
+    return columns, rates
 
 
 def compute_trials(curve: str, sums: Columns) -> np.ndarray:

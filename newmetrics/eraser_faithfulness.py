@@ -1,0 +1,120 @@
+"""Faithfulness of rationales (ERASER): comprehensiveness, sufficiency, AOPC, entropy, KL, tokens to flip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import evaluate
+import numpy as np
+
+from .erasure import ERASURE_SCORES, count_bounded, erasure_scores, find_lacking, measure_erasure
+from .errors import DataError
+from .module import Measured, RationaleMetric
+from .plain import to_instances
+from .rows import Matcher, read_gold, read_predictions
+from .statistics import Statistics, find_components, number_values
+
+
+class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
+    """Faithfulness of a model's rationales: how far it relied on them, as the ERASER benchmark measures it.
+
+    The loss of the predicted class's probability when the rationale is erased (comprehensiveness), and when nothing but
+    the rationale is left (sufficiency), at one rationale length and over several (AOPC).
+
+    Args:
+        predictions: ERASER instances, in any order: {"annotation_id", "classification": label,
+            "classification_scores": {label: p}, and of these what is to be scored:
+            "comprehensiveness_classification_scores" (p without the rationale), "sufficiency_classification_scores" (p
+            on the rationale alone), "thresholded_scores": [{"threshold", and the same two}], "tokens_to_flip": int,
+            "aopc_bounds": {"lower", "upper", "sufficiency_lower", "sufficiency_upper", and the AOPC that they bound,
+            "comprehensiveness", "sufficiency": without, the one over the thresholds}, "soft_scores":
+            {"comprehensiveness", "sufficiency"}, "sensitivity_max", "infidelity", "infidelity_normalized"}. A field is
+            in all instances or in none.
+        references: optional; dataset rows with annotation_id, classification (for accuracy and macro F1), documents
+            and evidences (for tokens_to_flip_ratio); ids are compared as strings.
+        aopc_thresholds: the thresholds that every instance must have; by default those of the first instance.
+        only_predicted: leave out references without an instance; the signature has the number of scored ones. By
+            default they are an error.
+        label_names: the labels; also names of the integers in the references' classification.
+        per_instance: adds per_instance: {key: [score per instance], "annotation_id": [..], "cluster": [..]}.
+        confidence_level, n_resamples, seed: add KEY_ci: [low, high], the BCa interval over clusters.
+        cluster_by: the annotations that are drawn together: "auto" (those that share a document, directly or through
+            others), "none", or a column of the references or of the predictions. Without references the documents of
+            the rationales count.
+        by: "classification" or another column of the references; adds by: {value: {key: score}}.
+
+    Returns:
+        comprehensiveness (higher is better) and sufficiency (lower is better), both in [-1, 1]; *_entropy, the
+        difference of entropies; *_kl, KL(erased || full) in nats; aopc_thresholds, *_aopc, *_aopc_points; with
+        references accuracy, macro_f1, tokens_to_flip_ratio; naopc_comprehensiveness and soft_* (higher is better),
+        naopc_sufficiency (lower is better), sensitivity_max and infidelity (lower is better); signature.
+
+    Raises:
+        ValueError: wrong input; it names the instance and the field.
+
+    Examples:
+        >>> import evaluate
+        >>> metric = evaluate.load("eraser_faithfulness")
+        >>> predictions = [{"annotation_id": "a1", "rationales": [], "classification": "POS",
+        ...                 "classification_scores": {"NEG": .25, "POS": .75},
+        ...                 "comprehensiveness_classification_scores": {"NEG": .75, "POS": .25},
+        ...                 "sufficiency_classification_scores": {"NEG": .25, "POS": .75}}]
+        >>> scores = metric.compute(predictions=predictions)
+        >>> scores["comprehensiveness"], scores["sufficiency"], round(scores["comprehensiveness_kl"], 4)
+        (0.5, 0.0, 0.5493)
+        >>> references = [{"annotation_id": "a1", "classification": 1}]
+        >>> metric.compute(predictions=predictions, references=references, label_names=["NEG", "POS"])["accuracy"]
+        1.0
+    """
+
+    CITATION = """\
+@inproceedings{deyoung2020eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
+            Socher, Richard and Wallace, Byron C.},
+  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
+  year = {2020}
+}
+"""
+    SCORES = ERASURE_SCORES
+    HEADLINE = ("comprehensiveness_aopc", "sufficiency_aopc", "macro_f1")
+
+    def measure(
+        self,
+        predictions: list[Any],
+        references: list[Any] | None,
+        aopc_thresholds: Sequence[float] | None = None,
+        only_predicted: bool = False,
+        label_names: Sequence[str] | None = None,
+    ) -> Measured:
+        """Return the faithfulness of all instances; see the class."""
+        instances, rows, notes = to_instances(predictions or [], references)
+        gold = None if rows is None else read_gold(rows, label_names)
+        p = read_predictions(instances)
+        matcher = Matcher(gold, only_predicted, label_names, aopc_thresholds)
+        match = matcher.add(p)
+        matcher.finish()
+        columns = measure_erasure(match)
+        scores = erasure_scores(columns)
+        lacking = find_lacking(scores, matcher.used, gold is not None)
+        if not scores:
+            fields = " or ".join(dict.fromkeys(lacking.values()))
+            raise DataError(f"nothing to score: expected {fields}, found none of them", argument="predictions")
+        if lacking:
+            notes.append("left out: " + "; ".join(f"{key} (no {field})" for key, field in lacking.items()))
+        if gold is None:
+            clusters = find_components(p.instance, number_values(p.docids), match.n)
+        elif (clusters := gold.clusters()) is not None:
+            clusters = clusters[match.rows]
+        clustering = "none" if clusters is None else "documents"
+        statistics = Statistics(match.ids, columns, scores, clusters, clustering).take(np.argsort(match.rows))
+        thresholds = match.thresholds.tolist()
+        settings = {
+            **({} if gold is None else {"data": gold.digest()[:12]}),
+            **({"aopc": thresholds} if thresholds else {}),
+            **count_bounded(columns, int(match.answered.sum())),
+            **matcher.facts(),
+        }
+        extra = {"aopc_thresholds": thresholds} if thresholds else {}
+        return Measured(statistics, settings, extra, [*notes, *matcher.notes()])
