@@ -89,7 +89,9 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         label_names: Sequence[str] | None = None,
     ) -> Measured:
         """Return the faithfulness of all instances; see the class."""
-        instances, rows, notes = to_instances(predictions or [], references)
+        if not predictions:
+            raise DataError("expected at least one instance, found none", argument="predictions")
+        instances, rows, notes = to_instances(predictions, references)
         gold = None if rows is None else read_gold(rows, label_names)
         p = read_predictions(instances)
         matcher = Matcher(gold, only_predicted, label_names, aopc_thresholds)

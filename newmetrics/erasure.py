@@ -33,15 +33,17 @@ def compute_drop(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.
     [0.25]
     """
     instances = np.arange(label.size)
-    before = full[instances, label]
-    return before.reshape(-1, *[1] * (erased.ndim - 2)) - erased[instances, ..., label]
+    before, after = full[instances, label], erased[instances, ..., label]
+    drop: np.ndarray = before.reshape(-1, *[1] * (erased.ndim - 2)) - after
+    return drop
 
 
 def compute_entropy(p: np.ndarray) -> np.ndarray:
     """Return the entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         q = p / p.sum(axis=1, keepdims=True)
-    return -(q * np.log(q, out=np.zeros_like(q), where=q > 0)).sum(axis=1)
+    entropy: np.ndarray = -(q * np.log(q, out=np.zeros_like(q), where=q > 0)).sum(axis=1)
+    return entropy
 
 
 def compute_kl(erased: np.ndarray, full: np.ndarray) -> np.ndarray:
@@ -52,7 +54,8 @@ def compute_kl(erased: np.ndarray, full: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
         # where p is not above 0 the term is p itself: 0, or NaN
-        return np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), p).sum(axis=1)
+        kl: np.ndarray = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), p).sum(axis=1)
+    return kl
 
 
 def normalise_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -70,7 +73,7 @@ def measure_erasure(match: Match) -> dict[str, np.ndarray]:
     Without answer an instance has no column but those of its label. ``full_input``, the probability of the predicted
     label, belongs to no score: by it `compare` sees whether two systems explain one model.
     """
-    columns, label, numbers = {}, match.label, match.numbers
+    columns, label, numbers = dict[str, np.ndarray](), match.label, match.numbers
     if (label >= 0).any() or not match.answered.all():
         columns |= measure_labels(match)
     # a label that an instance does not score has probability 0

@@ -186,13 +186,15 @@ def compute_curve(curve: str, weights: np.ndarray, sums: Columns) -> np.ndarray:
         weights: 1 over the trials of the rate, where the trial is one of it, else 0: (trials, rates).
         sums: of the columns of `fidelity_columns`.
     """
-    return compute_trials(curve, sums) @ weights
+    means: np.ndarray = compute_trials(curve, sums) @ weights
+    return means
 
 
 def compute_spread(curve: str, weights: np.ndarray, sums: Columns) -> np.ndarray:
     """Return the standard deviation of the trials at each rate: (..., rates); arguments of `compute_curve`."""
     trials = compute_trials(curve, sums)
-    return np.sqrt((trials - trials @ weights @ (weights > 0).T) ** 2 @ weights)
+    spread: np.ndarray = np.sqrt((trials - trials @ weights @ (weights > 0).T) ** 2 @ weights)
+    return spread
 
 
 def fidelity_scores(rates: Sequence[float]) -> dict[str, Score]:
