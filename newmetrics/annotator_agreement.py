@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import evaluate
 
 from .annotators import LABEL_SCORES, TOKEN_SCORES, measure_annotators
-from .module import Measured, RationaleMetric
+from .module import RationaleMetric
+from .statistics import Measured
 
 
 class AnnotatorAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
@@ -55,7 +56,7 @@ class AnnotatorAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         ...     {"annotation_id": "a", "annotators": [[0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 1, 0]]},
         ...     {"annotation_id": "b", "annotators": [[1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]}])
         >>> round(result["krippendorff_alpha"], 4), round(result["leave_one_out_f1"], 4)
-        (0.8203, 0.8889)
+        (0.8203, 0.8333)
         >>> round(result["cohen_kappa"], 4), round(result["f1"], 4), round(result["f1_std"], 4)
         (0.9167, 0.9444, 0.1242)
     """
@@ -70,7 +71,7 @@ class AnnotatorAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc
   url = {https://aclanthology.org/2020.acl-main.408}
 }
 """
-    SCORES = {**TOKEN_SCORES, **LABEL_SCORES}
+    SCORES: ClassVar = {**TOKEN_SCORES, **LABEL_SCORES}
     HEADLINE = ("krippendorff_alpha", "leave_one_out_f1")
 
     def measure(
@@ -80,4 +81,4 @@ class AnnotatorAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         only_predicted: bool = False,
     ) -> Measured:
         """Measure agreement of all texts; see `measure_annotators`."""
-        return Measured(*measure_annotators(predictions or (), references or (), only_predicted))
+        return measure_annotators(predictions or (), references or (), only_predicted)

@@ -20,7 +20,7 @@ import numpy as np
 from .errors import DataError, cut
 from .plain import row_id
 from .rows import find_fault, join_rows, simplify
-from .statistics import Columns, Score, Statistics, divide, find_components, mean, mean_columns, number_values
+from .statistics import Columns, Measured, Score, Statistics, divide, find_components, mean, mean_columns, number_values
 
 ANNOTATOR_ROW: dict[str, Any] = {
     "annotators": [()],
@@ -41,28 +41,30 @@ class AnnotatedText:
     Attributes:
         id: of the text.
         row: its first row, for further columns.
+        names: the annotators whose marks are known.
+        masks: of each of them, the tokens of all documents that are marked: bool (tokens,).
         lengths: number of tokens of each document.
-        people: annotator -> bool (tokens,), the tokens of all documents that are marked; those whose marks are known.
         labels: annotator -> label; those whose label is known.
     """
 
     id: str
     row: Mapping[str, Any]
+    names: list[str] = field(default_factory=list)
+    masks: list[np.ndarray] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)
-    people: dict[str, np.ndarray] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
 
     @property
     def marks(self) -> np.ndarray:
-        """The marks of ``people``, in this order: bool (annotators, tokens)."""
-        return np.array(list(self.people.values()), bool).reshape(len(self.people), sum(self.lengths))
+        """The masks as one array: bool (annotators, tokens)."""
+        return np.array(self.masks, bool).reshape(len(self.names), sum(self.lengths))
 
-    def split(self, marks: np.ndarray) -> list[np.ndarray]:
-        """Return the part of each document in marks (.., tokens)."""
-        return np.split(marks, np.cumsum(self.lengths)[:-1], axis=-1)
+    def documents(self) -> list[np.ndarray]:
+        """Return the marks of each document: bool (annotators, tokens)."""
+        return np.split(self.marks, np.cumsum(self.lengths)[:-1], axis=1)
 
 
-def read_texts(rows: Sequence[Mapping[str, Any]]) -> list[AnnotatedText]:
+def read_annotated_texts(rows: Sequence[Mapping[str, Any]]) -> list[AnnotatedText]:
     """Return the texts of rows of either form, in the rows' order; equal ids of two splits are two texts.
 
     Raises:
@@ -77,15 +79,17 @@ def read_texts(rows: Sequence[Mapping[str, Any]]) -> list[AnnotatedText]:
             raise DataError(fault[1], instance=name, field=fault[0])
         text = texts.setdefault((str(row.get("split", "")), name), AnnotatedText(name, raw))
         for person, label, marks, lengths in read_people(row, name):
-            if person in text.people or person in text.labels:
+            if person in text.names or person in text.labels:
                 message = f"expected each annotator of a text once, found {person!r} again"
                 raise DataError(message, instance=name, field="annotator")
-            if marks is not None and text.people and lengths != text.lengths:
+            if marks is not None and text.names and lengths != text.lengths:
                 message = f"expected the tokens of the annotators before, {cut(text.lengths)}, found {cut(lengths)}"
                 raise DataError(message, instance=name, field="annotators" if "annotators" in row else "num_tokens")
             text.labels |= {} if label is None else {person: str(label)}
             if marks is not None:
-                text.lengths, text.people[person] = lengths, marks
+                text.lengths = lengths
+                text.names.append(person)
+                text.masks.append(marks)
     return list(texts.values())
 
 
@@ -250,7 +254,7 @@ def compute_annotator_statistics(texts: Sequence[AnnotatedText]) -> Statistics:
     n = len(texts)
     columns: dict[str, np.ndarray] = {}
     scores: dict[str, Score] = {}
-    several = [at for at, text in enumerate(texts) if len(text.people) > 1]
+    several = [at for at, text in enumerate(texts) if len(text.names) > 1]
     if several:
         marks = [texts[at].marks for at in several]
         owner = np.repeat(several, list(map(len, marks)))
@@ -284,7 +288,7 @@ def measure_annotators(
     predictions: Sequence[Mapping[str, Any]],
     references: Sequence[Mapping[str, Any]],
     only_predicted: bool = False,
-) -> tuple[Statistics, dict[str, object], dict[str, object], list[str]]:
+) -> Measured:
     """Measure agreement of annotators.
 
     Args:
@@ -293,12 +297,12 @@ def measure_annotators(
         only_predicted: leave out references without a text, in place of an error.
 
     Returns:
-        The fields of a `Measured`: statistics, settings, further entries (numbers of comparisons), notes.
+        Further entries are "comparisons", the number of (text, annotator), and "undefined_kappas", those without one.
 
     Raises:
         DataError: wrong rows, or nothing to score.
     """
-    texts = read_texts(predictions or references)
+    texts = read_annotated_texts(predictions or references)
     settings: dict[str, object] = {}
     if predictions and references:
         by_id = {text.id: text for text in texts}
@@ -309,6 +313,6 @@ def measure_annotators(
     statistics = compute_annotator_statistics(texts)
     counts = {key: int(statistics.columns.get(f"{key}.count", np.zeros(0)).sum()) for key in ("f1", "cohen_kappa")}
     extra: dict[str, object] = {"comparisons": counts["f1"], "undefined_kappas": counts["f1"] - counts["cohen_kappa"]}
-    few = sum(len(text.people) < 2 for text in texts)
+    few = sum(len(text.names) < 2 for text in texts)
     notes = [f"scores of tokens leave out texts with the marks of fewer than two annotators: {few:,}"] if few else []
-    return statistics, settings, extra, notes
+    return Measured(statistics, settings, extra, notes)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .errors import DataError, check_choice, cut, raise_first
 from .rows import find_fault, index_rows, join_rows, simplify
-from .statistics import Score, Statistics, find_components, mean, mean_columns, number_values
+from .statistics import Measured, Score, Statistics, find_components, mean, mean_columns, number_values
 
 WANG2022 = """\
 @inproceedings{wang2022finegrained,
@@ -130,7 +130,7 @@ def measure_map(
     references: Sequence[Mapping[str, Any]],
     only_predicted: bool = False,
     paper: str | None = None,
-) -> tuple[Statistics, dict[str, object], dict[str, object], list[str]]:
+) -> Measured:
     """Measure MAP: an annotation is an original record with its perturbed ones, its score the mean over its pairs.
 
     A pair's score is the mean over the sequences of the input.
@@ -142,7 +142,7 @@ def measure_map(
         paper: "wang2022": the mean is over all perturbed records; those that are in no pair count 0.
 
     Returns:
-        The fields of a `Measured`: statistics, settings, further entries ("pairs": how many are scored), notes.
+        A further entry is "pairs": how many are scored.
 
     Raises:
         DataError: wrong rows, a prediction that is missing, or no pair.
@@ -183,4 +183,4 @@ def measure_map(
     shares = [",".join(f"{share:g}" for share in dict.fromkeys(row["kd"])) for row in rows.values() if "kd" in row]
     settings["kd"] = " or ".join(dict.fromkeys(shares)) or "unknown"
     notes = ["MAP ranks what is given: the predictions have no kd"] if settings["kd"] == "unknown" else []
-    return Statistics(ids, columns, scores, *clusters), settings, {"pairs": len(scored)}, notes
+    return Measured(Statistics(ids, columns, scores, *clusters), settings, {"pairs": len(scored)}, notes)

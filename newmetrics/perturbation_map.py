@@ -8,7 +8,8 @@ from typing import Any
 import evaluate
 
 from .map import MAP_SCORES, WANG2022, measure_map
-from .module import Measured, RationaleMetric
+from .module import RationaleMetric
+from .statistics import Measured
 
 
 class PerturbationMap(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
@@ -65,4 +66,4 @@ class PerturbationMap(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  
         paper: str | None = None,
     ) -> Measured:
         """Measure MAP of all rows; see `measure_map`."""
-        return Measured(*measure_map(predictions or (), references or (), only_predicted, paper))
+        return measure_map(predictions or (), references or (), only_predicted, paper)

@@ -8,8 +8,9 @@ from typing import Any
 import evaluate
 
 from .map import WANG2022
-from .module import Measured, RationaleMetric
+from .module import RationaleMetric
 from .sets import SET_SCORES, measure_sets
+from .statistics import Measured
 
 
 class RationaleSetAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
@@ -73,5 +74,4 @@ class RationaleSetAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[m
         paper: str | None = None,
     ) -> Measured:
         """Measure all rows; see `measure_sets`."""
-        measured = measure_sets(predictions or (), references or (), iou_threshold, language, only_predicted, paper)
-        return Measured(*measured)
+        return measure_sets(predictions or (), references or (), iou_threshold, language, only_predicted, paper)

@@ -18,7 +18,7 @@ import numpy as np
 from .errors import DataError, check_choice, cut
 from .map import PAPERS, PERTURBATION_ROW, check_rows, cluster_originals
 from .rows import index_rows, join_rows
-from .statistics import Score, Statistics, mean, mean_columns
+from .statistics import Measured, Score, Statistics, mean, mean_columns
 
 Rows = Mapping[str, Mapping[str, Any]]  # by id, checked
 FULL, ALONE, REST = "pred_proba", "rationale_pred_proba", "non_rationale_pred_proba"
@@ -257,7 +257,7 @@ def measure_sets(
     language: str | None = None,
     only_predicted: bool = False,
     paper: str | None = None,
-) -> tuple[Statistics, dict[str, object], dict[str, object], list[str]]:
+) -> Measured:
     """Measure agreement with gold sets, and labels and answers on the rationale alone and on the rest.
 
     Args:
@@ -268,9 +268,6 @@ def measure_sets(
         only_predicted: leave out references without a prediction.
         paper: "wang2022": New-P is a share of all references; one without a prediction is a miss.
 
-    Returns:
-        The fields of a `Measured`: statistics, settings, further entries (none), notes.
-
     Raises:
         DataError: wrong rows or settings, a prediction that is missing, or nothing to score.
     """
@@ -279,29 +276,28 @@ def measure_sets(
         raise DataError(f"expected a number in (0, 1], found {iou_threshold!r}", argument="iou_threshold")
     settings |= {"iou": iou_threshold} if iou_threshold != 0.5 else {}
     settings |= {} if language is None else {"language": check_choice(language, LANGUAGES, "language")}
-    joined = join_rows(predictions, references, only_predicted or paper is not None)
-    optional = ("rationale", *INPUTS, *INPUTS.values(), "answer")
-    rows = check_rows({name: row for name, row, _ in joined}, PERTURBATION_ROW, optional)
-    cells = {name: {field: row.get(field) for field in GOLD_RECORD} for name, _, row in joined}
+    listed = index_rows(references, "references")
+    cells = {name: {field: row.get(field) for field in GOLD_RECORD} for name, row in listed.items()}
     records = check_rows(cells, GOLD_RECORD)
-    marked = [name for name, record in records.items() if "rationale_ids" in record]
-    values = score_sets(rows, records, iou_threshold) if marked and "rationale" in rows[joined[0][0]] else {}
+    joined = {name: row for name, row, _ in join_rows(predictions, references, only_predicted or paper is not None)}
+    rows = check_rows(joined, PERTURBATION_ROW, ("rationale", *INPUTS, *INPUTS.values(), "answer"))
+    unmarked = sum("rationale_ids" not in records[name] for name in rows)
+    with_sets = unmarked < len(rows) and any("rationale" in row for row in rows.values())
+    values = score_sets(rows, records, iou_threshold) if with_sets else {}
     values |= score_labels(rows, records) | score_answers(rows, records, language)
     if not values:
         fields = "rationale (and rationale_ids in the references), pred_label with pred_proba, or answer"
         raise DataError(f"nothing to score: expected {fields}, found none of them", argument="predictions")
-    unmarked = len(rows) - len(marked)
     notes = [f"token and IOU F1 leave out references without rationale_ids: {unmarked:,}"] if unmarked else []
     ids = list(rows)
     if paper is not None:
-        every = index_rows(references, "references")
-        ids += [name for name in every if name not in rows]
-        records = every
-    elif len(rows) < len(references):
-        settings["scored"] = f"{len(rows)}/{len(references)}"
+        ids += [name for name in records if name not in rows]
+    elif len(rows) < len(records):
+        settings["scored"] = f"{len(rows)}/{len(records)}"
     columns: dict[str, np.ndarray] = {}
     for key, column in values.items():
         missed = np.full(len(ids) - len(rows), 0.0 if key == "new_p" else np.nan)
         columns |= mean_columns(key, np.append(column, missed))
     scores = {key: score for key, score in SET_SCORES.items() if key in values}
-    return Statistics(ids, columns, scores, *cluster_originals({n: records[n] for n in ids})), settings, {}, notes
+    clusters = cluster_originals({name: records[name] for name in ids})
+    return Measured(Statistics(ids, columns, scores, *clusters), settings, notes=notes)
