@@ -101,10 +101,10 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         scores = erasure_scores(columns)
         lacking = find_lacking(scores, matcher.used, gold is not None)
         if not scores:
-            fields = " or ".join(dict.fromkeys(lacking.values()))
-            raise DataError(f"nothing to score: expected {fields}, found none of them", argument="predictions")
+            message = f"nothing to score: expected {' or '.join(lacking)}, found none of them"
+            raise DataError(message, argument="predictions")
         if lacking:
-            notes.append("left out: " + "; ".join(f"{key} (no {field})" for key, field in lacking.items()))
+            notes.append("left out: " + "; ".join(f"{', '.join(keys)} (no {field})" for field, keys in lacking.items()))
         if gold is None:
             clusters = find_components(p.instance, number_values(p.docids), match.n)
         elif (clusters := gold.clusters()) is not None:

@@ -176,22 +176,28 @@ def erasure_scores(columns: Columns) -> dict[str, Score]:
     return {key: score for key, score in ERASURE_SCORES.items() if key.removesuffix("_points") in found}
 
 
-def find_lacking(scores: Collection[str], used: Set[str], with_gold: bool) -> dict[str, str]:
-    """Return the scores that predictions do not allow, each with the field that it lacks.
+def find_lacking(scores: Collection[str], used: Set[str], with_gold: bool) -> dict[str, list[str]]:
+    """Return the fields that are missing, each with the scores that need it.
 
     Args:
         scores: the keys of `erasure_scores`.
         used: the fields that instances have, see `Matcher.used`.
         with_gold: there are references.
     """
-    fields = {side: SIDES[side] for side in ERASED} | {f"{side}_aopc": PATHS["thresholds"] for side in ERASED}
+    needs = {side: SIDES[side] for side in ERASED} | {f"{side}_aopc": PATHS["thresholds"] for side in ERASED}
     if with_gold:
-        fields |= {"accuracy": "classification", "macro_f1": "classification", "tokens_to_flip_ratio": "tokens_to_flip"}
+        label = "classification of the references" if "classification" in used else "classification"
+        size = "evidences of the references" if "tokens_to_flip" in used else "tokens_to_flip"
+        needs |= {"accuracy": label, "macro_f1": label, "tokens_to_flip_ratio": size}
     for side in ERASED:  # naopc is spoken of only where there is a part of what it needs
         parts = [f"{side}_{part}" for part in ("lower", "upper", "bounded")]
         if not used.isdisjoint(parts):
-            fields[f"naopc_{side}"] = PATHS[next((part for part in parts if part not in used), parts[0])]
-    return {key: field for key, field in fields.items() if key not in scores}
+            needs[f"naopc_{side}"] = PATHS[next((part for part in parts if part not in used), parts[0])]
+    lacking: dict[str, list[str]] = {}
+    for key, field in needs.items():
+        if key not in scores:
+            lacking.setdefault(field, []).append(key)
+    return lacking
 
 
 def count_bounded(columns: Columns, answered: int) -> dict[str, str]:

@@ -14,10 +14,9 @@ import numpy as np
 
 from .errors import DataError, cut
 from .plain import row_id
-from .rows import INSTANCE, PROBABILITY_SLACK, SIDES, find_fault, simplify
+from .rows import INSTANCE, PROBABILITY_SLACK, SIDES, Row, find_fault, simplify
 from .statistics import Columns, Score, divide, mean, mean_columns
 
-Row = Mapping[str, Any]
 # (occlusion rate, trial) -> probabilities, in the order of `FIDELITY_FIELDS`
 Points = dict[tuple[float, int], list[float]]
 
