@@ -10,10 +10,10 @@ import numpy as np
 
 from .erasure import ERASURE_SCORES, count_bounded, erasure_scores, find_lacking, measure_erasure
 from .errors import DataError
-from .module import Measured, RationaleMetric
+from .module import RationaleMetric
 from .plain import to_instances
 from .rows import Matcher, read_gold, read_predictions
-from .statistics import Statistics, find_components, number_values
+from .statistics import Measured, Statistics, find_components, number_values
 
 
 class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped

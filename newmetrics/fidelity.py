@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from .errors import DataError, cut
 from .plain import row_id
-from .rows import INSTANCE, PROBABILITY_SLACK, SIDES, Row, find_fault, simplify
-from .statistics import Columns, Score, divide, mean, mean_columns
+from .rows import INSTANCE, PROBABILITY_SLACK, SIDES, Row, find_fault, join_rows, simplify
+from .statistics import Columns, Measured, Score, Statistics, divide, find_components, mean, mean_columns, number_values
 
 # (occlusion rate, trial) -> probabilities, in the order of `FIDELITY_FIELDS`
 Points = dict[tuple[float, int], list[float]]
@@ -209,3 +210,43 @@ def fidelity_scores(rates: Sequence[float]) -> dict[str, Score]:
         table[curve] = Score(partial(compute_curve, curve, weights), None)
         table[f"{curve}_std"] = Score(partial(compute_spread, curve, weights), None)
     return table
+
+
+def measure_fidelity(
+    predictions: Sequence[Row],
+    references: Sequence[Row] | None = None,
+    smallest_null_difference: float = MIN_NULL_DIFFERENCE,
+    only_predicted: bool = False,
+) -> Measured:
+    """Measure the fidelity of all rows.
+
+    Args:
+        predictions: rows of `read_fidelity`.
+        references: rows with the same ids; instances that share a document of theirs, or else of their own rationales,
+            are a cluster.
+        smallest_null_difference: in (0, 1], see `normalized_fidelity`.
+        only_predicted: leave out references without an instance, in place of an error.
+
+    Raises:
+        DataError: wrong rows, or a setting out of its range.
+    """
+    if not 0 < smallest_null_difference <= 1:
+        message = f"expected a number in (0, 1], found {smallest_null_difference!r}"
+        raise DataError(message, argument="smallest_null_difference")
+    points, settings = read_fidelity(predictions), dict[str, object]()
+    holders = {row_id(row): row.get("rationales") for row in predictions}
+    if references is not None:
+        joined = join_rows([{"id": name} for name in points], references, only_predicted)
+        holders |= {name: row["documents"] for name, _, row in joined if row.get("documents")}
+        points = {name: points[name] for name, _, _ in joined}
+        if len(points) < len(references):
+            settings["scored"] = f"{len(points)}/{len(references)}"
+    documents = [[cell["docid"] for cell in holders.get(name) or ()] for name in points]
+    owner = np.repeat(np.arange(len(points)), list(map(len, documents)))
+    clusters = find_components(owner, number_values(chain(*documents)), len(points))
+    columns, rates = fidelity_columns(points, smallest_null_difference)
+    if smallest_null_difference != MIN_NULL_DIFFERENCE:
+        settings["smallest_null_difference"] = smallest_null_difference
+    extra = {"occlusion_rates": sorted(set(rates))} if rates[-1] > 0 else {}
+    clustering = "none" if clusters is None else "documents"
+    return Measured(Statistics(list(points), columns, fidelity_scores(rates), clusters, clustering), settings, extra)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import evaluate
-import numpy as np
 
-from .errors import DataError
-from .fidelity import MIN_NULL_DIFFERENCE, fidelity_columns, fidelity_scores, read_fidelity
-from .module import Measured, RationaleMetric
-from .plain import row_id
-from .rows import join_rows
-from .statistics import Statistics, find_components, number_values
+from .fidelity import MIN_NULL_DIFFERENCE, fidelity_scores, measure_fidelity
+from .module import RationaleMetric
+from .statistics import Measured
 
 
 class NormalizedFidelity(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
@@ -69,31 +65,10 @@ class NormalizedFidelity(RationaleMetric, evaluate.Metric):  # type: ignore[misc
 
     def measure(
         self,
-        predictions: list[Any],
-        references: list[Any] | None,
+        predictions: Sequence[Mapping[str, Any]] | None,
+        references: Sequence[Mapping[str, Any]] | None,
         smallest_null_difference: float = MIN_NULL_DIFFERENCE,
         only_predicted: bool = False,
     ) -> Measured:
-        """Return the fidelity of all instances; see the class."""
-        if not 0 < smallest_null_difference <= 1:
-            message = f"expected a number in (0, 1], found {smallest_null_difference!r}"
-            raise DataError(message, argument="smallest_null_difference")
-        points, settings = read_fidelity(predictions or []), dict[str, object]()
-        # an instance's documents are those of its reference, else those of its rationales
-        holders = {row_id(row): row.get("rationales") for row in predictions}
-        if references is not None:
-            joined = join_rows([{"id": name} for name in points], references, only_predicted)
-            holders |= {name: row["documents"] for name, _, row in joined if row.get("documents")}
-            points = {name: points[name] for name, _, _ in joined}
-            if len(points) < len(references):
-                settings["scored"] = f"{len(points)}/{len(references)}"
-        documents = [[cell["docid"] for cell in holders.get(name) or ()] for name in points]
-        owner = np.repeat(np.arange(len(points)), list(map(len, documents)))
-        clusters = find_components(owner, number_values(chain(*documents)), len(points))
-        columns, rates = fidelity_columns(points, smallest_null_difference)
-        if smallest_null_difference != MIN_NULL_DIFFERENCE:
-            settings["smallest_null_difference"] = smallest_null_difference
-        extra = {"occlusion_rates": sorted(set(rates))} if rates[-1] > 0 else {}
-        clustering = "none" if clusters is None else "documents"
-        statistics = Statistics(list(points), columns, fidelity_scores(rates), clusters, clustering)
-        return Measured(statistics, settings, extra)
+        """Measure the fidelity of all rows; see `measure_fidelity`."""
+        return measure_fidelity(predictions or (), references, smallest_null_difference, only_predicted)
