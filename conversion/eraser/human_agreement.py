@@ -21,7 +21,7 @@ from eraser_hub.metrics.nominal_agreement import KEYS as NOMINAL_KEYS
 from eraser_hub.metrics.resampling import DEFAULT_LEVEL
 from eraser_hub.metrics.rows import RowColumns
 from eraser_hub.metrics.statistics_builder import Statistics, make_info
-from eraser_hub.metrics.tokens import mask, split_tokens
+from eraser_hub.newmetrics.plain import mask_from_spans, split_tokens
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.tables import Cell
@@ -133,6 +133,7 @@ def _make_mask(spans: Spans, sizes: Mapping[str, int]) -> np.ndarray:
     """Return a bool mask over the tokens of a row's documents; parts of spans outside a document are ignored."""
     parts = []
     for docid, size in sizes.items():
-        clipped = [(max(start, 0), min(end, size)) for start, end in spans.get(docid, ()) if start < size]
-        parts.append(np.array(mask(clipped, size), bool))
+        clipped = [(max(start, 0), min(end, size)) for start, end in spans.get(docid, ())]
+        clipped = [(start, end) for start, end in clipped if start < end]
+        parts.append(np.array(mask_from_spans(clipped, size), bool))
     return np.concatenate(parts) if parts else np.zeros(0, bool)

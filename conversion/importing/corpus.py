@@ -35,8 +35,7 @@ from eraser_hub.conversion.eraser.format import to_json_line
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
 from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.annotators import majority
-from eraser_hub.metrics.token_rows import find_mask_runs
-from eraser_hub.metrics.tokens import mask
+from eraser_hub.newmetrics.plain import mask_from_spans, spans_from_mask
 from eraser_hub.records.atomic import carry_over, link_or_copy, rebuild_folder
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, show
@@ -482,9 +481,9 @@ class _Importer:
         if self.annotators == GROUPS or not groups:
             return groups
         pairs = [zip(spans_of_texts, row.texts, strict=True) for spans_of_texts in row.marked]
-        masks = [[flag for spans, text in each for flag in mask(spans, len(text))] for each in pairs]
+        masks = [[flag for spans, text in each for flag in mask_from_spans(spans, len(text))] for each in pairs]
         bounds = np.cumsum([len(text) for text in row.texts])[:-1]
-        agreed = [find_mask_runs(part) for part in np.split(majority(np.array(masks, int)), bounds)]
+        agreed = [spans_from_mask(part) for part in np.split(majority(np.array(masks, int)), bounds)]
         self.tally.note("no majority", not any(agreed))
         return [agreed] if any(agreed) else []
 

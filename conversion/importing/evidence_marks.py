@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeGuard
 
 from eraser_hub.conversion.checks import Tally
-from eraser_hub.metrics.token_rows import find_mask_runs
+from eraser_hub.newmetrics.plain import spans_from_mask
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 
@@ -70,7 +70,7 @@ class MarkReader(NamedTuple):
         if value is None or value in ([], {}) or (isinstance(value, str) and not value.strip()):
             return []
         if self.kind == STARS:
-            return [find_mask_runs(_read_starred_text(value, text, column))]
+            return [spans_from_mask(_read_starred_text(value, text, column))]
         reader: Callable[[Any, Text, str], list[Span] | None]
         several: Callable[[Any], bool]
         several, reader = {
@@ -95,7 +95,7 @@ class MarkReader(NamedTuple):
         for at, mark in enumerate(value):
             if not isinstance(mark, int | float) or mark not in (0, 1):
                 raise DataError(f"expected 0 or 1, found {show(mark)}", rule="choice", field=f"{column}[{at}]")
-        return find_mask_runs(value)
+        return spans_from_mask(value)
 
     def _is_list_of_spans(self, each: Any) -> bool:
         return isinstance(each, list) and (self.offsets in (SENTENCES, INDICES) or not _is_pair(each))
@@ -110,7 +110,7 @@ class MarkReader(NamedTuple):
         if outside := [number for number in numbers if not 0 <= number < len(text)]:
             message = f"expected the numbers of {len(text)} tokens, from 0, found {outside[0]}"
             raise DataError(message, rule="span-bounds", field=column)
-        return find_mask_runs([number in numbers for number in range(len(text))])
+        return spans_from_mask([number in numbers for number in range(len(text))])
 
     def _read_spans(self, value: Any, text: Text, column: str) -> list[Span]:
         if self.offsets == INDICES:

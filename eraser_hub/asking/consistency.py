@@ -16,7 +16,7 @@ import numpy as np
 
 from eraser_hub.attribution.erasure import draw_shifted_rationale, make_generator
 from eraser_hub.metrics.quote_alignment import Quote
-from eraser_hub.metrics.tokens import mask, split_sentences
+from eraser_hub.newmetrics.plain import mask_from_spans, split_sentences
 
 from .answers import Answer
 from .prediction_rows import merge_spans
@@ -32,7 +32,7 @@ Probabilities = Mapping[str, float]
 def flag_quotes(question: Question, quotes: Sequence[Quote]) -> list[list[bool]]:
     """Return for each document True at the tokens that the quotes cover."""
     pairs = zip(question.instance.names, question.instance.documents, strict=True)
-    return [mask(merge_spans(quotes, docid), len(tokens)) for docid, tokens in pairs]
+    return [list(map(bool, mask_from_spans(merge_spans(quotes, docid), len(tokens)))) for docid, tokens in pairs]
 
 
 def draw_random_flags(question: Question, flags: Sequence[Sequence[bool]], seed: int) -> list[list[bool]]:

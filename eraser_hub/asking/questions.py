@@ -12,7 +12,7 @@ from typing import Any
 from eraser_hub.attribution.dataset import Split
 from eraser_hub.attribution.instances import READERS, Instance
 from eraser_hub.metrics.quote_alignment import Document
-from eraser_hub.metrics.token_rows import find_mask_runs
+from eraser_hub.newmetrics.plain import spans_from_mask
 from eraser_hub.records.errors import DataError
 
 LOOKED_AT = 500  # rows of train that examples are drawn from
@@ -43,7 +43,7 @@ class Question:
     def gold_runs(self) -> list[tuple[int, int, int]]:
         """Return the human rationale's runs of tokens: (document from 0, first token, token behind the last)."""
         masks = enumerate(self.instance.rationale or ())
-        return [(number, *run) for number, flags in masks for run in find_mask_runs(flags)]
+        return [(number, *run) for number, flags in masks for run in spans_from_mask(flags)]
 
 
 def read_questions(split: Split) -> Iterator[Question]:

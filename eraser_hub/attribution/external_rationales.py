@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.tokens import mask
+from eraser_hub.newmetrics.plain import mask_from_spans
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
 from eraser_hub.records.predictions import instances, read_plain_rows
@@ -192,7 +192,7 @@ class ExternalSpans(ExternalFile):
                     )
                     raise DataError(message + show([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
                 before = end
-            flags.append(tuple(mask(spans, len(tokens))))
+            flags.append(tuple(map(bool, mask_from_spans(spans, len(tokens)))))
         return replace(instance, rationale=tuple(flags))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.tokens import mask, sentence_sizes, split_sentences, split_tokens
+from eraser_hub.newmetrics.plain import mask_from_spans, sentence_sizes, split_sentences, split_tokens
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 
@@ -177,7 +177,7 @@ def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequ
                 )
                 raise DataError(message, rule="span-bounds", instance=instance, field=field)
             spans[docid].append((start, end))
-    return tuple(tuple(mask(spans[name], sizes[name])) for name in names)
+    return tuple(tuple(map(bool, mask_from_spans(spans[name], sizes[name]))) for name in names)
 
 
 def flag_members(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:

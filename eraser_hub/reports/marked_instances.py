@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from eraser_hub.metrics.tokens import mask, split_sentences
+from eraser_hub.newmetrics.plain import mask_from_spans, split_sentences
 from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
@@ -60,7 +60,7 @@ class MarkedDocument:
 
     def predicted_at(self) -> list[bool]:
         """Return for each token True if a predicted span covers it."""
-        return mask(self.predicted or (), self.num_tokens)
+        return list(map(bool, mask_from_spans(self.predicted or (), self.num_tokens)))
 
     def shades(self, levels: int = 100) -> list[int] | None:
         """Return soft scores as steps 0 .. levels - 1, linear from the document's lowest to its highest score.

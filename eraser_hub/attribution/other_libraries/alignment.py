@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.results import to_python
+from eraser_hub.newmetrics.plain import to_list
 from eraser_hub.records.built import LABEL_COLUMNS
 from eraser_hub.records.errors import DataError, show
 
@@ -29,7 +29,7 @@ def read_instance(row: Mapping[str, Any]) -> Instance:
         found = f"expected a row (of a dataset, such as `dataset[0]`), found {type(row).__name__}"
         raise DataError(found, rule="type", argument="row")
     row = {
-        column: to_python(value) if isinstance(value, np.ndarray) else value
+        column: to_list(value) if isinstance(value, np.ndarray) else value
         for column, value in row.items()
         if column not in LABEL_COLUMNS
     }
