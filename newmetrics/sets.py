@@ -282,13 +282,15 @@ def measure_sets(
     joined = {name: row for name, row, _ in join_rows(predictions, references, only_predicted or paper is not None)}
     rows = check_rows(joined, PERTURBATION_ROW, ("rationale", *INPUTS, *INPUTS.values(), "answer"))
     unmarked = sum("rationale_ids" not in records[name] for name in rows)
-    with_sets = unmarked < len(rows) and any("rationale" in row for row in rows.values())
-    values = score_sets(rows, records, iou_threshold) if with_sets else {}
+    marked = any("rationale" in row for row in rows.values())
+    values = score_sets(rows, records, iou_threshold) if marked and unmarked < len(rows) else {}
     values |= score_labels(rows, records) | score_answers(rows, records, language)
     if not values:
         fields = "rationale (and rationale_ids in the references), pred_label with pred_proba, or answer"
         raise DataError(f"nothing to score: expected {fields}, found none of them", argument="predictions")
-    notes = [f"token and IOU F1 leave out references without rationale_ids: {unmarked:,}"] if unmarked else []
+    notes = [] if marked else ["token and IOU F1 are left out: the predictions have no rationale"]
+    if marked and unmarked:
+        notes = [f"token and IOU F1 leave out references without rationale_ids: {unmarked:,}"]
     ids = list(rows)
     if paper is not None:
         ids += [name for name in records if name not in rows]
