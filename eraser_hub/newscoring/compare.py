@@ -169,7 +169,7 @@ class Comparison(dict[str, Any]):
             for head, name in (("detectable", "detectable"), ("p", "p"), ("p Holm", "p_holm")):
                 cells[head] = Cell(test[name], digits=DIGITS)
             total = sum(test["components"].values())
-            shares = {source: part / total for source, part in test["components"].items() if part > 0}
+            shares = {source: part / total for source, part in test["components"].items() if part > total / 200}
             ordered = sorted(shares, key=lambda source: -shares[source])
             cells["variance"] = Cell(", ".join(f"{source} {100 * shares[source]:.0f} %" for source in ordered) or None)
             table.add(key, **cells, verdict=Cell(test["verdict"]), reason=Cell(test["reason"]))
@@ -445,7 +445,11 @@ def compare_pair(
         n, turn = int(counted.sum()), -1 if score.higher_is_better is False else 1
         difference = float(first.values[key].mean() - second.values[key].mean())
         test: Test = {"difference": turn * difference, "ci": [math.nan] * 2, "ci_90": [math.nan] * 2}
-        test |= {"p": exchanged.get(key, math.nan), "clusters": n, "differing_clusters": differing}
+        test |= {
+            "p": exchanged.get(key, math.nan) if differing else math.nan,
+            "clusters": n,
+            "differing_clusters": differing,
+        }
         test |= {"standard_error": math.nan, "df": math.nan, "detectable": math.nan, "components": {}}
         tests[key] = test
         if n < MIN_CLUSTERS or not differing or not all(np.isfinite(side).all() for side in sides):
@@ -527,20 +531,22 @@ def decide(test: Mapping[str, Any], is_directed: bool) -> tuple[str, str]:
     slack = TIE * max(1.0, margin)
     p = f"p {test['p_holm']:.2g} after Holm's correction" if test["p_holm"] is not None else ""
     passed = test["p_holm"] is not None and test["p_holm"] < ALPHA
+    if math.isnan(difference):
+        return UNDECIDED, "undefined"
+    if test["exploratory"]:
+        return UNDECIDED, test["reason"]
     if passed and is_directed and abs(difference) >= margin - slack:
         return (BETTER if difference > 0 else WORSE), p
     if margin > 0 and -margin - slack <= low and high <= margin + slack:
         return EQUIVALENT, f"90 % interval within ±{margin:g}"
-    if math.isnan(difference):
-        return UNDECIDED, "undefined"
     if not test["differing_clusters"]:
         return UNDECIDED, "equal in every document"
-    if test["exploratory"]:
-        return UNDECIDED, test["reason"]
     if passed:
         return UNDECIDED, f"below the minimum effect {margin:g}" if is_directed else "neither direction is better"
-    if test["differing_clusters"] < MIN_CLUSTERS or not p:
+    if test["differing_clusters"] < MIN_CLUSTERS:
         return UNDECIDED, f"{test['differing_clusters']} of {test['clusters']} documents differ: too few"
+    if not p:
+        return UNDECIDED, "all documents differ by the same"
     low, high = test["ci"]
     return UNDECIDED, "interval holds 0" if low <= 0 <= high else p
 

@@ -42,7 +42,7 @@ ALPHA = 0.05
 POWER = 0.8
 EXACT_CLUSTERS = 12  # all exchanges of so many clusters are taken, once
 DRAWS = 10_000  # exchanges of more clusters
-MIN_DF = 2  # an interval of one run that fewer degrees of freedom carry is not given
+MIN_DF = 2  # of intervals of one run: `find_t_quantile` is rough below, and one document carries the difference
 SMOOTH = 50  # the exchanges of so many clusters have p-values at every level
 
 
@@ -106,14 +106,14 @@ def exchange_systems(
         seed: of numpy's default generator.
 
     Returns:
-        {key: two-sided p-value}; NaN where the difference is not a finite number, or no cluster differs.
+        {key: two-sided p-value}; NaN where the difference is not a finite number, 1.0 where no cluster differs.
     """
     differing = {key: find_differing(first, second, read[key]) for key in scores}
     keys_of: dict[bytes, list[str]] = {}  # by their clusters, if these are few; b"": of more clusters
     for key, clusters in differing.items():
         if clusters.any():
             keys_of.setdefault(clusters.tobytes() if clusters.sum() <= EXACT_CLUSTERS else b"", []).append(key)
-    p_values = dict.fromkeys(scores, math.nan)
+    p_values = dict.fromkeys(scores, 1.0)
     for few, keys in keys_of.items():
         clusters = np.flatnonzero(np.any([differing[key] for key in keys], axis=0))
         swaps = list_exchanges(len(clusters)) if few else draw_exchanges(len(clusters), draws, seed)
@@ -237,8 +237,8 @@ def compute_influences(value: np.ndarray, left_out: np.ndarray) -> np.ndarray:
     Returns:
         float64 (n, runs).
     """
-    shifts: np.ndarray = (len(left_out) - 1) * (left_out.mean(axis=0) - left_out)
-    return value + shifts
+    influences: np.ndarray = value + (len(left_out) - 1) * (left_out.mean(axis=0) - left_out)
+    return influences
 
 
 def compute_mean_squares(influences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
