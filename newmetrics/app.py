@@ -4,6 +4,7 @@ A Space holds this file beside its module; in another folder name that: ``python
 """
 
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -17,7 +18,12 @@ EXAMPLE = json.loads((FOLDER / "example.json").read_text("utf-8"))
 MODULE = next(path for path in FOLDER.glob("*.py") if path.name != "app.py")
 METRIC = evaluate.load(str(MODULE))
 SIDES = [side for side in ("predictions", "references") if EXAMPLE[side]]
-DIRECTIONS = {True: "↑ higher is better", False: "↓ lower is better", None: "neither is better"}
+STYLE = """
+#scores :is(td, th) { word-break: normal; overflow-wrap: normal; vertical-align: top; }
+#submit { background: #b93c0a; color: #fff; }
+footer :is(a, button) { color: var(--body-text-color) !important; }
+"""
+DIRECTIONS = {True: "↑ Higher is better", False: "↓ Lower is better", None: "Neither is better"}
 CODE = f"""import json
 import evaluate
 
@@ -39,11 +45,12 @@ def score(*texts: str) -> tuple[str, dict[str, object]]:
         result = METRIC.compute(**rows, **EXAMPLE["options"])
     except (ValueError, TypeError, RecursionError) as error:
         return f"### Not scored\n\n```\n{where}{error}\n```", {}
-    lines = ["| score | value | chance | direction | rewards | misses |", "|---|---|---|---|---|---|"]
+    lines = ["| score | value | what it says |", "|---|---|---|"]
     for key, (rewards, misses) in EXAMPLE["headline"].items():
-        chance = result.get("chance", {}).get(key)
-        cells = [key, *("" if value is None else f"{value:.3f}" for value in (result.get(key), chance))]
-        lines.append(f"| {' | '.join([*cells, DIRECTIONS[METRIC.info.higher_is_better[key]], rewards, misses])} |")
+        value, chance = result.get(key, math.nan), result.get("chance", {}).get(key)
+        value = f"**{value:.3f}**" + ("" if chance is None else f"<br>chance {chance:.3f}")
+        direction = DIRECTIONS[METRIC.info.higher_is_better[key]]
+        lines.append(f"| {key.replace('_', '_<wbr>')} | {value} | {direction}. {rewards} {misses} |")
     return "\n".join(lines), result
 
 
@@ -66,4 +73,4 @@ with gr.Blocks(title=MODULE.stem) as page:
     gr.on([page.load, button.click], score, boxes, [table, whole], api_name="compute")
 
 if __name__ == "__main__":
-    page.launch()
+    page.launch(css=STYLE)

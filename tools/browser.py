@@ -192,7 +192,7 @@ _SCORED = """
 const trackers = [...document.querySelectorAll('[data-testid=status-tracker]')];
 const spinner = trackers.some((node) => node.checkVisibility() && node.innerText.trim());
 // what is shown anew fades in
-for (let node = document.querySelector('#scores li'); node; node = node.parentElement)
+for (let node = document.querySelector('#scores :is(li, td)'); node; node = node.parentElement)
   if (getComputedStyle(node).opacity !== '1') return false;
 const scores = document.querySelector('#scores')?.innerText ?? '';
 return !spinner && /[0-9]/.test(scores);

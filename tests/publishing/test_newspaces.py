@@ -1,0 +1,206 @@
+"""build metrics: a Space holds its module and leaves as one file that evaluate loads; other imports are refused."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import evaluate
+import pytest
+
+from eraser_hub.newmetrics.errors import DataError
+from eraser_hub.publishing.newspaces import (
+    build_metrics,
+    get_metrics_folder,
+    join_module,
+    list_metric_names,
+    make_space_files,
+    read_space_card,
+)
+
+FOLDER = get_metrics_folder()
+MODULE = '''"""A share."""
+
+from __future__ import annotations
+
+import evaluate
+import datasets
+
+from .deep import (
+    twice,
+)
+from .leaf import unique
+
+
+class ToyOverlap(evaluate.Metric):
+    def _info(self):
+        return evaluate.MetricInfo("a", "b", datasets.Features({"predictions": datasets.Value("int64")}), "c")
+
+    def _compute(self, predictions):
+        return {"share": twice(unique(predictions))}
+'''
+LEAF = (
+    "from __future__ import annotations\n\nfrom .deep import twice\n\n\ndef unique(x):\n    return twice(len({*x}))\n"
+)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A folder of one small metric with two leaves."""
+    folder = tmp_path / "modules"
+    (folder / "cards").mkdir(parents=True)
+    for name, text in (("toy_overlap", MODULE), ("leaf", LEAF), ("deep", "def twice(x):\n    return 2 * x\n")):
+        (folder / f"{name}.py").write_text(text)
+    (folder / "unused.py").write_text("import numpy\n")
+    card = (FOLDER / "cards" / "perturbation_map.md").read_text("utf-8").replace("perturbation_map", "toy_overlap")
+    (folder / "cards" / "toy_overlap.md").write_text(card.partition("![")[0])
+    (folder / "cards" / "toy_overlap.json").write_text("{}")
+    for name in ("app.py", "requirements.txt"):
+        (folder / name).write_bytes((FOLDER / name).read_bytes())
+    return folder
+
+
+def test_module_and_leaves_are_one_file_that_loads(source: Path, tmp_path: Path) -> None:
+    (folder,) = build_metrics(tmp_path / "out", source=source)
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"README.md", "app.py", "example.json", "requirements.txt", "toy_overlap.py"}
+    text = (folder / "toy_overlap.py").read_text()
+    assert text.count("import annotations") == 1 and "from ." not in text and "numpy" not in text
+    assert text.index("def twice") < text.index("def unique") < text.index("class ToyOverlap")
+    assert evaluate.load(str(folder)).compute(predictions=[1, 2, 2]) == {"share": 8}
+
+
+def test_building_again_replaces_what_builds_write_and_nothing_else(source: Path, tmp_path: Path) -> None:
+    (folder,) = build_metrics(tmp_path / "out", source=source)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "mine.py").write_text("x")
+    (folder / "README.md").write_text("x")
+    build_metrics(tmp_path / "out", source=source)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before | {"mine.py": b"x"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("import torch", "found torch"),
+        ("from eraser_hub.records.errors import DataError", "found eraser_hub"),
+        ("from . import leaf", "from .leaf import name"),
+        ("from ..leaf import unique", "from .leaf import name"),
+        ("from .leaf import unique as other", "from .leaf import name"),
+        ("def f():\n    from .leaf import unique", "at the top"),
+        ("from .missing import x", "missing.py"),
+        ("def f(:", "Python"),
+    ],
+)
+def test_an_import_that_a_space_could_not_resolve_is_refused(
+    source: Path, tmp_path: Path, line: str, words: str
+) -> None:
+    (source / "deep.py").write_text(f"{line}\n")
+    with pytest.raises(DataError, match=words):
+        build_metrics(tmp_path / "out", source=source)
+    assert not (tmp_path / "out").exists(), "nothing is written when anything is refused"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("sdk: gradio", "sdk: docker", "sdk"),
+        ("app_file: app.py", "app_file: main.py", "app_file"),
+        ("- evaluate", "- other", "tags"),
+        ("title: ", "subtitle: ", "title"),
+    ],
+)
+def test_a_card_that_no_space_takes_is_refused(source: Path, tmp_path: Path, old: str, new: str, field: str) -> None:
+    card = source / "cards" / "toy_overlap.md"
+    card.write_text(card.read_text().replace(old, new, 1))
+    with pytest.raises(DataError) as error:
+        build_metrics(tmp_path / "out", source=source)
+    assert (error.value.field, error.value.file) == (field, card)
+
+
+def test_unknown_metrics_missing_files_and_foreign_folders(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="toy_overlap, found 'rouge'"):
+        build_metrics(tmp_path, ["rouge"], source=source)
+    (tmp_path / "toy_overlap").mkdir()
+    (tmp_path / "toy_overlap" / "mine.txt").write_text("x")
+    with pytest.raises(DataError, match="another `out`"):
+        build_metrics(tmp_path, source=source)
+    (source / "cards" / "toy_overlap.json").unlink()
+    with pytest.raises(DataError, match=r"toy_overlap\.json"):
+        build_metrics(tmp_path / "out", source=source)
+
+
+# -- the project's own metrics ----------------------------------------------------------------------------------------
+
+
+def test_no_two_leaves_share_a_top_level_name() -> None:
+    """Else one would replace the other in a Space's file; imports of the same thing may repeat."""
+    owners: dict[str, tuple[str, str]] = {}
+    for path in sorted(FOLDER.glob("*.py")):
+        if path.stem in ("app", "__init__"):
+            continue
+        for node in ast.parse(path.read_text("utf-8")).body:
+            bound: dict[str, str] = {}
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                module = getattr(node, "module", "")
+                if getattr(node, "level", 0):
+                    continue
+                bound = {alias.asname or alias.name: f"{module}.{alias.name}" for alias in node.names}
+            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                bound = {node.name: path.stem}
+            elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                names = [each for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+                bound = {each.id: ast.unparse(node) for each in names}  # an alias of a type may repeat
+            for name, origin in bound.items():
+                other, where = owners.setdefault(name, (origin, path.stem))
+                assert other == origin, f"{name} is in {where}.py and in {path.stem}.py"
+
+
+@pytest.mark.parametrize("name", list_metric_names())
+def test_each_metric_makes_a_space_whose_example_scores(name: str, tmp_path: Path) -> None:
+    (folder,) = build_metrics(tmp_path, [name])
+    metric: Any = evaluate.load(str(folder))
+    assert metric.name == name and metric.description and metric.citation and metric.inputs_description
+    example = json.loads((folder / "example.json").read_text("utf-8"))
+    sides = {side: example[side] for side in ("predictions", "references") if example[side]}
+    result = metric.compute(**sides, **example["options"])
+    values = [round(result[key], 2) for key in example["headline"]]
+    assert len({*values}) == len(values) and not {0.0, 1.0} & {*values}, "an example shows something"
+    assert all(key in metric.info.higher_is_better for key in example["headline"])
+
+
+def test_a_space_runs_without_the_package(tmp_path: Path) -> None:
+    (folder,) = build_metrics(tmp_path, ["eraser_agreement"])
+    code = f"""
+import sys
+sys.modules["eraser_hub"] = sys.modules["rapidfuzz"] = None
+import evaluate
+print(evaluate.load({str(folder)!r}).compute(predictions=[[0, 1, 1]], references=[[0, 1, 0]])["token_macro_p"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.strip() == "0.5"
+
+
+@pytest.mark.parametrize("name", list_metric_names())
+def test_a_module_needs_at_most_eight_files_and_no_library_of_its_own(name: str) -> None:
+    assert join_module(name, FOLDER).count(f"# {'-' * 20} ") <= 8
+    has = b"rapidfuzz" in make_space_files(name)["requirements.txt"]
+    assert has == (name == "quote_faithfulness")
+
+
+@pytest.mark.parametrize("name", list_metric_names())
+def test_each_card_says_what_users_ask(name: str) -> None:
+    header, prose = read_space_card(FOLDER / "cards" / f"{name}.md")
+    assert 0 < len(header["short_description"]) <= 60, "what the Hub shows below a Space's name"
+    for word in ("input", "output", "limitation", "citation", "example"):
+        assert word in prose.lower(), f"{name}.md says nothing of {word}"
+
+
+def test_requirements_are_pinned() -> None:
+    lines = (FOLDER / "requirements.txt").read_text().splitlines()
+    assert all("==" in line for line in lines if line and not line.startswith("#"))
