@@ -50,7 +50,7 @@ def score(*texts: str) -> tuple[str, dict[str, object]]:
         value, chance = result.get(key, math.nan), result.get("chance", {}).get(key)
         value = f"**{value:.3f}**" + ("" if chance is None else f"<br>chance {chance:.3f}")
         direction = DIRECTIONS[METRIC.info.higher_is_better[key]]
-        lines.append(f"| {key.replace('_', '_<wbr>')} | {value} | {direction}. {rewards} {misses} |")
+        lines.append(f"| {key.replace('_', '_<wbr>')} | {value} | {direction}. {rewards}<br>*Misses:* {misses} |")
     return "\n".join(lines), result
 
 
