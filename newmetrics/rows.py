@@ -12,7 +12,6 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -53,6 +52,7 @@ NUMBERS = {
 PATHS = {**SIDES, "hard": f"rationales.{HARD_FIELD}", "thresholds": "thresholded_scores"}
 PATHS |= {name: f"rationales.{path}" for name, path in SOFT_FIELDS.items()}
 PATHS |= {name: f"{owner}.{inner}".rstrip(".") for name, (owner, inner, _, _) in NUMBERS.items()}
+NOTHING = np.zeros(0, np.int64)
 PROBABILITY_SLACK, BOUND_SLACK, SAME_THRESHOLD = 1e-3, 1e-9, 1e-9
 # what a field holds: a type, several, a list of one, an object of fields, or {} for any object; () for anything
 _ERASED_FIELDS: dict[str, Any] = {SIDES[side]: {} for side in ERASED}
@@ -240,178 +240,182 @@ def simplify(value: Any) -> Any:
 
 
 # -- predictions
-class _Probabilities:
-    """Rows of {label: probability}, as layouts (the labels of a row, in its order) and flat values."""
+@dataclass
+class Probabilities:
+    """Rows of {label: probability}.
 
-    def __init__(self) -> None:
-        self.layouts: dict[tuple[str, ...], int] = {}
-        self.codes, self.values = array("q"), array("d")
+    Attributes:
+        owner: the instance of each row: int64 (rows,).
+        layouts: the labels of a row, in its order -> code.
+        codes: the layout of each row: int64 (rows,).
+        values: of all rows, flat: float64.
+    """
 
-    def add(self, scores: Mapping[str, float]) -> None:
-        layout = tuple(scores)
-        self.values.extend(scores.values())
-        code = self.layouts.get(layout)
-        self.codes.append(self.layouts.setdefault(layout, len(self.layouts)) if code is None else code)
+    owner: np.ndarray
+    layouts: dict[tuple[str, ...], int]
+    codes: np.ndarray
+    values: np.ndarray
 
     def to_matrix(self, places: Mapping[str, int]) -> np.ndarray:
         """Return the values in columns by label, float64 (rows, labels); NaN: a label that the row lacks."""
-        codes, values = np.frombuffer(self.codes, np.int64), np.frombuffer(self.values, np.float64)
-        widths = np.array([len(layout) for layout in self.layouts], np.int64)[codes]
+        widths = np.array([len(layout) for layout in self.layouts], np.int64)[self.codes]
         first = np.cumsum(widths) - widths
-        matrix = np.full((codes.size, len(places)), np.nan)
+        matrix = np.full((self.codes.size, len(places)), np.nan)
         for layout, code in self.layouts.items():
-            rows = np.flatnonzero(codes == code)
+            rows = np.flatnonzero(self.codes == code)
             columns = np.array([places[label] for label in layout], np.int64)
-            matrix[rows[:, None], columns] = values[first[rows][:, None] + np.arange(columns.size)]
+            matrix[rows[:, None], columns] = self.values[first[rows][:, None] + np.arange(columns.size)]
         return matrix
-
-
-def _buffer(kind: str) -> Any:
-    return field(default_factory=partial(array, kind))
 
 
 @dataclass
 class Predictions:
-    """Flat instances of one chunk: n instances with m rationales (one a document); -1: the field is absent.
+    """Flat instances of one chunk: n instances with m rationales (one a document); a size of -1: the field is absent.
 
     Attributes:
-        lines: the line of each instance in its file; None: rows in memory.
-        rationales: number of rationales of each instance.
-        hard: number of spans of each rationale; ``starts`` and ``ends`` hold them.
-        soft: number of token scores of each rationale; ``soft_values`` holds them. Likewise ``sentence``.
-        scores: side of `SIDES` -> (instances that have it, their probabilities); likewise of each threshold.
-        numbers: name of `NUMBERS` -> {instance: value}.
-        layouts: fields of a rationale, in their order -> number of rationales.
-        unknown: field that the format does not know -> number of instances that have it.
+        ids: of the instances.
+        lines: the line of each in its file; None: rows in memory.
+        outcomes: instance -> why it holds no answer.
+        classification: the label of each instance; None: absent.
+        rationales: number of rationales of each instance: int64 (n,).
+        docids: the document of each rationale.
+        hard: number of spans of each rationale, int64 (m,); ``starts`` and ``ends`` of all spans.
+        soft: number of token scores of each rationale, int64 (m,), and ``soft_values``; likewise ``sentence``.
+        scores: side of `SIDES` -> probabilities; ``threshold_SIDE`` -> those at each threshold.
+        thresholds: number of thresholds of each instance, int64 (n,), and ``threshold_values``.
+        numbers: name of `NUMBERS` -> float64 (n,), NaN: absent.
+        unknown: field that the format does not know -> number of instances (or rationales) that have it.
     """
 
+    ids: list[str]
     lines: Sequence[int] | None = None
-    ids: list[Any] = field(default_factory=list)
     outcomes: dict[int, str] = field(default_factory=dict)
-    rationales: array[int] = _buffer("q")
-    docids: list[Any] = field(default_factory=list)
-    hard: array[int] = _buffer("q")
+    classification: list[str | None] = field(default_factory=list)
+    rationales: np.ndarray = field(default_factory=lambda: NOTHING)
+    docids: list[str] = field(default_factory=list)
+    hard: np.ndarray = field(default_factory=lambda: NOTHING)
     starts: list[int] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
-    soft: array[int] = _buffer("q")
-    soft_values: array[float] = _buffer("d")
-    sentence: array[int] = _buffer("q")
-    sentence_values: array[float] = _buffer("d")
-    classification: list[str | None] = field(default_factory=list)
-    scores: dict[str, tuple[array[int], _Probabilities]] = field(default_factory=dict)
-    thresholds: array[int] = _buffer("q")
-    threshold_values: array[float] = _buffer("d")
-    numbers: dict[str, dict[int, float]] = field(default_factory=dict)
-    layouts: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    soft: np.ndarray = field(default_factory=lambda: NOTHING)
+    soft_values: np.ndarray = field(default_factory=lambda: NOTHING)
+    sentence: np.ndarray = field(default_factory=lambda: NOTHING)
+    sentence_values: np.ndarray = field(default_factory=lambda: NOTHING)
+    scores: dict[str, Probabilities] = field(default_factory=dict)
+    thresholds: np.ndarray = field(default_factory=lambda: NOTHING)
+    threshold_values: np.ndarray = field(default_factory=lambda: NOTHING)
+    numbers: dict[str, np.ndarray] = field(default_factory=dict)
     unknown: Counter[str] = field(default_factory=Counter)
 
     def error(self, row: int, field: str, message: str) -> DataError:
         """Return the error of an instance's field."""
         line = None if self.lines is None else self.lines[row]
-        return DataError(message, line=line, instance=self.ids[row] if row < len(self.ids) else None, field=field)
-
-    def _add(self, row: Row) -> None:
-        at = len(self.ids)
-        rationales = row.get("rationales")
-        self.rationales.append(-1 if rationales is None else len(rationales))
-        for rationale in rationales or ():
-            self.layouts[tuple(rationale)] += 1
-            spans = rationale.get(HARD_FIELD)
-            self.hard.append(-1 if spans is None else len(spans))
-            for span in spans or ():
-                self.starts.append(span["start_token"])
-                self.ends.append(span["end_token"])
-            values = rationale.get("soft_rationale_predictions")
-            self.soft.append(-1 if values is None else len(values))
-            if values:
-                self.soft_values.fromlist(values)
-            values = rationale.get("soft_sentence_predictions")
-            self.sentence.append(-1 if values is None else len(values))
-            if values:
-                self.sentence_values.fromlist(values)
-            self.docids.append(rationale["docid"])
-        self.classification.append(row.get("classification"))
-        for side, name in SIDES.items():
-            if row.get(name) is not None:
-                self._add_scores(side, at, row[name])
-        entries = row.get("thresholded_scores")
-        self.thresholds.append(-1 if entries is None else len(entries))
-        for entry in entries or ():
-            self.threshold_values.append(entry["threshold"])
-            for side in ERASED:
-                if entry.get(SIDES[side]) is not None:
-                    self._add_scores(f"threshold_{side}", at, entry[SIDES[side]])
-        if len(row) > 5:  # few instances have numbers
-            for name, (owner, inner, _, _) in NUMBERS.items():
-                value = row.get(owner)
-                if value is not None and inner:
-                    value = value.get(inner)
-                if value is not None:
-                    self.numbers.setdefault(name, {})[at] = float(value)
-        if row.get("outcome", "answered") not in ("answered", None):
-            self.outcomes[at] = row["outcome"]
-        self.ids.append(row["annotation_id"])
-
-    def _add_scores(self, side: str, at: int, scores: Mapping[str, float]) -> None:
-        if side not in self.scores:
-            self.scores[side] = array("q"), _Probabilities()
-        self.scores[side][1].add(scores)
-        self.scores[side][0].append(at)
-
-    def sizes(self, name: str) -> np.ndarray:
-        """Return one of the arrays ``rationales``, ``hard``, ``soft``, ``sentence`` and ``thresholds``: int64."""
-        return np.frombuffer(getattr(self, name), np.int64)
+        if self.ids[row] is None and line is None:
+            field = f"predictions[{row}].{field}".rstrip(".")
+        return DataError(message, line=line, instance=self.ids[row], field=field)
 
     @property
     def instance(self) -> np.ndarray:
         """The instance of each rationale: int64 (m,)."""
-        return np.repeat(np.arange(len(self.ids)), np.maximum(self.sizes("rationales"), 0))
+        return np.repeat(np.arange(len(self.ids)), np.maximum(self.rationales, 0))
 
 
-def read_predictions(rows: Iterable[Row], lines: Sequence[int] | None = None, parsed: bool = False) -> Predictions:
+def read_predictions(
+    rows: Iterable[Row], lines: Sequence[int] | None = None, parsed: bool = False, known: set[Any] | None = None
+) -> Predictions:
     """Return instances as flat arrays.
 
     Args:
         rows: ERASER instances; null counts as absent.
         lines: the line of each in its file, for errors.
         parsed: the rows come from JSON: they hold no arrays of other libraries, and null is rare.
+        known: the layouts of earlier chunks, which are not looked at again; this chunk's are added.
 
     Raises:
         DataError: at the first row with a field of another type or a misspelt one, or without an id.
     """
-    p, known, row, fault = Predictions(lines), dict[tuple[str, ...], list[str]](), None, None
+    rows = list(rows) if parsed else [simplify(row) for row in rows]
+    known = set() if known is None else known
+    p = Predictions([row_id(row) for row in rows], lines)  # type: ignore[list-item]
+    suspects: Iterable[int] = range(len(rows))
     try:
-        for row in rows if parsed else map(simplify, rows):
-            layout, inner = tuple(row), len(p.layouts)
-            p._add(row)
-            if layout not in known or len(p.layouts) > inner:  # a layout that was not seen before
-                known[layout] = [name for name in layout if name not in INSTANCE]
-                if fault := find_fault(row, INSTANCE):
-                    break
-            for name in known[layout]:
-                p.unknown[name] += 1
+        layouts = _flatten_instances(p, rows)
+        if set(map(type, p.starts + p.ends)) <= {int} and set(map(type, p.classification)) <= {str, type(None)}:
+            suspects = sorted(at for layout, at in layouts.items() if layout not in known)
+            known |= layouts.keys()
     except (TypeError, KeyError, AttributeError, ValueError):
-        fault = find_fault(simplify(row), INSTANCE) or ("", f"expected an instance, found {cut(row)}")
-        p.ids.append(row_id(row) if isinstance(row, Mapping) else None)
-    if fault:
-        at = len(p.ids) - 1
-        path = fault[0] if p.ids[at] is not None or lines is not None else f"predictions[{at}].{fault[0]}".rstrip(".")
-        raise p.error(at, path, fault[1])
-    for layout, count in p.layouts.items():
-        p.unknown.update({f"rationales.{name}": count for name in layout if name not in INSTANCE["rationales"][0]})
-    spans = np.repeat(p.instance, np.maximum(p.sizes("hard"), 0)) if set(map(type, p.starts + p.ends)) - {int} else None
-    for name, values, kinds, owner in (
-        ("annotation_id", p.ids, {str, int}, None),
-        ("classification", p.classification, {str, type(None)}, None),
-        ("docid", p.docids, {str, int}, p.instance),
-        ("start_token", p.starts, {int}, spans),
-        ("end_token", p.ends, {int}, spans),
-    ):
-        if set(map(type, values)) - kinds:
-            bad = np.array([type(value) not in kinds for value in values])
-            check(bad, p, owner, name, "expected a whole number{}, found {!r}", [" or a string"] * len(values), values)
-    p.ids, p.docids = list(map(str, p.ids)), list(map(str, p.docids))
+        pass  # of a value of another type; the first is looked for
+    for at in suspects:
+        if fault := find_fault(rows[at], INSTANCE):
+            raise p.error(at, *fault)
     return p
+
+
+def _flatten_instances(p: Predictions, rows: Sequence[Row]) -> dict[tuple[str, ...], int]:
+    """Fill the arrays, and return {fields of a row, or of a rationale, in their order: a row that has them}."""
+    layouts = Counter(map(tuple, rows))
+    fields = set(chain.from_iterable(layouts))
+    lists = [row.get("rationales") for row in rows]
+    p.rationales = _measure_lists(lists)
+    rationales = list(chain.from_iterable(filter(None, lists)))
+    inner = Counter(map(tuple, rationales))
+    p.docids = [rationale["docid"] for rationale in rationales]
+    p.docids = p.docids if set(map(type, p.docids)) <= {str} else list(map(str, p.docids))
+    spans = [rationale.get(HARD_FIELD) for rationale in rationales]
+    p.hard = _measure_lists(spans)
+    p.starts = [span["start_token"] for several in spans if several for span in several]
+    p.ends = [span["end_token"] for several in spans if several for span in several]
+    for name, path in SOFT_FIELDS.items():
+        scores = [rationale.get(path) for rationale in rationales]
+        setattr(p, name, _measure_lists(scores))
+        setattr(p, f"{name}_values", _join_numbers(scores))
+    p.classification = [row.get("classification") for row in rows]
+    for side, path in SIDES.items():
+        if path in fields:
+            _add_probabilities(p, side, [row.get(path) for row in rows], np.arange(len(rows)))
+    entries = [row.get("thresholded_scores") for row in rows] if "thresholded_scores" in fields else [None] * len(rows)
+    p.thresholds = _measure_lists(entries)
+    thresholded = list(chain.from_iterable(filter(None, entries)))
+    p.threshold_values = np.array([float(entry["threshold"]) for entry in thresholded])
+    owner = np.repeat(np.arange(len(rows)), np.maximum(p.thresholds, 0))
+    for side in ERASED if thresholded else ():
+        _add_probabilities(p, f"threshold_{side}", [entry.get(SIDES[side]) for entry in thresholded], owner)
+    for name, (path, within, _, _) in NUMBERS.items():
+        if path in fields:
+            held = [row.get(path) for row in rows]
+            values = [each.get(within) if each is not None else None for each in held] if within else held
+            p.numbers[name] = np.array([np.nan if value is None else float(value) for value in values])
+    if "outcome" in fields:
+        p.outcomes = {at: row["outcome"] for at, row in enumerate(rows) if row.get("outcome") not in (None, "answered")}
+    for path, counted, known in (("", layouts, INSTANCE), ("rationales.", inner, INSTANCE["rationales"][0])):
+        for layout, count in counted.items():
+            p.unknown.update({f"{path}{name}": count for name in layout if name not in known})
+    owners = [*range(len(rows)), *p.instance.tolist()]
+    return dict(zip([*map(tuple, rows), *map(tuple, rationales)], owners, strict=True))
+
+
+def _measure_lists(lists: Sequence[Sequence[Any] | None]) -> np.ndarray:
+    return np.array([-1 if each is None else len(each) for each in lists], np.int64)
+
+
+def _join_numbers(lists: Sequence[list[float] | None]) -> np.ndarray:
+    buffer = array("d")
+    for each in lists:
+        if each:
+            buffer.fromlist(each)
+    return np.frombuffer(buffer, np.float64)
+
+
+def _add_probabilities(
+    p: Predictions, side: str, scores: Sequence[Mapping[str, float] | None], owner: np.ndarray
+) -> None:
+    there = [each for each in scores if each is not None]
+    if there:
+        kept = owner if len(there) == len(scores) else owner[[each is not None for each in scores]]
+        names = list(map(tuple, there))
+        layouts = {layout: code for code, layout in enumerate(dict.fromkeys(names))}
+        values = array("d", chain.from_iterable(each.values() for each in there))
+        codes = np.array([layouts[layout] for layout in names], np.int64)
+        p.scores[side] = Probabilities(kept, layouts, codes, np.frombuffer(values, np.float64))
 
 
 def check(
@@ -445,7 +449,6 @@ class Spans(NamedTuple):
     end: np.ndarray
 
 
-NOTHING = np.zeros(0, np.int64)
 NO_SPANS = Spans(NOTHING, NOTHING, NOTHING)
 
 
@@ -889,13 +892,14 @@ class Matcher:
         every, owner = np.arange(len(p.ids)), p.instance
         labelled = np.array([label is not None for label in p.classification], dtype=bool)
         silent = "expected neither label nor rationales, because it is no answer"
-        check(~answered & (labelled | (p.sizes("rationales") > 0)), p, None, "outcome", silent)
-        there = {"rationales": (p.sizes("rationales") >= 0, every), "classification": (labelled, every)}
-        there |= {name: (p.sizes(name) >= 0, owner) for name in ("hard", *SOFT_FIELDS)}
-        there["thresholds"] = p.sizes("thresholds") >= 0, every
-        holders: dict[str, Any] = {side: rows for side, (rows, _) in p.scores.items() if side in SIDES} | p.numbers
-        for name in {**holders, **dict.fromkeys({*SIDES, *NUMBERS} & self.present.keys())}:
-            there[name] = np.isin(every, list(holders.get(name, ()))), every
+        check(~answered & (labelled | (p.rationales > 0)), p, None, "outcome", silent)
+        there = {"rationales": (p.rationales >= 0, every), "classification": (labelled, every)}
+        there |= {name: (getattr(p, name) >= 0, owner) for name in ("hard", *SOFT_FIELDS)}
+        there["thresholds"] = p.thresholds >= 0, every
+        held = {side: np.isin(every, scores.owner) for side, scores in p.scores.items() if side in SIDES}
+        held |= {name: ~np.isnan(values) for name, values in p.numbers.items()}
+        for name in {**held, **dict.fromkeys({*SIDES, *NUMBERS} & self.present.keys())}:
+            there[name] = held.get(name, every < 0), every
         for name, (has, owners) in there.items():
             has, owners = has[answered[owners]], owners[answered[owners]]
             if has.size:
@@ -947,7 +951,7 @@ class Matcher:
         The labels are those that are named; else those of the gold and of the first instance's scores.
         """
         if not self.named:
-            layouts = list(p.scores["full"][1].layouts) if "full" in p.scores else []
+            layouts = list(p.scores["full"].layouts) if "full" in p.scores else []
             free = filter(None, p.classification) if self.gold is None else ()
             first = chain.from_iterable(layouts if self.gold is None else layouts[:1])
             self.labels[:] = dict.fromkeys([*self.labels, *first, *free])
@@ -960,13 +964,13 @@ class Matcher:
             strange = match.answered & (match.label < 0)
             meant = [describe_label(str(p.classification[at]), self.labels) for at in np.flatnonzero(strange)[:1]]
             check(strange, p, None, "classification", "{}", meant * match.n)
-        for side, (holders, scores) in p.scores.items():
-            owner = np.frombuffer(holders, np.int64)
+        for side, scores in p.scores.items():
             path = SIDES.get(side) or f"thresholded_scores.{SIDES[side.removeprefix('threshold_')]}"
+            owner = scores.owner
             for layout, code in scores.layouts.items():
                 if stranger := next((label for label in layout if label not in places), None):
                     message = describe_label(stranger, self.labels)
-                    check(np.frombuffer(scores.codes, np.int64) == code, p, owner, path, "{}", [message] * owner.size)
+                    check(scores.codes == code, p, owner, path, "{}", [message] * owner.size)
             matrix = scores.to_matrix(places)
             self._check_probabilities(p, match, path, owner, matrix)
             if side in SIDES:
@@ -993,7 +997,7 @@ class Matcher:
         check(off, p, owner, path, "expected probabilities that sum to 1, found a sum of {:g}", total)
 
     def _add_thresholds(self, p: Predictions, match: Match, side: str, matrix: np.ndarray) -> None:
-        sizes, values = np.maximum(p.sizes("thresholds"), 0), np.frombuffer(p.threshold_values, np.float64)
+        sizes, values = np.maximum(p.thresholds, 0), p.threshold_values
         path, rows = "thresholded_scores", np.flatnonzero(match.answered)
         if self.thresholds is None:
             first = int(sizes[: rows[0]].sum())
@@ -1012,12 +1016,13 @@ class Matcher:
         match.threshold_probabilities[side] = cube
 
     def _add_numbers(self, p: Predictions, match: Match) -> None:
-        for name, values in p.numbers.items():
-            column = match.numbers[name] = np.full(match.n, np.nan)
-            column[list(values)] = list(values.values())
+        for name, column in p.numbers.items():
             low, high = NUMBERS[name][2:]
             bad = match.answered & ~((column >= low - BOUND_SLACK) & (column <= high + BOUND_SLACK) & (column < np.inf))
+            bad &= name in self.used
             check(bad, p, None, PATHS[name], f"expected a number from {low:g} to {high:g}, found {{}}", column)
+            if name in self.used:
+                match.numbers[name] = np.where(match.answered, column, np.nan)
         for side in ERASED:
             low, high = (match.numbers.get(f"{side}_{end}", np.zeros(0)) for end in ("lower", "upper"))
             if low.size and high.size:
@@ -1064,7 +1069,7 @@ def _read_spans(p: Predictions, rationale_key: np.ndarray, tokens: np.ndarray) -
         rationale_key: the key of each rationale.
         tokens: the tokens of each key's document.
     """
-    rationale = np.repeat(np.arange(rationale_key.size), np.maximum(p.sizes("hard"), 0))
+    rationale = np.repeat(np.arange(rationale_key.size), np.maximum(p.hard, 0))
     owner, path = p.instance[rationale], f"rationales.{HARD_FIELD}"
     try:
         start, end = np.array(p.starts, np.int64), np.array(p.ends, np.int64)
@@ -1099,7 +1104,7 @@ def _read_ranked(p: Predictions, name: str, rationale_key: np.ndarray, lengths: 
         lengths: the tokens (or sentences) of each key's document.
         match: the keys.
     """
-    sizes, values = p.sizes(name), np.frombuffer(getattr(p, f"{name}_values"), np.float64)
+    sizes, values = getattr(p, name), getattr(p, f"{name}_values")
     unit, path, wanted = "tokens" if name == "soft" else "sentences", PATHS[name], lengths[rationale_key]
     expected = f"expected {{}} scores (the document's {unit}), found {{}} for {{!r}}"
     check((sizes >= 0) & (sizes != wanted), p, p.instance, path, expected, wanted, sizes, p.docids)

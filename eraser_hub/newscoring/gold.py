@@ -332,7 +332,11 @@ def split_marks(
     docids = text.row.get("docids")
     documents = gold.listed[1][gold.listed[0] == row] if docids is None else gold.documents.number(docids)
     sizes = gold.documents.lengths(np.full(documents.size, row), documents)[0]
-    if sizes.sum() != tokens.size or (documents < 0).any() or (docids is not None and [*text.lengths] != sizes.tolist()):
+    if (
+        sizes.sum() != tokens.size
+        or (documents < 0).any()
+        or (docids is not None and [*text.lengths] != sizes.tolist())
+    ):
         message = f"expected marks of the documents' {sizes.sum():,} tokens, found {tokens.size:,}"
         raise DataError(message, file=file, instance=gold.ids[row], field="num_tokens")
     return zip(documents.tolist(), np.split(tokens, np.cumsum(sizes)[:-1]), strict=True)
@@ -371,12 +375,17 @@ def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -
             if person in text.names and name in rows:
                 marks = text.marks[list(text.names).index(person)]
                 rationales = [
-                    {"docid": gold.docids[doc], HARD_FIELD: [dict(zip(ENDS, span, strict=True)) for span in spans_from_mask(part.tolist())]}
+                    {
+                        "docid": gold.docids[doc],
+                        HARD_FIELD: [dict(zip(ENDS, span, strict=True)) for span in spans_from_mask(part.tolist())],
+                    }
                     for doc, part in split_marks(gold, rows[name], text, marks, file)
                 ]
                 instances.append({"annotation_id": name, "rationales": rationales})
         columns = agreement_columns(Matcher(others, only_predicted=True).add(read_predictions(instances)), settings)
-        scores = Statistics([row["annotation_id"] for row in instances], columns, agreement_scores(columns, settings)).values()
+        scores = Statistics(
+            [row["annotation_id"] for row in instances], columns, agreement_scores(columns, settings)
+        ).values()
         for key, value in scores.items():
             if not np.isnan(value):
                 values.setdefault(key, []).append(float(value))

@@ -29,20 +29,29 @@ def is_parquet(path: Path) -> bool:
         return file.read(4) == b"PAR1"
 
 
-def read_chunks(path: Path) -> Iterator[tuple[list[dict[str, Any]], Sequence[int]]]:
+def read_chunks(path: Path, digest: Any = None) -> Iterator[tuple[list[dict[str, Any]], Sequence[int]]]:
     """Yield (rows, their lines) of a file of predictions, in its order; of Parquet a row counts as a line.
+
+    Args:
+        path: the file.
+        digest: of `hashlib`; updated with the bytes of the file.
 
     Raises:
         DataError: the file cannot be read or is empty; a line is no JSON object, with its number.
     """
+    digest = digest or hashlib.sha256()
     if is_parquet(path):
         first = 1
+        with open(path, "rb") as file:
+            while block := file.read(CHUNK_BYTES):
+                digest.update(block)
         for table in read_tables(path):
             yield table.to_pylist(), range(first, first + table.num_rows)
             first += table.num_rows
         return
     empty = True
     for batch in read_line_batches(path, CHUNK_BYTES):
+        digest.update(batch.data)
         try:
             rows = list(map(orjson.loads, batch.raw))
         except orjson.JSONDecodeError:
@@ -54,14 +63,6 @@ def read_chunks(path: Path) -> Iterator[tuple[list[dict[str, Any]], Sequence[int
         yield rows, batch.numbers
     if empty:
         raise DataError("expected at least one instance, found an empty file", file=path)
-
-
-def hash_file(path: Path) -> list[str]:
-    """Return the SHA-256 of a file's bytes, in a list; an empty one for a pipe, which is read once."""
-    if not path.is_file():
-        return []
-    with open(path, "rb") as file:
-        return [hashlib.file_digest(file, "sha256").hexdigest()]
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

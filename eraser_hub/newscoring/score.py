@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +41,7 @@ from eraser_hub.newmetrics.statistics import (
 from eraser_hub.records.run_record import read_signature
 
 from .gold import choose_gold, find_split, list_rows, read_column, read_gold, score_people
-from .predictions import hash_file, read_chunks, read_rows
+from .predictions import read_chunks, read_rows
 from .result import Scores
 
 if TYPE_CHECKING:
@@ -147,7 +148,12 @@ class Tally:
             self.parts = [columns]
             self.sizes = [2]
         else:
-            self.parts.append({name: np.asarray(values, np.float32 if values.dtype == bool else values.dtype) for name, values in columns.items()})
+            self.parts.append(
+                {
+                    name: np.asarray(values, np.float32 if values.dtype == bool else values.dtype)
+                    for name, values in columns.items()
+                }
+            )
             self.sizes.append(marked.size)
 
     def columns(self, order: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -181,7 +187,8 @@ def score(
     if settings.unmarked is None:
         settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
     gold, notes = choose_gold(read_gold(source), source, settings.gold)
-    chunks: Iterable[Chunk] = read_chunks(predictions)
+    digest = hashlib.sha256()
+    chunks: Iterable[Chunk] = read_chunks(predictions, digest)
     first = next(iter(chunks))
     if is_plain(first[0][0]):
         rows = [*first[0], *chain.from_iterable(rows for rows, _ in chunks)]
@@ -190,7 +197,11 @@ def score(
     else:
         chunks = chain([first], chunks)
     scores = Scores(names=source.names, notes=[note for note in (source.labels.note, *notes) if note])
-    columns = {name: read_column(source, name) for name in (settings.by, settings.cluster_by) if name not in (None, "auto", "none")}
+    columns = {
+        name: read_column(source, name)
+        for name in (settings.by, settings.cluster_by)
+        if name not in (None, "auto", "none")
+    }
     functions = {name.rpartition(":")[2]: load_metric(name) for name in metrics}
     rows_by_id = {str(row["annotation_id"]): row for row in list_rows(source)} if functions else {}
     try:
@@ -201,7 +212,8 @@ def score(
         error.file = error.file or predictions
         raise
     scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()} if scores.gold else {}
-    scores.files, scores.predictions_sha256, scores.run = [predictions], hash_file(predictions), read_signature(predictions)
+    scores.files, scores.predictions_sha256 = [predictions], [digest.hexdigest()]
+    scores.run = read_signature(predictions)
     scores.signatures += [scores.run] if scores.run else []
     if settings.people and scores.gold:
         scores.people = score_people(source, gold, settings.agreement)
@@ -235,8 +247,9 @@ def score_chunks(
     tallies = {metric: Tally(settings.by_rows) for metric in METRICS}
     places: list[np.ndarray] = []
     rates: list[float] = []
+    layouts: set[tuple[str, ...]] = set()
     for rows, lines in chunks:
-        match = matcher.add(read_predictions(rows, lines, parsed=True))
+        match = matcher.add(read_predictions(rows, lines, parsed=True, known=layouts))
         agreement = agreement_columns(match, own)
         marked = agreement["gold.marked"] > 0
         tallies["eraser_agreement"].add(agreement, marked)
@@ -317,7 +330,10 @@ def add_result(
     columns: Mapping[str, Sequence[Any]],
 ) -> None:
     """Add what a metric gives: its scores, intervals, breakdown and values per annotation."""
-    names = {"data": scores.data_digest[:12], **{key: scores.names[key] for key in ("config", "split") if key in scores.names}}
+    names = {
+        "data": scores.data_digest[:12],
+        **{key: scores.names[key] for key in ("config", "split") if key in scores.names},
+    }
     groups: Sequence[Any] = ()
     if settings.by is not None:
         values = dict(zip(scores.ids, (columns[settings.by][row] for row in kept.tolist()), strict=True))
