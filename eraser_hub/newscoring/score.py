@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]
 Chunk = tuple[Rows, Sequence[int]]
 CustomMetric = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
-METRICS = ("eraser_agreement", "eraser_faithfulness", "normalized_fidelity", "quote_faithfulness", "custom")
+METRICS = ("eraser_agreement", "eraser_faithfulness", "normalized_fidelity", "custom")
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,8 @@ def score_chunks(
     own, matcher = settings.agreement, Matcher(gold, settings.only_predicted, thresholds=settings.aopc_thresholds)
     tallies = {metric: Tally(settings.by_rows) for metric in METRICS}
     places: list[np.ndarray] = []
-    rates: list[float] = []
+    rates: Sequence[float] = ()
+    quoting: list[tuple[Mapping[str, Any], str]] = []
     layouts: set[tuple[str, ...]] = set()
     for rows, lines in chunks:
         match = matcher.add(read_predictions(rows, lines, parsed=True, known=layouts))
@@ -256,11 +257,10 @@ def score_chunks(
         tallies["eraser_faithfulness"].add(measure_erasure(match), marked)
         places.append(match.rows)
         if "null" in matcher.used:
-            points = read_fidelity(rows)
-            rates = [rate for rate, _ in sorted(next(iter(points.values())))]
-            tallies["normalized_fidelity"].add(fidelity_columns(points), marked)
+            fidelity, rates = fidelity_columns(read_fidelity(rows))
+            tallies["normalized_fidelity"].add(fidelity, marked)
         if any(row.get("quotes") is not None for row in rows):
-            tallies["quote_faithfulness"].add(measure_quotes(rows, match), marked)
+            quoting += [(row, name) for row, name in zip(rows, match.ids, strict=True) if row.get("quotes") is not None]
         if functions and rows_by_id:
             values = {
                 name: np.array([float(function(rows_by_id[str(row["annotation_id"])], row)) for row in rows])
@@ -273,6 +273,7 @@ def score_chunks(
     scores.ids = [gold.ids[row] for row in kept.tolist()]
     scores.by, scores.data_digest, scores.paper = settings.by, gold.digest(), settings.paper
     scores.iou_thresholds = settings.iou_thresholds
+    groups = {} if settings.by is None else dict(zip(gold.ids, (columns or {})[settings.by], strict=True))
     scores.notes += matcher.notes()
     for metric, tally in tallies.items():
         if not tally.parts:
@@ -281,16 +282,14 @@ def score_chunks(
         statistics = Statistics(scores.ids if settings.by_rows else ["without gold", "with gold"], table, {})
         measured = Measured(statistics, matcher.facts())
         if metric == "eraser_agreement":
-            statistics.scores = agreement_scores(table, own)
-            measured.settings, measured.notes = describe_agreement(table, own)
+            statistics.scores = agreement_scores(table, own, matcher.used)
+            measured.settings, measured.notes = describe_agreement(table, own, matcher.used)
         elif metric == "eraser_faithfulness":
             statistics.scores = erasure_scores(table)
             if "accuracy" in statistics.scores:
                 scores.label_report = report_labels(table, matcher.labels)
         elif metric == "normalized_fidelity":
             statistics.scores = fidelity_scores(rates)
-        elif metric == "quote_faithfulness":
-            statistics.scores = quote_scores(table)
         else:
             statistics.scores = {name: Score(mean(name), None, None, None) for name in functions or ()}
         if not statistics.scores:
@@ -303,10 +302,34 @@ def score_chunks(
             measured.statistics, measured.extra = agreement_extra(statistics, own)
         elif "thresholds" in matcher.used and metric == "eraser_faithfulness" and matcher.thresholds is not None:
             measured.extra = {"aopc_thresholds": matcher.thresholds.tolist()}
-        add_result(scores, metric, measured, settings, kept, columns or {})
+        add_result(scores, metric, measured, settings, groups, len(statistics.ids) if settings.by_rows else kept.size)
+    if quoting:
+        measured = score_quotes(
+            gold, dict(zip([name for _, name in quoting], [row for row, _ in quoting], strict=True))
+        )
+        rows_of = np.array([matcher.index[name] for name in measured.statistics.ids])
+        if settings.by_rows:
+            cluster(measured.statistics, gold, rows_of, settings.cluster_by, columns or {})
+        add_result(scores, "quote_faithfulness", measured, settings, groups, rows_of.size)
     if not scores.scores:
         fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
         raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
+
+
+def score_quotes(gold: Gold | None, rows: Mapping[str, Mapping[str, Any]]) -> Measured:
+    """Return what a language model's quotes give; a corpus folder does not say which documents it read."""
+    from eraser_hub.newmetrics.quotes import measure_quotes
+
+    sizes: dict[str, dict[str, int]] = {name: {} for name in rows}
+    whole = gold is not None and gold.documents.packed.size > 0
+    if gold is not None and whole:
+        tokens = gold.documents.lengths(*gold.listed)[0]
+        for row, doc, count in zip(*gold.listed, tokens, strict=True):
+            if (name := gold.ids[row]) in sizes:
+                sizes[name][gold.docids[doc]] = int(count)
+    statistics, counts = measure_quotes(rows, sizes)
+    notes = [] if whole else ["coverage is left out: a corpus folder does not say which documents were read"]
+    return Measured(statistics, {"coverage": "documents"} if whole else {}, counts, notes)
 
 
 def cluster(
@@ -322,36 +345,32 @@ def cluster(
 
 
 def add_result(
-    scores: Scores,
-    metric: str,
-    measured: Measured,
-    settings: ScoreSettings,
-    kept: np.ndarray,
-    columns: Mapping[str, Sequence[Any]],
+    scores: Scores, metric: str, measured: Measured, settings: ScoreSettings, groups: Mapping[str, Any], n: int
 ) -> None:
-    """Add what a metric gives: its scores, intervals, breakdown and values per annotation."""
-    names = {
-        "data": scores.data_digest[:12],
-        **{key: scores.names[key] for key in ("config", "split") if key in scores.names},
-    }
-    groups: Sequence[Any] = ()
-    if settings.by is not None:
-        values = dict(zip(scores.ids, (columns[settings.by][row] for row in kept.tolist()), strict=True))
-        groups = [values[name] for name in measured.statistics.ids]
+    """Add what a metric gives: its scores, intervals, breakdown and values per annotation.
+
+    Args:
+        scores: of the split.
+        metric: its name.
+        measured: what it measured.
+        settings: how predictions are scored.
+        groups: id -> value of the column ``by``.
+        n: the number of annotations that are scored.
+    """
+    names = {"data": scores.data_digest[:12], "config": scores.names.get("config"), "split": scores.names.get("split")}
     result, notes = summarize(
         metric,
         measured,
-        {**names, "n": len(measured.statistics.ids) if settings.by_rows else kept.size},
+        {**{name: value for name, value in names.items() if value}, "n": n},
         by=settings.by,
-        groups=groups,
+        groups=[groups[name] for name in measured.statistics.ids] if settings.by is not None else (),
         per_instance=settings.per_instance,
         confidence_level=settings.confidence_level,
         n_resamples=settings.n_resamples,
         seed=settings.seed,
     )
-    known = len(measured.notes)
-    scores.notes += notes[:known]
-    scores.cautions += notes[known:]
+    scores.notes += notes[: len(measured.notes)]
+    scores.cautions += [note for note in notes[len(measured.notes) :] if note not in scores.cautions]
     scores.add(metric, result, measured.statistics)
 
 
