@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from eraser_hub.metrics.annotator_rows import AnnotatedText, read_annotated_texts
-from eraser_hub.metrics.issues import Issues
+from eraser_hub.newmetrics.annotators import AnnotatedText, read_annotated_texts
+from eraser_hub.newmetrics.errors import DataError as RowError
 from eraser_hub.records.built import read_rows, wrap_parquet_errors
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.splits import dataset_split
@@ -40,8 +40,7 @@ def read_annotators(path: Path, split: str | None = None) -> Mapping[str, Annota
     kinds, whole = (MASKS, MASKS.names) if "annotators" in columns else (ANNOTATORS, _WHOLE)
     tables = read_rows([path], kinds.names, kinds=kinds, whole=whole)
     rows = [row for table in tables for row in table.to_pylist() if wanted in (None, row["split"])]
-    issues = Issues()
-    texts = read_annotated_texts(rows, "reference", issues) if rows else {}
-    for issue in issues:
-        raise DataError(issue.message, rule=issue.rule, file=path, instance=issue.id, field=issue.field or None)  # type: ignore[arg-type]
-    return texts
+    try:
+        return {text.id: text for text in read_annotated_texts(rows)}
+    except RowError as error:
+        raise DataError(error.message, file=path, instance=error.instance, field=error.field) from None

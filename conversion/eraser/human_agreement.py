@@ -13,14 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.metrics.annotator_columns import AnnotatorColumns
-from eraser_hub.metrics.annotators import SCORES, agreement
-from eraser_hub.metrics.clusters import add_clusters
-from eraser_hub.metrics.intervals import intervals
-from eraser_hub.metrics.nominal_agreement import KEYS as NOMINAL_KEYS
-from eraser_hub.metrics.resampling import DEFAULT_LEVEL
-from eraser_hub.metrics.rows import RowColumns
-from eraser_hub.metrics.statistics_builder import Statistics, make_info
+from eraser_hub.newmetrics.annotators import compare_marks, compute_annotator_statistics, majority
 from eraser_hub.newmetrics.plain import mask_from_spans, split_tokens
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.predictions import instances
@@ -34,7 +27,7 @@ PATTERN = "human_performance*.jsonl"
 AMONG_THEMSELVES = ("movies", "boolq")
 COLUMNS = ("annotation_id", "documents", "evidences")
 KEYS = ("cohen_kappa", "f1", "p", "r")
-BETWEEN = (*NOMINAL_KEYS, *(f"label_{key}" for key in NOMINAL_KEYS))
+BETWEEN = ("krippendorff_alpha", "fleiss_kappa", "label_krippendorff_alpha", "label_fleiss_kappa")
 Spans = dict[str, list[tuple[int, int]]]
 
 
@@ -76,21 +69,17 @@ def compute_annotator_agreement(path: Path) -> tuple[dict[str, Cell], dict[str, 
         DataError: the file cannot be read, or marks of one text differ in length.
     """
     texts = [*read_annotators(path).values()]
-    columns = AnnotatorColumns(texts)
-    several = [text for text in texts if len(text.names) > 1]
-    sizes = sorted({max(len(text.names), len(text.labels)) for text in texts})
-    own = _make_table_cells([agreement(text.marks) for text in several]) if several else {}
     note = f"{path.stem}: each annotator against the majority of the text's, {path.name}."
-    scores = columns.finalize(columns.values.sum(axis=0))
-    if several:
-        random = float(scores["cohen_kappa_random"])
-        note += f" The majority holds the annotator: marks at random would have a kappa of {random:.3f}."
-    statistics = Statistics([str(at) for at in range(len(texts))], columns.values, columns.finalize)
-    statistics = add_clusters(statistics, RowColumns([[text.row] for text in texts]))
-    bounds = intervals(statistics, DEFAULT_LEVEL, ranges=make_info(SCORES)[1])
+    if not any(max(len(text.names), len(text.labels)) > 1 for text in texts):
+        return {"documents": Cell(0)}, {"documents": Cell(len(texts))}, note
+    statistics = compute_annotator_statistics(texts)
+    several = [text.marks for text in texts if len(text.names) > 1]
+    sizes = sorted({max(len(text.names), len(text.labels)) for text in texts})
+    own = _make_table_cells([compare_marks(marks, majority(marks)) for marks in several]) if several else {}
+    bounds = statistics.intervals()
     between = {
         key: Cell(float(score), None, 3, float(bounds[key][0]), float(bounds[key][1]))
-        for key, score in scores.items()
+        for key, score in statistics.values().items()
         if key in BETWEEN
     } | {"annotators": Cell(" to ".join(map(str, dict.fromkeys(sizes[:1] + sizes[-1:]))))}
     return own | {"documents": Cell(len(several))}, between | {"documents": Cell(len(texts))}, note
@@ -121,11 +110,9 @@ def _compute_scores(
         cut += sum(not 0 <= start <= end <= sizes.get(docid, -1) for docid, start, end in bounds)
         masks = np.stack([_make_mask(spans, sizes) for spans in (gold, *people)])
         if config not in AMONG_THEMSELVES:
-            # with the gold mask twice, the gold is the majority of three
-            each = [agreement(masks[[0, 0, place]]) for place in range(1, len(masks))]
-            scores.append({key: np.concatenate([one[key][2:] for one in each]) for key in KEYS})
+            scores.append(compare_marks(masks[1:], masks[0]))
         elif len(people) > 1:
-            scores.append(agreement(masks[1:]))
+            scores.append(compare_marks(masks[1:], majority(masks[1:])))
     return scores, len(left), cut
 
 
