@@ -154,9 +154,9 @@ def score_sets(rows: Rows, records: Rows, threshold: float) -> dict[str, np.ndar
     scores = np.full((3, len(rows)), np.nan)
     for at, (name, row) in enumerate(rows.items()):
         golds, chosen, tokens = records[name].get("rationale_ids"), row["rationale"], records[name].get("tokens", ())
-        if golds is None:
+        if not golds:
             continue
-        if not golds or not all(golds) or len(chosen) != len(golds):
+        if not all(golds) or len(chosen) != len(golds):
             message = f"expected the tokens of each sequence that has gold sets, found {cut(chosen)} for {cut(golds)}"
             raise DataError(message, instance=name, field="rationale")
         sizes = list(map(len, tokens)) if len(tokens) == len(golds) else [10**9] * len(golds)
@@ -184,10 +184,9 @@ def read_outputs(rows: Rows) -> tuple[dict[str, np.ndarray], dict[str, np.ndarra
     name, first = next(iter(rows.items()))
     fields = [field for field in INPUTS if field in first]
     if not fields:
-        said = {field: answer for field, answer in INPUTS.items() if answer in first}
-        return {}, {
-            field: np.array([str(row[answer]) for row in rows.values()], object) for field, answer in said.items()
-        }
+        answers = {field: answer for field, answer in INPUTS.items() if answer in first}
+        said = {field: [str(row[answer]) for row in rows.values()] for field, answer in answers.items()}
+        return {}, {field: np.array(texts, object) for field, texts in said.items()}
     for field in ("pred_label", FULL):
         if field not in first:
             raise DataError(f"expected it beside {fields[-1]}, found none", instance=name, field=field)
@@ -214,9 +213,8 @@ def score_labels(rows: Rows, records: Rows) -> dict[str, np.ndarray]:
     New-P is 1 where label(rationale) = label(full) != label(rest), for answers likewise.
     """
     p, outputs = read_outputs(rows)
-    values = {
-        key: p[FULL] - p[field] for key, field in (("sufficiency", ALONE), ("comprehensiveness", REST)) if field in p
-    }
+    sides = {"sufficiency": ALONE, "comprehensiveness": REST}
+    values = {key: p[FULL] - p[field] for key, field in sides.items() if field in p}
     if len(outputs) == 3:
         values["new_p"] = ((outputs[ALONE] == outputs[FULL]) & (outputs[REST] != outputs[FULL])).astype(float)
     gold = [str(records[name].get("label", -1)) for name in rows]
@@ -237,14 +235,11 @@ def score_answers(rows: Rows, records: Rows, language: str | None) -> dict[str, 
         DataError: a reference without answers.
     """
     golds = {name: records[name].get("answers", records[name].get("answer")) for name in rows}
-    labelled = (
-        any(type(row.get("pred_label")) is not str or FULL in row for row in rows.values()) or None in golds.values()
-    )
     if any("answer" in row for row in rows.values()):
         missing = next((name for name, gold in golds.items() if gold is None), None)
         if missing is not None:
             raise DataError("expected the gold answers (strings), found none", instance=missing, field="answers")
-    elif labelled:
+    elif None in golds.values() or any(type(row.get("pred_label")) is not str or FULL in row for row in rows.values()):
         return {}
     found = [answer_f1(row.get("answer", row.get("pred_label")), golds[name], language) for name, row in rows.items()]
     return {"answer_f1": np.array(found)}
@@ -281,7 +276,7 @@ def measure_sets(
     records = check_rows(cells, GOLD_RECORD)
     joined = {name: row for name, row, _ in join_rows(predictions, references, only_predicted or paper is not None)}
     rows = check_rows(joined, PERTURBATION_ROW, ("rationale", *INPUTS, *INPUTS.values(), "answer"))
-    unmarked = sum("rationale_ids" not in records[name] for name in rows)
+    unmarked = sum(not records[name].get("rationale_ids") for name in rows)
     marked = any("rationale" in row for row in rows.values())
     values = score_sets(rows, records, iou_threshold) if marked and unmarked < len(rows) else {}
     values |= score_labels(rows, records) | score_answers(rows, records, language)

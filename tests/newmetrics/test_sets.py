@@ -106,7 +106,7 @@ def test_rows_without_gold_sets_count_where_they_can():
         found = compute(predictions, [GOLD[0], {"id": 2, "rationale_ids": None}], per_instance=True)
     assert found["token_f1"] == 1 and found["per_instance"]["sufficiency"] == pytest.approx([0.2, 0.2])
     with pytest.raises(DataError, match="rationale_ids"):
-        compute([{"id": 1, "rationale": [[0]]}], [{"id": 1}])
+        compute([MARKED], [{"id": 1, "rationale_ids": []}])
 
 
 def test_answers():
@@ -164,7 +164,6 @@ def test_units_of_answers():
         (labelled(1, HALVES, HALVES, "x"), {}, REST, "'x'"),
         ({"answer": 3}, {}, "answer", "3"),
         ({"answer": "a"}, {}, "answers", "none"),
-        ({}, {"rationale_ids": []}, "rationale", "[]"),
         ({}, {"rationale_ids": [[]]}, "rationale", "[[]]"),
         ({}, {"rationale_ids": [[["9"]]], "tokens": [["a", "b"]]}, "rationale_ids[0]", "9"),
     ],
