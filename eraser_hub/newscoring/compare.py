@@ -70,6 +70,7 @@ LABELS = ("accuracy", "macro_f1")  # scores of the label alone
 FULL_INPUT = "full_input"  # the column of the predicted label's probability
 SAME_PROBABILITY = 1e-6
 SHOWN = 3  # pairs in a note
+COLUMNS = ("difference", "detectable", "p", "p Holm", "variance", "verdict", "reason")  # of a table, behind the systems
 
 Run = Mapping[str, Statistics]
 Test = dict[str, Any]
@@ -135,28 +136,15 @@ class Comparison(dict[str, Any]):
         return tables
 
     def _make_table(self, pair: Mapping[str, Any], whole: bool) -> Table:
-        names, several = (pair["first"], pair["second"]), bool(self["spread"])
-        heads = {
-            name: f"{name} (system)"
-            if name in ("difference", "detectable", "p", "p Holm", "verdict", "reason")
-            else name
-            for name in names
-        }
+        names = (pair["first"], pair["second"])
+        heads = {name: f"{name} (system)" if name in COLUMNS else name for name in names}
         spreads = {f"{heads[name]} ±": name for name in names if name in self["spread"]}
-        columns = (
-            *heads.values(),
-            *spreads,
-            "difference",
-            "detectable",
-            "p",
-            "p Holm",
-            *["variance"] * several,
-            "verdict",
-            "reason",
-        )
+        columns = [*heads.values(), *spreads, *COLUMNS]
+        if not self["spread"]:
+            columns.remove("variance")
         clusters = f" in {self['clusters']} clusters" if self["clusters"] < self["instances"] else ""
         title = f"{names[0]} against {names[1]}, {self['instances']} instances{clusters}"
-        table = Table(f"{names[0]}-{names[1]}", title, ("score",), columns, is_verbatim=True)
+        table = Table(f"{names[0]}-{names[1]}", title, ("score",), tuple(columns), is_verbatim=True)
         for key, test in pair["keys"].items():
             if not whole and key not in self["family"]:
                 continue
@@ -166,8 +154,7 @@ class Comparison(dict[str, Any]):
             }
             cells |= {head: Cell(self["spread"][name][key], digits=DIGITS) for head, name in spreads.items()}
             cells["difference"] = Cell(test["difference"], digits=DIGITS, low=test["ci"][0], high=test["ci"][1])
-            for head, name in (("detectable", "detectable"), ("p", "p"), ("p Holm", "p_holm")):
-                cells[head] = Cell(test[name], digits=DIGITS)
+            cells |= {head: Cell(test[head.lower().replace(" ", "_")], digits=DIGITS) for head in COLUMNS[1:4]}
             total = sum(test["components"].values())
             shares = {source: part / total for source, part in test["components"].items() if part > total / 200}
             ordered = sorted(shares, key=lambda source: -shares[source])
@@ -372,19 +359,14 @@ def find_shared_columns(runs: Mapping[str, Sequence[Statistics]], known: Collect
     """
     shared: dict[str, list[str]] = {}
     every = [(name, run) for name, own in runs.items() for run in own]
-    first, totals = every[0][1], []
-    for _, run in every:
-        totals.append({name: column.sum(axis=0) for name, column in run.columns.items()})
-    for key, score in first.scores.items():
-        names = find_columns(score, totals[0])
+    totals = [{name: column.sum(axis=0) for name, column in run.columns.items()} for _, run in every]
+    for key, score in every[0][1].scores.items():
         if key in known or np.ndim(score.compute(totals[0])) or not all(key in run.scores for _, run in every):
             continue
-        shapes = [totals[0][name].shape for name in names]
-        if any(find_columns(run.scores[key], own) != names for (_, run), own in zip(every, totals, strict=True)):
+        read = [find_columns(run.scores[key], own) for (_, run), own in zip(every, totals, strict=True)]
+        if any(columns != read[0] for columns in read):
             continue  # sentences that one system predicts by scores and another by spans, for example
-        if any([own[name].shape for name in names] != shapes for own in totals):
-            continue
-        shared[key] = names
+        shared[key] = list(read[0])
         for (system, run), own in zip(every, totals, strict=True):
             if not np.allclose(score.compute(own), run.scores[key].compute(own), 1e-9, 1e-12, equal_nan=True):
                 raise DataError(f"expected systems scored with the same settings, found another {key}", field=system)
@@ -445,12 +427,9 @@ def compare_pair(
         n, turn = int(counted.sum()), -1 if score.higher_is_better is False else 1
         difference = float(first.values[key].mean() - second.values[key].mean())
         test: Test = {"difference": turn * difference, "ci": [math.nan] * 2, "ci_90": [math.nan] * 2}
-        test |= {
-            "p": exchanged.get(key, math.nan) if differing else math.nan,
-            "clusters": n,
-            "differing_clusters": differing,
-        }
-        test |= {"standard_error": math.nan, "df": math.nan, "detectable": math.nan, "components": {}}
+        test |= {"p": exchanged[key] if differing and not several else math.nan, "detectable": math.nan}
+        test |= {"standard_error": math.nan, "df": math.nan, "components": {}}
+        test |= {"clusters": n, "differing_clusters": differing}
         tests[key] = test
         if n < MIN_CLUSTERS or not differing or not all(np.isfinite(side).all() for side in sides):
             continue

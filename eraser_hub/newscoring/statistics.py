@@ -58,11 +58,11 @@ class ReadColumns(UserDict[str, np.ndarray]):
         return super().__getitem__(name)
 
 
-def find_columns(score: Score, sums: Columns) -> list[str]:
-    """Return the names of the columns that a score is computed from, sorted."""
+def find_columns(score: Score, sums: Columns) -> dict[str, tuple[int, ...]]:
+    """Return the columns that a score is computed from, sorted, each with the shape of its sum."""
     columns = ReadColumns(sums)
     score.compute(columns)
-    return sorted({*columns.names})
+    return {name: np.shape(sums[name]) for name in sorted({*columns.names})}
 
 
 def compute_scores(scores: Mapping[str, Score], sums: Columns) -> dict[str, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -153,6 +154,12 @@ def test_several_runs_widen_what_another_seed_would_change():
         models={"a": ["1"] * 3 + ["2"] * 3},
     )
     assert keys_of(draws)[HEADLINE]["df"] > 30, "draws of a training are averaged: two trainings do not differ here"
+
+
+def test_several_runs_without_scipy_name_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    with pytest.raises(DataError, match=r"several runs need scipy.*eraser-hub\[stats\]"):
+        compare({"a": make_runs(0.2, 0.1, 1), "b": make_runs(0, 0.1, 2)})
 
 
 def test_one_run_is_said_and_scipy_is_not_needed_for_it(monkeypatch):

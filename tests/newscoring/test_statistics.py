@@ -58,7 +58,7 @@ def test_clusters_that_do_not_differ_change_nothing():
     random = np.random.default_rng(0)
     values = random.normal(size=40)
     moved = values + np.r_[np.full(8, 0.1), np.zeros(32)]
-    assert find_columns(MEAN, make_sums(values)) == ["count", "sum"]
+    assert find_columns(MEAN, make_sums(values)) == {"count": (40,), "sum": (40,)}
     read = {"mean": ["count", "sum"]}
     p = exchange_systems(make_sums(values), make_sums(moved), {"mean": MEAN}, read)["mean"]
     assert p == 2 / 2**8, "all 2^8 exchanges, once"
