@@ -10,6 +10,7 @@ Sources: DeYoung et al. (2020), Table 2; Krippendorff (2004), Content Analysis, 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -65,7 +66,9 @@ class AnnotatedText:
 
 
 def read_annotated_texts(rows: Sequence[Mapping[str, Any]]) -> list[AnnotatedText]:
-    """Return the texts of rows of either form, in the rows' order; equal ids of two splits are two texts.
+    """Return the texts of rows of either form, in the rows' order.
+
+    Equal ids of two splits are two texts, SPLIT/ID.
 
     Raises:
         DataError: marks that are no marks, of another length, or of one person twice.
@@ -90,6 +93,9 @@ def read_annotated_texts(rows: Sequence[Mapping[str, Any]]) -> list[AnnotatedTex
                 text.lengths = lengths
                 text.names.append(person)
                 text.masks.append(marks)
+    counts = Counter(name for _, name in texts)
+    for (split, name), text in texts.items():
+        text.id = name if counts[name] == 1 else f"{split}/{name}"
     return list(texts.values())
 
 

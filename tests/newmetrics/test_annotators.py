@@ -110,6 +110,7 @@ def test_both_forms_of_rows_give_the_same_and_equal_ids_of_two_splits_are_two_te
     assert compute(as_person_rows(rows)) == compute(rows)
     both = [{**row, "split": split} for split in ("train", "test") for row in as_person_rows(rows)]
     assert compute(both)["comparisons"] == 2 * 3 * len(rows)
+    assert [text.id for text in read_annotated_texts(both)][11:13] == ["train/11", "test/0"]
     (text,) = read_annotated_texts([{**GOOD, "rationale_positions": [[1], [0]], "num_tokens": [2, 3]}])
     assert text.marks.tolist() == [[0, 1, 1, 0, 0]] and [part.shape for part in text.documents()] == [(1, 2), (1, 3)]
     assert (text.names, text.labels) == (["ann"], {"ann": "x"})
