@@ -182,8 +182,9 @@ class Scores(Mapping[str, Any]):
 
     @property
     def headline(self) -> list[str]:
-        """The keys of the headline scores; of all scores where none is one."""
-        return choose_headline(self.scores, self.paper) or list(self.scores)
+        """The keys of the headline scores and of a user's own; of all scores where there are none of these."""
+        custom = list(self.statistics["custom"].scores) if "custom" in self.statistics else []
+        return [*choose_headline(self.scores, self.paper), *custom] or list(self.scores)
 
     def number(self, key: str) -> float | None:
         """Return a score that is a single number; None for a list, a count (pairs, documents) or a missing score."""

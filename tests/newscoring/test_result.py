@@ -97,6 +97,9 @@ def test_headline_scores_are_printed_beside_chance_and_people() -> None:
     frame = scores.to_frame()
     assert frame.loc["token_macro_f1", "people"] == 0.6 and frame.loc["auprc", "chance"] == 0.3
     assert "token_macro_f1" in scores._repr_html_() and "pairs" not in frame.index
+    one = Statistics(["a"], {"length.sum": np.ones(1), "length.count": np.ones(1)}, {"length": Score(mean("length"))})
+    scores.add("custom", {"length": 1.0}, one)
+    assert scores.headline == ["token_macro_f1", "auprc", "sufficiency", "length"]
     assert "in_text" in repr(Scores(scores={"in_text": 1.0}))  # no headline score: all
 
 
