@@ -1,0 +1,158 @@
+"""The module eraser_agreement: recorded numbers, entries of the result, wrong input; chunks add up to the whole."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eraser_hub.newmetrics.eraser_agreement import EraserAgreement
+from eraser_hub.newmetrics.errors import DataError
+from eraser_hub.newmetrics.ranking import AgreementSettings, agreement_columns, agreement_extra, agreement_scores
+from eraser_hub.newmetrics.rows import Matcher, read_gold, read_predictions
+from eraser_hub.newmetrics.statistics import Statistics, concatenate
+
+from ..golden.record import mean_of, random_rows, soft_rows
+
+pytestmark = pytest.mark.unit
+
+REFERENCES = [
+    {
+        "annotation_id": name,
+        "documents": [{"docid": f"d{name}", "text": "a fine film .\nit drags a little ."}],
+        "evidences": evidences and [[{"docid": f"d{name}", **evidences, "start_sentence": 0, "end_sentence": 1}]],
+    }
+    for name, evidences in (
+        ("a", {"start_token": 1, "end_token": 3}),
+        ("b", []),
+        ("c", {"start_token": 0, "end_token": 1}),
+    )
+]
+PREDICTIONS = [
+    {
+        "annotation_id": name,
+        "rationales": [
+            {
+                "docid": f"d{name}",
+                "hard_rationale_predictions": [{"start_token": 1, "end_token": 2}],
+                "soft_rationale_predictions": [0.1, 0.9, 0.6, 0.2, 0.1, 0.7, 0.1, 0.1, 0.1],
+            }
+        ],
+    }
+    for name in "cab"
+]
+
+
+def compute(predictions: Any = PREDICTIONS, references: Any = REFERENCES, **settings: Any) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return EraserAgreement().compute(predictions=predictions, references=references, **settings)
+
+
+def test_recorded_numbers(golden: Path) -> None:
+    """Expected values: golden/numbers/modules.json, on random rows and on golden/small/soft_rationales.json."""
+    expected = json.loads((golden / "numbers" / "modules.json").read_text())
+    made = [random_rows(seed) for seed in range(8)]
+    cases = json.loads((golden / "small" / "soft_rationales.json").read_text())["cases"]
+    for name, rows in (("eraser_agreement", made), ("eraser_agreement of soft scores", map(soft_rows, cases))):
+        assert mean_of([compute(*each) for each in rows]) == pytest.approx(expected[name], abs=1e-9)
+    found = compute(*made[0], confidence_level=0.95, n_resamples=200, seed=1)
+    for key, bounds in expected["eraser_agreement, intervals"].items():
+        assert found[f"{key}_ci"] == pytest.approx(bounds, abs=1e-9)
+    groups = compute(*made[0], by="classification")["by"]
+    assert {label: scores["token_macro_f1"] for label, scores in groups.items()} == expected[
+        "eraser_agreement by label"
+    ]
+
+
+def test_annotations_without_gold() -> None:
+    scored, skipped = compute(), compute(unmarked="skip")
+    assert scored["gold"] == skipped["gold"] == {"marked_rows": 2, "unmarked_rows": 1, "density": (2 + 1) / 18}
+    assert scored["token_macro_f1"] == scored["all"]["token_macro_f1"] == pytest.approx((2 / 3) / 3)
+    assert skipped["token_macro_f1"] == scored["marked"]["token_macro_f1"] == pytest.approx((2 / 3) / 2)
+    assert "|n:3|" in scored["signature"] and "|n:2|" in skipped["signature"]
+    assert "unmarked:skip|marked_rows:2|unmarked_rows:1" in skipped["signature"]
+
+
+def test_chance() -> None:
+    chance = compute(chance=True, unmarked="skip")["chance"]
+    assert chance["token_micro_p"] == pytest.approx((2 / 9 + 1 / 9) / 2)
+    assert chance["roc_auc_score"] == 0.5 and "sentence_auprc" not in chance
+
+
+def test_signature_names_what_differs_from_the_defaults() -> None:
+    assert "iou:" not in compute()["signature"] and "sentences_from:spans" in compute()["signature"]
+    found = compute(iou_threshold=0.1, iou_thresholds=[0.9, 0.5], auprc_policy="skip")
+    assert "iou:0.1,0.5,0.9|auprc_no_positives:skip" in found["signature"]
+    assert found["iou_micro_f1"] >= found["iou_micro_f1@0.5"] >= found["iou_micro_f1@0.9"]
+    assert "scored:1/3" in compute(PREDICTIONS[:1], only_predicted=True)["signature"]
+
+
+def test_notes_say_what_is_left_out() -> None:
+    metric = EraserAgreement()
+    hard, soft = "hard_rationale_predictions", "soft_rationale_predictions"
+    rows = [
+        {**row, "rationales": [{k: v for k, v in each.items() if k != hard} for each in row["rationales"]]}
+        for row in PREDICTIONS
+    ]
+    notes = metric.measure(rows, REFERENCES, unmarked="skip").notes
+    assert notes[0].startswith(f"left out: exact, token and IOU scores (no {hard}); sentence scores (no ")
+    assert notes[1] == "agreement leaves out 1 of 3 annotations without gold rationale"
+    assert soft not in notes[0] and "token_micro_f1" not in compute(rows)
+
+
+def test_info_describes_every_score() -> None:
+    info, found = EraserAgreement().info, compute(*random_rows(0))
+    scores = {key for key, value in found.items() if isinstance(value, float)}
+    assert scores == {*info.ranges} == {*info.higher_is_better}
+    assert info.ranges["iou_micro_r"] == (0.0, None) and info.ranges["iou_matched_r"] == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "references", "settings", "words"),
+    [
+        (PREDICTIONS, None, {}, "references"),
+        ([], REFERENCES, {}, "expected at least one instance"),
+        (PREDICTIONS, REFERENCES[1:2], {}, "no annotation has this id"),
+        (
+            PREDICTIONS[2:],
+            REFERENCES[1:2],
+            {"unmarked": "skip"},
+            "references: nothing to score: expected a gold rationale",
+        ),
+        (
+            [{"annotation_id": "a", "rationales": []}],
+            REFERENCES[:1],
+            {},
+            "nothing to score: expected rationales with hard_",
+        ),
+        (PREDICTIONS, REFERENCES, {"iou_threshold": 2.0}, r"iou_threshold: expected a number in \(0, 1\]"),
+    ],
+)
+def test_wrong_input(predictions: Any, references: Any, settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        compute(predictions, references, **settings)
+
+
+@pytest.mark.parametrize("unmarked", ["score", "skip"])
+def test_chunks_and_their_totals_give_the_scores_of_the_whole(unmarked: str) -> None:
+    settings = AgreementSettings(unmarked=unmarked, chance=True)
+    matcher, parts = Matcher(read_gold(REFERENCES)), []
+    for row in PREDICTIONS:
+        parts.append(agreement_columns(matcher.add(read_predictions([row])), settings))
+    columns = concatenate(parts, [1, 1, 1])
+    # as the score verb keeps them: a row for the annotations without gold, and one for those with
+    marked = columns["gold.marked"].astype(int)
+    totals = {name: np.bincount(marked, weights=values, minlength=2) for name, values in columns.items()}
+    whole = compute(unmarked=unmarked, chance=True)
+    for table in (columns, totals):
+        statistics = Statistics([""] * table["gold.rows"].size, table, agreement_scores(table, settings, matcher.used))
+        statistics, extra = agreement_extra(statistics, settings)
+        for key, value in statistics.values().items():
+            assert float(value) == pytest.approx(whole[key], nan_ok=True), key
+        for name, value in extra.items():
+            assert value == pytest.approx(whole[name], nan_ok=True)
