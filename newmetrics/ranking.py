@@ -168,7 +168,8 @@ def measure_rankings(
 ) -> dict[str, np.ndarray]:
     """Return the columns of `ranking_scores` of soft scores, and of sentence scores with prefix ``sentence_``.
 
-    Sentence scores also give the columns ``sentence.truth`` .. of `spans.prf_scores`.
+    Sentence scores also give the columns ``sentence.truth`` .. of `spans.prf_scores`; soft scores also
+    ``soft.documents``, the documents of several tokens, and ``soft.constant``, those whose scores are all equal.
 
     Args:
         match: the predictions with their gold.
@@ -203,6 +204,11 @@ def measure_rankings(
             sums = [np.append(0, np.cumsum(flags))[ranked.offsets] for flags in (truth, chosen, truth & chosen)]
             columns |= counted | prf_columns("sentence", [np.diff(each) * (kind == 2) for each in sums], owner, match.n)
             scored = kind > 0
+        elif ranked.values.size:
+            first = ranked.offsets[:-1][size > 0]
+            low, high = np.minimum.reduceat(ranked.values, first), np.maximum.reduceat(ranked.values, first)
+            columns["soft.constant"] = add_up(owner[size > 0], (low == high) & (size[size > 0] > 1), match.n)
+            columns["soft.documents"] = add_up(owner, size > 1, match.n)
         tables = [("", rank_in_parts(ranked, truth, no_positives))]
         if chance:
             tables.append(("chance.", expect_rankings(n_positive, size, no_positives)))
@@ -350,6 +356,7 @@ def describe_agreement(
     source = find_sentence_source(columns, used)
     unknown, single = (int(columns[f"{source}.{name}"].sum()) if source else 0 for name in ("unknown", "single"))
     n, n_marked = (int(columns[f"gold.{name}"].sum()) for name in ("rows", "marked"))
+    constant, documents = (int(np.sum(columns.get(f"soft.{name}", 0))) for name in ("constant", "documents"))
     from_spans, skip = source == "span_sentence", settings.unmarked == "skip"
     needed = {
         "hard": ("exact, token and IOU scores", HARD_FIELD),
@@ -372,6 +379,8 @@ def describe_agreement(
         "no annotation has a gold rationale: scores of agreement are conventions, not measurements": not n_marked,
         f"sentence scores leave out {unknown:,} annotations whose evidence has no sentence offsets": unknown > 0,
         f"sentence p, r and f1 leave out {single:,} documents of one sentence": single > 0,
+        f"all tokens have one score in {constant:,} of {documents:,} documents, which auprc rewards: compare by "
+        "average_precision": 2 * constant > documents,
     }
     shown = {name: value for name, (value, differs) in facts.items() if differs}
     return shown, [line for line, applies in notes.items() if applies]

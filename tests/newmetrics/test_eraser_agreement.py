@@ -105,6 +105,16 @@ def test_notes_say_what_is_left_out() -> None:
     assert soft not in notes[0] and "token_micro_f1" not in compute(rows)
 
 
+def test_note_on_constant_scores() -> None:
+    rows = [
+        {**row, "rationales": [{**each, "soft_rationale_predictions": [0.5] * 9} for each in row["rationales"]]}
+        for row in PREDICTIONS[:2]
+    ]
+    notes = EraserAgreement().measure([*rows, PREDICTIONS[2]], REFERENCES).notes
+    assert any(note.startswith("all tokens have one score in 2 of 3 documents") for note in notes)
+    assert not any(note.startswith("all tokens") for note in EraserAgreement().measure(PREDICTIONS, REFERENCES).notes)
+
+
 def test_info_describes_every_score() -> None:
     info, found = EraserAgreement().info, compute(*random_rows(0))
     scores = {key for key, value in found.items() if isinstance(value, float)}
@@ -116,7 +126,6 @@ def test_info_describes_every_score() -> None:
     ("predictions", "references", "settings", "words"),
     [
         (PREDICTIONS, None, {}, "references"),
-        ([], REFERENCES, {}, "expected at least one instance"),
         (PREDICTIONS, REFERENCES[1:2], {}, "no annotation has this id"),
         (
             PREDICTIONS[2:],
