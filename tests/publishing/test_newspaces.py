@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import doctest
 import json
 import subprocess
 import sys
@@ -199,6 +200,16 @@ def test_each_card_says_what_users_ask(name: str) -> None:
     assert 0 < len(header["short_description"]) <= 60, "what the Hub shows below a Space's name"
     for word in ("input", "output", "limitation", "citation", "example"):
         assert word in prose.lower(), f"{name}.md says nothing of {word}"
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", list_metric_names())
+def test_the_examples_of_each_card_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder,) = build_metrics(tmp_path, [name])
+    load = evaluate.load
+    monkeypatch.setattr(evaluate, "load", lambda _: load(str(folder)))
+    result = doctest.testfile(str(FOLDER / "cards" / f"{name}.md"), module_relative=False)
+    assert result.attempted and not result.failed
 
 
 def test_requirements_are_pinned() -> None:
