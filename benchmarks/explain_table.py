@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from eraser_hub.newmetrics.plain import split_tokens
+from eraser_hub.metrics.plain import split_tokens
 
 ROOT = Path(__file__).resolve().parent.parent
 DRAWS = 10

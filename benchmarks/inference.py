@@ -19,7 +19,7 @@ from time import perf_counter
 
 import numpy as np
 
-from eraser_hub.newmetrics.statistics import (
+from eraser_hub.metrics.statistics import (
     DEFAULT_LEVEL,
     MIN_CLUSTERS,
     Score,
@@ -28,7 +28,7 @@ from eraser_hub.newmetrics.statistics import (
     mean,
     mean_columns,
 )
-from eraser_hub.newscoring.statistics import (
+from eraser_hub.scoring.statistics import (
     ALPHA,
     MIN_DF,
     compute_influences,

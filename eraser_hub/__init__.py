@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
-    from eraser_hub.newmetrics.plain import instances_from, mask_from_spans, spans_from_mask
-    from eraser_hub.newmetrics.quotes import locate_quotes
+    from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask
+    from eraser_hub.metrics.quotes import locate_quotes
     from eraser_hub.reports.highlight import highlight
 
 # module -> the names in it that are loaded when they are first asked for
@@ -69,8 +69,8 @@ _LAZY = {
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
     "datasets_scripts.human_rationales": "HumanRationales",
-    "newmetrics.plain": "spans_from_mask mask_from_spans instances_from",
-    "newmetrics.quotes": "locate_quotes",
+    "metrics.plain": "spans_from_mask mask_from_spans instances_from",
+    "metrics.quotes": "locate_quotes",
     "conversion.importing.annotations": "import_annotations",
     "conversion.importing.corpus": "import_corpus Columns",
 }

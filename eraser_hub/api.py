@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from eraser_hub.reports.bench.run import BenchResult
     from eraser_hub.reports.board_lines import BoardLine
     from eraser_hub.reports.report import ReportFiles
-    from eraser_hub.scoring.scores import Comparison, Scores
+    from eraser_hub.scoring.compare import Comparison
+    from eraser_hub.scoring.result import Scores
     from eraser_hub.scoring.settings import ScoreSettings
 
 _NAMES = ", ".join(HUB_DATASETS)
@@ -327,10 +328,10 @@ def compare(
         >>> [(pair["first"], pair["second"]) for pair in result["comparisons"]]
         [('movies.val', 'movies.val.baseline')]
     """
-    from eraser_hub.scoring.comparison import compare as run
+    from eraser_hub.scoring.compare import compare as run
     from eraser_hub.scoring.comparison import compare_files
     from eraser_hub.scoring.runs import parse_systems
-    from eraser_hub.scoring.scores import Comparison
+    from eraser_hub.scoring.compare import Comparison
 
     first = systems[0] if len(systems) == 1 and predictions is None else None
     if isinstance(first, list) and any(isinstance(one, str | os.PathLike) for one in first):

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import evaluate
+import numpy as np
 
-from eraser_hub.schema.instance import INSTANCE
-from eraser_hub.schema.rows import ANNOTATION
-
-from .agreement import UNMARKED, Agreement, AgreementSettings
-from .agreement_scores import describe_scores
-from .batches import Measured
-from .checks import LabelChecker, name_labels
-from .flat import Predictions, References
-from .instances import InstanceBatches
-from .issues import InputError, IssuesByRule, check_choice
-from .matching import DOCUMENTS, FIELDS, LENGTHS, Matcher, describe_left_out
-from .rankings import AUPRC_POLICIES
-from .sources import ERASER
-from .statistics_builder import make_info
-
-SHUFFLES = 10
+from .errors import DataError
+from .module import RationaleMetric
+from .plain import to_instances
+from .ranking import (
+    AGREEMENT_SCORES,
+    AgreementSettings,
+    agreement_columns,
+    agreement_extra,
+    agreement_scores,
+    describe_agreement,
+)
+from .rows import Matcher, read_gold, read_predictions
+from .statistics import Measured, Statistics
 
 
-class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
+class EraserAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Agreement of a model's rationales with those that humans marked (plausibility), as in the ERASER benchmark.
 
     Exact match, token and intersection-over-union (IOU) precision, recall and F1 of hard rationales (spans); AUPRC,
@@ -45,8 +44,6 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         iou_threshold: threshold of the keys iou_micro_f1 ..; in (0, 1].
         iou_thresholds: further thresholds, with keys iou_micro_f1@0.1 ..
         auprc_policy: AUPRC of a document without evidence: "reference" (0.5), "skip", "zero" or "one".
-        random_baseline: True (10 shuffles, as in the papers) or a number: adds auprc_random .. for shuffled
-            scores.
         sentence_threshold: the least score of a predicted sentence. If no prediction has sentence scores, hard
             rationales predict sentences: those of which a span covers at least one token
             (signature: sentences_from:spans).
@@ -55,12 +52,12 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         chance: adds gold and chance, see below.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
             By default they are an error.
+        label_names: names of the integers in the references' classification, where no Dataset brings them.
         per_instance: adds per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}.
         confidence_level, n_resamples, seed: add KEY_ci: [low, high], the BCa interval over clusters.
         cluster_by: the annotations that are drawn together: "auto" (those that share a document, directly or
             through others), "none", or a column of the references or of the predictions.
         by: "classification" or another column of the references; adds by: {value: {key: score}}.
-        label_names: names of the integers in the references' classification, where no Dataset brings them.
 
     Returns:
         exact_, token_, iou_, sentence_ micro_/macro_ p, r, f1; iou_matched_p, _r, _f1 (one-to-one);
@@ -73,7 +70,7 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         score of random rationales of the same size}, of token p, r and f1 and of rankings.
 
     Raises:
-        ValueError: wrong input; it names the instance and the field, at most ten issues, and their number.
+        ValueError: wrong input; it names the instance and the field.
 
     Examples:
         >>> import evaluate
@@ -94,56 +91,49 @@ class EraserAgreement(InstanceBatches, evaluate.Metric):  # type: ignore[misc]  
         0.5
     """
 
-    SOURCE = ERASER
-    INPUTS = ((INSTANCE, ("annotation_id", "rationales")), (ANNOTATION, ()))
-    HIGHER_IS_BETTER, RANGES = make_info(describe_scores())
+    CITATION = """\
+@inproceedings{deyoung2020eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
+            Socher, Richard and Wallace, Byron C.},
+  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
+  year = {2020}
+}
+"""
+    SCORES = AGREEMENT_SCORES
+    HEADLINE = ("token_macro_f1", "iou_macro_f1", "average_precision")
 
-    REFERENCE_COLUMNS = ("documents", "evidences")
-
-    def _measure(
+    def measure(
         self,
-        p: Predictions,
-        r: References,
-        label_names: Sequence[str] | None = None,
+        predictions: list[Any],
+        references: list[Any] | None,
         iou_threshold: float = 0.5,
         iou_thresholds: Sequence[float] = (),
         auprc_policy: str = "reference",
-        random_baseline: bool | int = False,
         sentence_threshold: float = 0.5,
         only_predicted: bool = False,
         unmarked: str = "score",
         chance: bool = False,
+        label_names: Sequence[str] | None = None,
     ) -> Measured:
-        for name, values in (("iou_threshold", (iou_threshold,)), ("iou_thresholds", iou_thresholds)):
-            for value in values:
-                if not 0 < value <= 1:
-                    raise InputError(f"expected a number in (0, 1], found {value!r}", "option-value", name)
-        thresholds = list(dict.fromkeys([iou_threshold, *iou_thresholds]))
-        check_choice(auprc_policy, AUPRC_POLICIES, "auprc_policy")
-        if not isinstance(random_baseline, int) or random_baseline < 0:
-            message = f"expected True, False or a number of shuffles, found {random_baseline!r}"
-            raise InputError(message, "option-value", "random_baseline")
-        shuffles = SHUFFLES if random_baseline is True else int(random_baseline)
-        rules = IssuesByRule(FIELDS, DOCUMENTS, LENGTHS)
-        matcher = Matcher(r, rules, only_predicted=only_predicted)
-        if label_names is not None:
-            name_labels(r, label_names, rules["label names"])
-        check_choice(unmarked, UNMARKED, "unmarked")
-        settings = AgreementSettings(
-            thresholds, iou_threshold, auprc_policy, shuffles, sentence_threshold, unmarked, chance
-        )
-        agreement = Agreement(matcher, settings)
-        agreement.add(matcher.match(p))
-        if label_names is not None:
-            LabelChecker(r, label_names, rules["labels"], rules["probabilities"]).check(p, matcher.fields.used)
+        """Return the agreement of all instances with their references; see the class."""
+        settings = AgreementSettings(iou_threshold, iou_thresholds, auprc_policy, sentence_threshold, unmarked, chance)
+        instances, rows, notes = to_instances(predictions or [], references or [])
+        gold = read_gold(rows, label_names, ("documents", "evidences"))
+        matcher = Matcher(gold, only_predicted)
+        match = matcher.add(read_predictions(instances))
         matcher.finish()
-        agreement.finish()
-        if unmarked == "skip" and not agreement.counts[0] and not rules.collect().total:
-            raise InputError("nothing to score: expected a gold rationale in a row, found none", "empty", "references")
-        left_out = agreement.left_out()
-        statistics = matcher.statistics(agreement.builder, r.ids, left_out, "rationales with ", agreement.rows)
-        notes = [*describe_left_out(left_out), *agreement.notes(), *matcher.plausibility.notes()]
-        extra = agreement.extra()
-        if chance:
-            extra = {"gold": agreement.describe_gold()} | extra | {"chance": agreement.compute_chance()}
-        return Measured(statistics, None, agreement.signature_settings(), extra, notes)
+        columns = agreement_columns(match, settings)
+        scores = agreement_scores(columns, settings, matcher.used)
+        facts, lines = describe_agreement(columns, settings, matcher.used)
+        if not scores:
+            fields = "hard_rationale_predictions, soft_rationale_predictions or soft_sentence_predictions"
+            message = f"nothing to score: expected rationales with {fields}, found none of them"
+            raise DataError(message, argument="predictions")
+        clusters = gold.clusters()
+        statistics = Statistics(match.ids, columns, scores, None if clusters is None else clusters[match.rows])
+        statistics, extra = agreement_extra(statistics.take(np.argsort(match.rows)), settings)
+        if statistics.clusters is not None:
+            statistics.set_clusters("documents", statistics.clusters.tolist())
+        facts = {"data": gold.digest()[:12], **facts, **matcher.facts()}
+        return Measured(statistics, facts, extra, [*lines, *notes, *matcher.notes()])

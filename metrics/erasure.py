@@ -1,209 +1,228 @@
-"""Faithfulness from class probabilities: loss without the rationale, and on the rationale alone.
+"""Faithfulness from erased inputs: what the model says without the rationale, and on the rationale alone.
 
-Probabilities are matrices (instances, labels), with 0 for a label that an instance's scores lack. Every function
-returns one value per instance; means are taken last, from the columns of a `StatisticsBuilder`.
-
-Source: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, sufficiency, AOPC).
+Sources: DeYoung et al., ERASER (ACL 2020), section 4 (comprehensiveness, sufficiency, AOPC); Edin et al. 2025
+(normalised AOPC); Zhao and Aletras 2023 (soft scores); Yeh et al. 2019 (infidelity, sensitivity).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence, Set
 
 import numpy as np
-import numpy.typing as npt
 
-from eraser_hub.schema.instance import ERASED
+from .rows import ERASED, PATHS, SIDES, Match
+from .statistics import Columns, Score, add_up, divide, mean, mean_columns
 
-from .statistics_builder import Column, Score, ScoreInfo, StatisticsBuilder, divide
-
-Floats = npt.NDArray[np.float64]
-
-# thresholds this close are equal: 0.1 + 0.2 is 0.3
-SAME_THRESHOLD = 1e-9
-# so are bounds of an AOPC: the difference is rounding
-SAME_BOUNDS = 1e-9
+SAME_BOUNDS = 1e-9  # bounds of an AOPC this close are equal: their difference is rounding
+# numbers of instances whose mean is the score
+MEAN_NUMBERS = ("soft_comprehensiveness", "soft_sufficiency", "sensitivity_max", "infidelity", "infidelity_normalized")
 
 
-def drop(full: Floats, erased: Floats, label: np.ndarray) -> Floats:
-    """Return ``p(full)[label] - p(erased)[label]`` per instance, and per threshold if there are several.
+def compute_drop(full: np.ndarray, erased: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """Return ``p(full)[label] - p(erased)[label]`` of each instance, in [-1, 1], and of each threshold.
 
     With the rationale erased this is comprehensiveness (high is good), with all but the rationale erased it is
-    sufficiency (low is good); both in [-1, 1]. AOPC (area over the perturbation curve) is its mean over instances and
-    thresholds; the means per threshold are the points of the curve.
+    sufficiency (low is good). AOPC (area over the perturbation curve) is its mean over instances and thresholds.
 
     Args:
-        full: probabilities on the full input, float64 (n, labels).
-        erased: probabilities on the erased input, float64 (n, labels) or (n, thresholds, labels).
-        label: the predicted label of each instance, int (n,).
+        full: probabilities on the full input: float64 (n, labels).
+        erased: probabilities on the erased input: float64 (n, labels) or (n, thresholds, labels).
+        label: the predicted label of each instance: int (n,).
 
-    >>> import numpy as np
-    >>> drop(np.array([[.75, .25]]), np.array([[.5, .5]]), np.array([0])).tolist()
+    >>> compute_drop(np.array([[.75, .25]]), np.array([[.5, .5]]), np.array([0])).tolist()
     [0.25]
     """
-    further = [1] * (erased.ndim - 2)  # axes beside instances and labels
-    left = np.take_along_axis(erased, label.reshape(-1, *further, 1), axis=-1)[..., 0]
-    change: Floats = full[np.arange(label.size), label].reshape(-1, *further) - left
-    return change
+    instances = np.arange(label.size)
+    before, after = full[instances, label], erased[instances, ..., label]
+    drop: np.ndarray = before.reshape(-1, *[1] * (erased.ndim - 2)) - after
+    return drop
 
 
-def entropy(p: Floats) -> Floats:
+def compute_entropy(p: np.ndarray) -> np.ndarray:
     """Return the entropy of each row in nats, rows renormalised, 0 log 0 = 0: float64 (n,) in [0, log labels]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         q = p / p.sum(axis=1, keepdims=True)
-    logs = np.log(q, out=np.zeros_like(q), where=q > 0)
-    sums: Floats = (q * logs).sum(axis=1)
-    return -sums
+    entropy: np.ndarray = -(q * np.log(q, out=np.zeros_like(q), where=q > 0)).sum(axis=1)
+    return entropy
 
 
-def kl_divergence(erased: Floats, full: Floats) -> Floats:
-    """Return ``KL(erased || full)`` per instance in nats, rows renormalised: in [0, inf].
+def compute_kl(erased: np.ndarray, full: np.ndarray) -> np.ndarray:
+    """Return ``KL(erased || full)`` of each row in nats, rows renormalised: float64 (n,) in [0, inf].
 
-    Infinite if a label has probability 0 on the full input and not on the erased one.
+    It is infinite where a label has probability 0 on the full input and more on the erased one, as in the reference.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         p, q = (rows / rows.sum(axis=1, keepdims=True) for rows in (erased, full))
-        terms = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), 0.0)
-    return np.asarray(terms.sum(axis=1))
+        # where p is not above 0 the term is p itself: 0, or NaN
+        kl: np.ndarray = np.where(p > 0, np.where(q > 0, p * (np.log(p) - np.log(q)), np.inf), p).sum(axis=1)
+    return kl
 
 
-def normalised_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return ``(AOPC - lower) / (upper - lower)`` per instance: float64 (n,); NaN if the bounds are equal within 1e-9.
+def normalise_aopc(area: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return ``(AOPC - lower) / (upper - lower)`` of each instance: float64 (n,); NaN where the bounds are equal.
 
-    In [0, 1] if the bounds are those of all orders; a beam search may miss them by a little.
-
-    Source: Edin et al. 2025, normalised AOPC.
+    It is in [0, 1] if the bounds are those of all orders of erasing; a beam search may miss them by a little.
     """
     span = upper - lower
-    return divide(area - lower, np.where(span > SAME_BOUNDS, span, 0.0), empty=np.nan)
+    return divide(area - lower, np.where(span > SAME_BOUNDS, span, 0.0), np.nan)
 
 
-def find_threshold_columns(
-    thresholds: np.ndarray, offsets: np.ndarray, wanted: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Find the position of each instance's entry for each wanted threshold.
+def measure_erasure(match: Match) -> dict[str, np.ndarray]:
+    """Return the columns of all faithfulness scores whose fields a chunk has; see `erasure_scores`.
 
-    Args:
-        thresholds: the thresholds of all instances, flat: float64 (m,).
-        offsets: int (n + 1,); instance i's are at ``[offsets[i], offsets[i + 1])``.
-        wanted: the wanted thresholds, ascending, distinct: float64 (t,).
-
-    Returns:
-        (positions (n, t) into the flat array, good (n,)): ``good`` is True if the instance has each wanted
-        threshold once and no other, compared within 1e-9.
+    Without answer an instance has no column but those of its label. ``full_input``, the probability of the predicted
+    label, belongs to no score: by it `compare` sees whether two systems explain one model.
     """
-    n, t = offsets.size - 1, wanted.size
-    sizes = np.diff(offsets)
-    positions = np.zeros((n, t), dtype=np.int64)
-    good = sizes == t
-    if t and good.any():
-        place = offsets[:-1][good][:, None] + np.arange(t)
-        order = np.argsort(thresholds[place], axis=1, kind="stable")
-        place = np.take_along_axis(place, order, axis=1)
-        positions[good] = place
-        good[good] = (np.abs(thresholds[place] - wanted) <= SAME_THRESHOLD).all(axis=1)
-    return positions, good
-
-
-def compute_curve(column: Column, key: str, size: int) -> dict[str, np.ndarray]:
-    """Return AOPC: ``KEY_points``, the mean per threshold, and ``KEY``, the mean of the points."""
-    sums = np.stack([column(f"{key}.sum{number}") for number in range(size)], axis=-1)
-    points = divide(sums, column(f"{key}.count")[..., None], empty=np.nan)
-    return {key: points.mean(axis=-1), f"{key}_points": points}
-
-
-def compute_label_scores(column: Column, *labels: str) -> dict[str, np.ndarray]:
-    """Return accuracy and macro F1, from the counts per label."""
-    accuracy = divide(column("labels.hits"), column("labels.count"), empty=np.nan)
-    report = report_labels(column, labels)
-    total = (report["f1-score"] * report["used"]).sum(axis=-1)
-    return {"accuracy": accuracy, "macro_f1": divide(total, report["used"].sum(axis=-1), empty=np.nan)}
-
-
-def report_labels(column: Column, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return ``precision recall f1-score support used`` per label: each (..., labels)."""
-    count = column("labels.count")
-    support, predicted, hits = (
-        np.stack([column(f"label {label}.{part}") for label in labels], axis=-1)
-        if labels
-        else np.zeros((*count.shape, 0))
-        for part in ("truth", "predicted", "hits")
-    )
-    # 2PR / (P + R), as 2 hits / (support + predicted): the same number, and 0 where nothing is there
-    return {
-        "precision": divide(hits, predicted),
-        "recall": divide(hits, support),
-        "f1-score": divide(2 * hits, support + predicted),
-        "support": support,
-        "used": (support + predicted) > 0,
+    columns, label, numbers = dict[str, np.ndarray](), match.label, match.numbers
+    if (label >= 0).any() or not match.answered.all():
+        columns |= measure_labels(match)
+    # a label that an instance does not score has probability 0
+    p = {
+        side: np.where(match.answered[:, None], np.nan_to_num(each), np.nan)
+        for side, each in match.probabilities.items()
     }
+    if "full" in p:
+        columns["full_input"] = np.nan_to_num(p["full"][np.arange(match.n), label])
+    for side in ERASED:
+        area = None
+        if side in p:
+            columns |= mean_columns(side, compute_drop(p["full"], p[side], label))
+            columns |= mean_columns(f"{side}_entropy", compute_entropy(p["full"]) - compute_entropy(p[side]))
+            columns |= mean_columns(f"{side}_kl", compute_kl(p[side], p["full"]))
+        if side in match.threshold_probabilities:
+            drops = compute_drop(p["full"], match.threshold_probabilities[side], label)
+            columns[f"{side}_aopc.sum"] = np.where(match.answered[:, None], drops, 0.0)
+            columns[f"{side}_aopc.count"] = match.answered.astype(float)
+            area = drops.mean(axis=1)
+        # bounds over all lengths have an AOPC of their own beside them
+        area = numbers.get(f"{side}_bounded", area)
+        if area is not None and {f"{side}_lower", f"{side}_upper"} <= numbers.keys():
+            bounds = numbers[f"{side}_lower"], numbers[f"{side}_upper"]
+            columns |= mean_columns(f"naopc_{side}", normalise_aopc(area, *bounds))
+    if "tokens_to_flip" in numbers and match.evidence.any():
+        size = add_up(match.owner, np.where(match.evidence, match.tokens, 0), match.n)
+        columns |= mean_columns("tokens_to_flip_ratio", divide(numbers["tokens_to_flip"], size, np.nan))
+    for name in MEAN_NUMBERS:
+        if name in numbers:
+            columns |= mean_columns(name, numbers[name])
+    return columns
 
 
-def add_labels(builder: StatisticsBuilder, labels: Sequence[str], *sides: tuple[Sequence[str], np.ndarray]) -> None:
-    """Add the counts of accuracy, macro F1 and a report per label; `count_labels` selects the labels.
+def measure_labels(match: Match) -> dict[str, np.ndarray]:
+    """Return the counts of labels: ``labels.truth``, ``.predicted``, ``.hits`` (n, labels), ``labels.count`` (n,).
+
+    An instance without answer has no predicted label, and so counts as wrong.
+    """
+    codes = np.arange(len(match.labels))
+    truth, predicted = (each[:, None] == codes for each in (match.gold_label, match.label))
+    counts = {"truth": truth, "predicted": predicted, "hits": truth & predicted, "count": np.ones(match.n)}
+    # a byte each: corpora have half a million annotations
+    return {f"labels.{name}": values.astype(np.int8) for name, values in counts.items()}
+
+
+def compute_points(side: str, sums: Columns) -> np.ndarray:
+    """Return the mean drop at each threshold, ascending: (..., thresholds)."""
+    return divide(sums[f"{side}_aopc.sum"], sums[f"{side}_aopc.count"][..., None], np.nan)
+
+
+def compute_label_scores(sums: Columns) -> dict[str, np.ndarray]:
+    """Return precision, recall, f1-score and support of each label: (..., labels)."""
+    truth, predicted, hits = (sums[f"labels.{name}"] for name in ("truth", "predicted", "hits"))
+    # 2PR / (P + R) is 2 hits / (support + predicted): the same number, and 0 where nothing is there
+    f1 = divide(2 * hits, truth + predicted)
+    return {"precision": divide(hits, predicted), "recall": divide(hits, truth), "f1-score": f1, "support": truth}
+
+
+def compute_accuracy(sums: Columns) -> np.ndarray:
+    """Return the share of annotations whose label is predicted: (...)."""
+    return divide(sums["labels.hits"].sum(axis=-1), sums["labels.count"], np.nan)
+
+
+def compute_macro_f1(sums: Columns) -> np.ndarray:
+    """Return the mean F1 of the labels that are true or predicted somewhere, as scikit-learn does: (...)."""
+    used = (sums["labels.truth"] + sums["labels.predicted"]) > 0
+    return divide((compute_label_scores(sums)["f1-score"] * used).sum(axis=-1), used.sum(axis=-1), np.nan)
+
+
+# sufficiency is a loss: lower is better
+ERASURE_SCORES = {
+    "comprehensiveness": Score(mean("comprehensiveness"), True, -1.0, 1.0),
+    "comprehensiveness_entropy": Score(mean("comprehensiveness_entropy"), None, None, None),
+    "comprehensiveness_kl": Score(mean("comprehensiveness_kl"), True, 0.0, None),
+    "sufficiency": Score(mean("sufficiency"), False, -1.0, 1.0),
+    "sufficiency_entropy": Score(mean("sufficiency_entropy"), None, None, None),
+    "sufficiency_kl": Score(mean("sufficiency_kl"), False, 0.0, None),
+    "tokens_to_flip_ratio": Score(mean("tokens_to_flip_ratio"), False, 0.0, None),
+    "soft_comprehensiveness": Score(mean("soft_comprehensiveness")),
+    "soft_sufficiency": Score(mean("soft_sufficiency")),
+    "sensitivity_max": Score(mean("sensitivity_max"), False, 0.0, None),
+    "infidelity": Score(mean("infidelity"), False, 0.0, None),
+    "infidelity_normalized": Score(mean("infidelity_normalized"), False, 0.0, None),
+    "naopc_comprehensiveness": Score(mean("naopc_comprehensiveness"), True, None, None),
+    "naopc_sufficiency": Score(mean("naopc_sufficiency"), False, None, None),
+    "comprehensiveness_aopc": Score(lambda sums: compute_points(ERASED[0], sums).mean(axis=-1), True, -1.0, 1.0),
+    "comprehensiveness_aopc_points": Score(lambda sums: compute_points(ERASED[0], sums), True, -1.0, 1.0),
+    "sufficiency_aopc": Score(lambda sums: compute_points(ERASED[1], sums).mean(axis=-1), False, -1.0, 1.0),
+    "sufficiency_aopc_points": Score(lambda sums: compute_points(ERASED[1], sums), False, -1.0, 1.0),
+    "accuracy": Score(compute_accuracy, units="labels.count"),
+    "macro_f1": Score(compute_macro_f1),
+}
+
+
+def erasure_scores(columns: Columns) -> dict[str, Score]:
+    """Return the table of the scores that have columns; labels count where some are true and some predicted."""
+    labelled = all(columns.get(f"labels.{name}", np.zeros(0)).any() for name in ("truth", "predicted"))
+    found = {name.removesuffix(".sum") for name in columns} | ({"accuracy", "macro_f1"} if labelled else set())
+    return {key: score for key, score in ERASURE_SCORES.items() if key.removesuffix("_points") in found}
+
+
+def find_lacking(scores: Collection[str], used: Set[str], with_gold: bool) -> dict[str, list[str]]:
+    """Return the fields that are missing, each with the scores that need it.
 
     Args:
-        builder: the columns to extend.
-        labels: the names of the labels.
-        *sides: the gold labels, then the predicted ones: (names, codes into these, int (n,)); -1: absent.
+        scores: the keys of `erasure_scores`.
+        used: the fields that instances have, see `Matcher.used`.
+        with_gold: there are references.
     """
-    places = {label: code for code, label in enumerate(labels)}
-    truth, predicted = (np.array([*(places.get(name, -1) for name in names), -1])[codes] for names, codes in sides)
-    for code, label in enumerate(labels):
-        true, chosen = truth == code, predicted == code
-        builder.add(None, {"truth": true, "predicted": chosen, "hits": true & chosen}, source=f"label {label}")
-    builder.add(None, {"hits": truth == predicted, "count": np.ones(truth.size)}, source="labels")
+    needs = {side: SIDES[side] for side in ERASED} | {f"{side}_aopc": PATHS["thresholds"] for side in ERASED}
+    if with_gold:
+        label = "classification of the references" if "classification" in used else "classification"
+        size = "evidences of the references" if "tokens_to_flip" in used else "tokens_to_flip"
+        needs |= {"accuracy": label, "macro_f1": label, "tokens_to_flip_ratio": size}
+    for side in ERASED:  # naopc is spoken of only where there is a part of what it needs
+        parts = [f"{side}_{part}" for part in ("lower", "upper", "bounded")]
+        if not used.isdisjoint(parts):
+            needs[f"naopc_{side}"] = PATHS[next((part for part in parts if part not in used), parts[0])]
+    lacking: dict[str, list[str]] = {}
+    for key, field in needs.items():
+        if key not in scores:
+            lacking.setdefault(field, []).append(key)
+    return lacking
 
 
-def count_labels(builder: StatisticsBuilder, labels: Sequence[str]) -> None:
-    """Add accuracy and macro F1 over these labels, if there are counts of them."""
-    if "labels.count" not in builder.columns:
-        return
-    kept = {f"label {label}.{part}": None for label in labels for part in ("truth", "predicted", "hits")}
-    for name in [name for name in builder.columns if name.startswith("label ") and name not in kept]:
-        del builder.columns[name]
-    builder.add(
-        Score(4, compute_label_scores, tuple(labels)),
-        {name: np.zeros(1) for name in kept if name not in builder.columns},
-    )
+def count_bounded(columns: Columns, answered: int) -> dict[str, str]:
+    """Return for the signature how many instances have a normalised AOPC, where bounds are equal in some."""
+    counts = {f"naopc_{side}": columns.get(f"naopc_{side}.count", np.array([answered])).sum() for side in ERASED}
+    return {key: f"{int(count)}/{answered}" for key, count in counts.items() if count < answered}
 
 
-def classification_report(builder: StatisticsBuilder) -> dict[str, object] | None:
-    """Return precision, recall, F1 and support per label and averaged, in the shape of scikit-learn's report.
+def report_labels(columns: Columns, labels: Sequence[str]) -> dict[str, dict[str, float] | float]:
+    """Return precision, recall, F1 and support per label and averaged, as scikit-learn's ``classification_report``.
 
-    Labels without truth and prediction are left out; None if the builder has no labels.
+    Args:
+        columns: those of `measure_labels`.
+        labels: the names of the labels; one that is neither true nor predicted anywhere is left out.
     """
-    score = next((score for score in builder.scores if score.compute is compute_label_scores), None)
-    if score is None:
-        return None
-    sums = {name: np.asarray(column.sum()) for name, column in builder.columns.items()}
-    labels = list(map(str, score.settings))
-    table = report_labels(sums.__getitem__, labels)
-    used = table.pop("used")
-    report: dict[str, object] = {
-        label: {part: float(column[code]) for part, column in table.items()}
-        for code, label in sorted(enumerate(labels), key=lambda pair: pair[1])
+    sums = {name: values.sum(axis=0) for name, values in columns.items() if name.startswith("labels.")}
+    scores, used = compute_label_scores(sums), (sums["labels.truth"] + sums["labels.predicted"]) > 0
+    report: dict[str, dict[str, float] | float] = {
+        label: {name: float(values[code]) for name, values in scores.items()}
+        for label, code in sorted(zip(labels, range(len(labels)), strict=True))
         if used[code]
     }
-    support = table.pop("support")[used]
-    report["accuracy"] = float(score.compute(sums.__getitem__, *labels)["accuracy"])
+    report["accuracy"] = float(compute_accuracy(sums))
+    support = scores.pop("support")[used]
     for name, weights in (("macro avg", np.ones(support.size)), ("weighted avg", support)):
-        means = {part: float(divide((column[used] * weights).sum(), weights.sum())) for part, column in table.items()}
+        means = {part: float(divide(values[used] @ weights, weights.sum())) for part, values in scores.items()}
         report[name] = {**means, "support": float(support.sum())}
     return report
-
-
-# key -> (higher is better, lowest, highest); sufficiency is a loss: lower is better. None: no bound, or no direction
-SCORE_INFO: ScoreInfo = {
-    "comprehensiveness": (True, -1.0, 1.0),
-    "sufficiency": (False, -1.0, 1.0),
-    **dict.fromkeys(("comprehensiveness_entropy", "sufficiency_entropy"), (None, None, None)),
-    "comprehensiveness_kl": (True, 0.0, None),
-    "sufficiency_kl": (False, 0.0, None),
-    **{f"{side}_aopc{end}": (side == ERASED[0], -1.0, 1.0) for end in ("", "_points") for side in ERASED},
-    **dict.fromkeys(("accuracy", "macro_f1"), (True, 0.0, 1.0)),
-    "tokens_to_flip_ratio": (False, 0.0, None),
-    **{f"naopc_{side}": (side == ERASED[0], None, None) for side in ERASED},
-    **{f"soft_{side}": (True, 0.0, 1.0) for side in ERASED},
-    **dict.fromkeys(("sensitivity_max", "infidelity", "infidelity_normalized"), (False, 0.0, None)),
-}

@@ -8,66 +8,14 @@ from typing import Any
 
 import evaluate
 
-from eraser_hub.schema.instance import CONSISTENCY_FIELD, INSTANCE, OUTCOME_FIELD, QUOTES_FIELD
-from eraser_hub.schema.rows import ANNOTATION, ID_FIELDS, PLAIN_FIELDS
-
-from .batches import Batch, Batches, Measured
-from .cells import Row, as_list
-from .issues import InputError, Issues
-from .quote_alignment import Document, align
-from .quotes import SCORES, find_lacking, quote_statistics
-from .results import describe_lacking, describe_scored
-from .rows import CellReader, RowColumns, check_partners, index_by_id
-from .sources import ERASER
-from .statistics_builder import make_info
-from .tokens import split_tokens
+from .errors import DataError, cut
+from .module import Measured, RationaleMetric
+from .plain import ID_FIELDS, find_near, read_text, to_list
+from .quotes import QUOTE_SCORES, Document, align, measure_quotes
+from .rows import index_rows, join_rows
 
 
-def _count_tokens(reader: CellReader) -> dict[str, int]:
-    """Return docid -> number of tokens of a reference's documents."""
-    sizes = {}
-    for at, document in enumerate(as_list(reader.row.get("documents")) or ()):
-        field, known = f"documents[{at}]", isinstance(document, Mapping) and isinstance(document.get("text"), str)
-        if reader.expect(known, field, "docid and text", document):
-            docid = document.get("docid")
-            if reader.expect(isinstance(docid, str | int), f"{field}.docid", "a string", docid):
-                sizes[str(docid)] = len(split_tokens(document["text"]))
-    return sizes
-
-
-def _add_documents(row: Row, name: str) -> Row:
-    """Return a reference with ``text`` or ``tokens`` as one with documents."""
-    # records of pairs have tokens of several sequences
-    if row.get("documents") is not None or "sample_type" in row:
-        return row
-    text = row.get("text") if isinstance(row.get("text"), str) else as_list(row.get("tokens"))
-    if text is None:
-        return row
-    return {**row, "documents": [{"docid": name, "text": text if isinstance(text, str) else " ".join(map(str, text))}]}
-
-
-def _align_quotes(row: Row, reference: Row | None, name: str, issues: Issues) -> Row:
-    """Return an instance whose quotes are strings with the places of the quotes in its reference's documents."""
-    quotes = [row[QUOTES_FIELD]] if isinstance(row.get(QUOTES_FIELD), str) else as_list(row.get(QUOTES_FIELD))
-    if not quotes or not all(isinstance(quote, str) for quote in quotes):
-        return row
-    documents = as_list((reference or _add_documents(row, name)).get("documents"))
-    if not documents:
-        message = "expected the text that bare quotes are from (`text` or `documents` of the reference), found none"
-        issues.add_by_id("prediction", name, QUOTES_FIELD, message, "document-missing")
-        return row
-    shown = [(one.get("docid"), one.get("text")) for one in documents if isinstance(one, Mapping)]
-    texts = [Document(str(docid), split_tokens(text)) for docid, text in shown if isinstance(text, str)]
-    return {**row, QUOTES_FIELD: [dataclasses.asdict(quote) for quote in align(quotes, texts)]}
-
-
-def _name_rows(rows: Sequence[Row], names: Sequence[str] = ()) -> list[Row]:
-    """Return the rows; one without an id has the name at its place, or its place."""
-    by_place = {at: str(at) for at in range(len(rows))} | dict(enumerate(names))
-    return [row if row.keys() & set(ID_FIELDS) else {**row, "id": by_place[at]} for at, row in enumerate(rows)]
-
-
-class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
+class QuoteFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
     """Quotes that a language model gives for its answer, compared with the text.
 
     The share of quotes that is in the text, exactly or nearly, and the share that is invented.
@@ -76,26 +24,19 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         predictions: instances {annotation_id, quotes, outcome}, as `eraser-hub ask` writes them: quotes is a
             list of {text, status, docid, start_token, end_token, similarity}, status one of exact, normalised,
             fuzzy, ambiguous, not_found, empty; outcome other than "answered" (optional) says that there is no
-            answer, and so no quote. Optional: classification with asked_again, a list of {kind,
-            classification, outcome}, kind one of redacted, removed, random, alone: what was answered to the changed
-            question; classification is null where there was no answer. Quotes may be strings, {id, quotes: [string]},
-            which are aligned with the text of the reference, as `eraser-hub ask` does; a row may be the list alone.
-            Rows without quotes are left out.
+            answer, and so no quote. Quotes may be strings, {id, quotes: [string]}, which are aligned with the text of
+            the reference, as `eraser-hub ask` does; a row may be the list alone. Rows without quotes are left out.
         references: optional; rows {annotation_id, documents} of the dataset, or {id, text}, or the text
             alone: documents for coverage. Rows without ids belong together by their place.
         only_predicted: leave out references without an instance; the signature has the number of scored ones.
-        per_instance, confidence_level, n_resamples, seed, cluster_by, by, label_names: as in all
-            modules of this family.
+        per_instance, confidence_level, n_resamples, seed, cluster_by, by: as in all modules of this family.
 
     Returns:
         in_text, exact, normalised, fuzzy, ambiguous, invented in [0, 1]: shares of the quotes (empty ones left
         out); instances_with_invented in [0, 1]: share of the answered instances with any invented quote;
         quotes_per_instance; quote_length, tokens of a quote in the text; coverage in [0, 1] (NaN without
-        references), share of the documents' tokens that quotes cover; answered in [0, 1]; of the answered
-        instances that were asked again, in [0, 1]: label_flip_redacted, label_flip_removed, label_flip_random,
-        the share whose label changes (no answer is a change) without the quotes, or without random spans of
-        their lengths; label_kept_alone, whose label is the same with the quotes
-        alone (NaN where none was asked). quotes and empty, counts; signature. NaN where nothing is there to divide by.
+        references), share of the documents' tokens that quotes cover; answered in [0, 1]; quotes and empty, counts;
+        signature. NaN where nothing is there to divide by.
 
     Raises:
         ValueError: wrong input; it names the instance and the field.
@@ -112,51 +53,75 @@ class QuoteFaithfulness(Batches, evaluate.Metric):  # type: ignore[misc]  # eval
         (0.5, 0.5, 0.5)
     """
 
-    SOURCE = ERASER._replace(codebase="")
-    INPUTS = (
-        (INSTANCE, ("annotation_id", QUOTES_FIELD, OUTCOME_FIELD, "classification", CONSISTENCY_FIELD)),
-        (ANNOTATION, ("annotation_id", "documents")),
-    )
-    FURTHER_FIELDS = PLAIN_FIELDS
-    HIGHER_IS_BETTER, RANGES = make_info(SCORES)
+    CITATION = """\
+@inproceedings{deyoung2020eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
+            Socher, Richard and Wallace, Byron C.},
+  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
+  year = {2020}
+}
+"""
+    SCORES = QUOTE_SCORES
+    HEADLINE = ("in_text",)
 
-    def _keep(self, data: Any, side: str) -> Batch:
-        """Keep one side of a batch; quotes and texts need no object around them."""
-        rows = [
-            {QUOTES_FIELD if side == "prediction" else "text" if isinstance(row, str) else "tokens": row}
-            if isinstance(row, str) or ((items := as_list(row)) is not None and all(isinstance(i, str) for i in items))
-            else row
-            for row in as_list(data) or ()
-        ]
-        return super()._keep(rows or data, side)
-
-    def _measure(
-        self, predictions: Sequence[Row] | None, references: Sequence[Row] | None, only_predicted: bool = False
+    def measure(
+        self, predictions: Sequence[Any] | None, references: Sequence[Any] | None, only_predicted: bool = False
     ) -> Measured:
         """Count per instance its quotes, the tokens that they cover, and its documents' tokens."""
-        if not predictions:
-            raise InputError("expected predictions with quotes, found none", "empty")
-        issues = Issues()
-        gold = index_by_id(_name_rows(references or ()), "reference", issues)
-        rows = index_by_id(_name_rows(predictions, list(gold)), "prediction", issues)
-        gold = {name: _add_documents(row, name) for name, row in gold.items()}
-        issues.raise_if_any()
+        gold = name_rows(references or (), "text")
+        rows = name_rows(predictions or (), "quotes", list(index_rows(gold, "references")) if gold else ())
         if gold:
-            check_partners(rows, gold, issues, only_predicted)
-        rows = {name: _align_quotes(row, gold.get(name), name, issues) for name, row in rows.items()}
-        n = len(rows)
-        rows = {name: row for name, row in rows.items() if row.get(QUOTES_FIELD) is not None} or rows
-        sizes = {name: _count_tokens(CellReader(row, name, issues, "reference")) for name, row in gold.items()}
-        statistics, counts = quote_statistics(rows, sizes, issues)
-        issues.raise_if_any()
-        settings: dict[str, object] = {"coverage": "documents"} if gold else {}
-        return Measured(
-            statistics,
-            RowColumns([[gold.get(name), row] for name, row in rows.items()]),
-            settings | describe_scored(len(rows), max(n, len(gold))),
-            counts,
-            [
-                *([f"left out: {n - len(rows):,} of {n:,} instances (no {QUOTES_FIELD})"] if len(rows) < n else ()),
-                *describe_lacking(find_lacking(rows.values())),
-            ],
-        )
+            pairs = join_rows(rows, gold, only_predicted)
+        else:
+            pairs = [(name, row, {}) for name, row in index_rows(rows, "predictions").items()]
+        quoting = [pair for pair in pairs if pair[1].get("quotes") is not None] or pairs
+        aligned: dict[str, Mapping[str, Any]] = {}
+        sizes: dict[str, dict[str, int]] = {}
+        for name, row, reference in quoting:
+            source = reference or row
+            try:
+                text = None if "sample_type" in source else read_text(source, name)  # a pair's tokens are sequences
+                documents = [Document(docid, tokens) for docid, tokens, _ in text.documents] if text else []
+                aligned[name] = align_row(row, documents)
+            except DataError as error:
+                error.instance = name
+                raise
+            if reference:
+                sizes[name] = {document.docid: len(document.tokens) for document in documents}
+        statistics, counts = measure_quotes(aligned, sizes)
+        total, left_out = max(len(pairs), len(gold)), len(pairs) - len(quoting)
+        settings = {"coverage": "documents"} if gold else {}
+        settings |= {"scored": f"{len(quoting)}/{total}"} if len(quoting) < total else {}
+        notes = [f"left out: {left_out:,} of {len(pairs):,} instances (no quotes)"] if left_out else []
+        return Measured(statistics, settings, counts, notes)
+
+
+def name_rows(rows: Sequence[Any], field: str, names: Sequence[str] = ()) -> list[Mapping[str, Any]]:
+    """Return rows as objects with an id: one without has the name at its place, or its place.
+
+    Args:
+        rows: objects, or the values of their field.
+        field: the field of a row that is no object.
+        names: ids of the other side.
+    """
+    objects = [row if isinstance(row, Mapping) else {field: row} for row in rows]
+    places = [*names, *map(str, range(len(names), len(objects)))]
+    return [
+        row if {*ID_FIELDS} & row.keys() else {**row, "id": place} for row, place in zip(objects, places, strict=False)
+    ]
+
+
+def align_row(row: Mapping[str, Any], documents: Sequence[Document]) -> Mapping[str, Any]:
+    """Return an instance whose quotes are strings with their places in the documents; others as they are."""
+    for field in row:
+        if (near := find_near(field, ("quotes", "outcome"))) and near not in row:
+            raise DataError(f"no field of this format: did you mean {near!r}?", field=field)
+    quotes = to_list(row.get("quotes"))
+    quotes = [quotes] if isinstance(quotes, str) else quotes
+    if not quotes or not isinstance(quotes, list) or not all(isinstance(quote, str) for quote in quotes):
+        return row
+    if not documents:
+        message = "expected the text that bare quotes are from (`text` or `documents` of the reference)"
+        raise DataError(f"{message}, found none beside {cut(quotes)}", field="quotes")
+    return {**row, "quotes": [dataclasses.asdict(quote) for quote in align(quotes, documents)]}

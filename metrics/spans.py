@@ -1,255 +1,290 @@
-"""Counts of spans: exact match, tokens, intersection over union, matching, evidence groups.
+"""Scores of spans: exact match, tokens, intersection over union (IOU), evidence groups, sentences.
 
-Spans are three flat integer arrays (`Spans`): the key of their (annotation, document) pair, the first token, and the
-token after the last. Everything here counts per key; `agreement_scores` divides, last. Nothing
-loops over tokens, spans or pairs in Python; overlapping, repeated and empty spans are all allowed.
+Everything is counted per key, an (annotation, document) pair, and summed per annotation; `span_scores` divides, last.
+Truth spans may overlap, be repeated or be empty. Nothing loops over tokens or spans in Python, but for the cycles of a
+matching.
 
-Sources: DeYoung et al., ERASER (ACL 2020), section 4 (IOU, token P/R/F1); its first version, section 5.1 (exact match).
+Sources: DeYoung et al., ERASER (ACL 2020), section 4 (IOU, token P/R/F1); its first version, section 5.1 (exact match,
+sentence P/R/F1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .issues import InputError
-from .statistics_builder import divide
+from .rows import Match, Spans, expand_ranges
+from .statistics import Columns, Score, add_up, divide, mean, mean_columns
 
-# candidate pairs that are compared at a time: bounds the memory, not the result
-PAIRS_AT_ONCE = 1 << 17
-COPIES_AT_ONCE = 1 << 15
-
-
-class Spans(NamedTuple):
-    """Flat spans: ``key[i]`` names the (annotation, document) pair, ``[start[i], end[i])`` the tokens; all int64."""
-
-    key: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-
-
-def expand_ranges(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (range, number) for each number of the ranges [low, high), one range after another: int (m,) each."""
-    size = np.maximum(high - low, 0)
-    owner = np.repeat(np.arange(size.size), size)
-    return owner, np.arange(owner.size) - np.repeat(np.cumsum(size) - size - low, size)
-
-
-def _compute_base(*several: Spans) -> int:
-    """Return a number above every end: ``key * base + start`` then orders spans by key, then by start."""
-    base = max((int(s.end.max()) for s in several if s.end.size), default=0) + 2
-    top = max((int(s.key.max()) for s in several if s.key.size), default=0) + 1
-    if top * base >= 2**62:
-        raise InputError(f"spans reach too far: {top} documents with offsets up to {base - 2}", "range")
-    return base
+Compute = Callable[[Columns], np.ndarray]
 
 
 def unique_spans(spans: Spans) -> Spans:
-    """Return the distinct spans, ordered by key, start and end."""
-    if not spans.key.size:
-        return spans
-    base = _compute_base(spans)
-    first = spans.key * base + spans.start
-    if (np.diff(first) > 0).all():  # most spans are in order already
-        return spans
-    order = np.lexsort((spans.end, first))
-    first, end = first[order], spans.end[order]
-    keep = np.ones(first.size, dtype=bool)
-    keep[1:] = (np.diff(first) != 0) | (np.diff(end) != 0)
-    order = order[keep]
-    return Spans(spans.key[order], spans.start[order], spans.end[order])
+    """Return the distinct spans, in order of key, start and end."""
+    order = np.lexsort((spans.end, spans.start, spans.key))
+    key, start, end = spans.key[order], spans.start[order], spans.end[order]
+    new = np.ones(key.size, dtype=bool)
+    new[1:] = (np.diff(key) != 0) | (np.diff(start) != 0) | (np.diff(end) != 0)
+    return Spans(key[new], start[new], end[new])
 
 
-def count_covered_tokens(spans: Spans, n_keys: int) -> np.ndarray:
-    """Count the distinct tokens that the spans of each key cover: int64 (n_keys,)."""
-    if not spans.key.size:
-        return np.zeros(n_keys, dtype=np.int64)
-    base = _compute_base(spans)
-    first = spans.key * base + spans.start
-    order = np.argsort(first, kind="stable")
-    first, key = first[order], spans.key[order]
-    last = key * base + spans.end[order]
-    # tokens before `reached` are counted already; it never runs into the next key, whose first token is >= key * base
-    reached = np.concatenate([first[:1], np.maximum.accumulate(last)[:-1]])
-    added = np.maximum(last - np.maximum(first, reached), 0)
-    return np.bincount(key, weights=added, minlength=n_keys).astype(np.int64)
+def merge_spans(spans: Spans) -> Spans:
+    """Return disjoint spans that cover the same tokens, in order of key and start, none of them empty."""
+    base = int(spans.end.max(initial=0)) + 1  # key * base + start orders spans by key, then by start
+    order = np.argsort(spans.key * base + spans.start, kind="stable")
+    key = spans.key[order]
+    first, reached = key * base + spans.start[order], np.maximum.accumulate(key * base + spans.end[order])
+    opens = np.ones(key.size, dtype=bool)
+    opens[1:] = first[1:] >= reached[:-1]
+    key, first, last = key[opens], first[opens], reached[np.roll(opens, -1)]
+    full = last > first
+    return Spans(key[full], (first - key * base)[full], (last - key * base)[full])
+
+
+def count_shared_tokens(spans: Spans, merged: Spans) -> np.ndarray:
+    """Count the tokens of each span that the merged ones cover: int64 (spans,)."""
+    base = int(max(spans.end.max(initial=0), merged.end.max(initial=0))) + 1
+    first, last = merged.key * base + merged.start, np.append(0, merged.key * base + merged.end)
+    covered = np.append(0, np.cumsum(merged.end - merged.start))
+
+    counts = []
+    for place in (spans.start, spans.end):
+        position = spans.key * base + place
+        n_before = np.searchsorted(first, position)
+        counts.append(covered[n_before] - np.maximum(last[n_before] - position, 0))
+    return np.asarray(counts[1] - counts[0])
 
 
 def count_tokens(truth: Spans, predicted: Spans, n_keys: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Count per key the distinct tokens of the truth, of the prediction, and those in both."""
-    either = Spans(*map(np.concatenate, zip(truth, predicted, strict=True)))
-    n_truth, n_predicted, n_either = (count_covered_tokens(spans, n_keys) for spans in (truth, predicted, either))
-    return n_truth, n_predicted, n_truth + n_predicted - n_either
+    """Count per key the distinct tokens of the truth, of the prediction, and those in both: float64 (keys,) each."""
+    truth, predicted = merge_spans(truth), merge_spans(predicted)
+    sizes = [add_up(spans.key, spans.end - spans.start, n_keys) for spans in (truth, predicted)]
+    return sizes[0], sizes[1], add_up(truth.key, count_shared_tokens(truth, predicted), n_keys)
 
 
-def find_overlapping_pairs(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find all pairs of a predicted and a truth span of one key that share a token.
+def find_overlaps(truth: Spans, predicted: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the pairs of a predicted and a truth span of one key that share a token.
 
     Args:
-        truth: distinct spans in order, as `unique_spans` returns them.
-        predicted: likewise.
+        truth: the truth spans.
+        predicted: the predicted spans, in order of key and start.
 
     Returns:
-        (index into predicted, index into truth, intersection over union in (0, 1]), ordered by predicted span.
+        Index into predicted, index into truth, and IOU in (0, 1] of each pair.
     """
-    empty = np.zeros(0, dtype=np.int64)
-    if not truth.key.size or not predicted.key.size:
-        return empty, empty, np.zeros(0)
-    # of each predicted span the range [low, high) of truth spans outside which none overlaps it; where truth spans do
-    # not overlap one another, it holds exactly those that overlap it
-    base = _compute_base(truth, predicted)
-    reached = np.maximum.accumulate(truth.key * base + truth.end)
-    low = np.searchsorted(reached, predicted.key * base + predicted.start, side="right")
-    high = np.searchsorted(truth.key * base + truth.start, predicted.key * base + predicted.end, side="left")
-    total = np.cumsum(np.maximum(high - low, 0))
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    begin = 0
-    while begin < total.size:
-        before = total[begin - 1] if begin else 0
-        stop = max(int(np.searchsorted(total, before + PAIRS_AT_ONCE, side="right")), begin + 1)
-        p, t = expand_ranges(low[begin:stop], high[begin:stop])
-        p += begin
-        shared = np.minimum(predicted.end[p], truth.end[t]) - np.maximum(predicted.start[p], truth.start[t])
-        keep = shared > 0
-        p, t, shared = p[keep], t[keep], shared[keep]
-        union = (predicted.end[p] - predicted.start[p]) + (truth.end[t] - truth.start[t]) - shared
-        parts.append((p, t, shared / union))
-        begin = stop
-    p, t, iou = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return p, t, iou
+    base = int(max(truth.end.max(initial=0), predicted.end.max(initial=0))) + 1
+    reached = np.maximum.accumulate(predicted.key * base + predicted.end)
+    # outside these ranges no predicted span overlaps; within them all do, where predicted spans are disjoint
+    low = np.searchsorted(reached, truth.key * base + truth.start, side="right")
+    high = np.searchsorted(predicted.key * base + predicted.start, truth.key * base + truth.end)
+    t, p = expand_ranges(low, high)
+    shared = np.minimum(predicted.end[p], truth.end[t]) - np.maximum(predicted.start[p], truth.start[t])
+    overlaps = shared > 0
+    t, p, shared = t[overlaps], p[overlaps], shared[overlaps]
+    union = (predicted.end[p] - predicted.start[p]) + (truth.end[t] - truth.start[t]) - shared
+    return p, t, shared / union
 
 
-def match_pairs(p: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Return the positions i of a largest one-to-one matching of the pairs ``(p[i], t[i])``.
+def match_spans(p: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Return the predicted spans of a largest one-to-one matching of the pairs ``(p[i], t[i])``: int64 (matches,).
 
     Pairs with a side that has no other partner are matched first, until none is left: that is always optimal, and
-    complete for spans that do not overlap among themselves. Augmenting paths match the rest (cycles). The number of
-    matches is unique; the choice of pairs depends on their order.
+    complete where spans do not overlap among themselves. Augmenting paths match the rest (cycles).
     """
-    alive = np.arange(p.size)
-    chosen: list[np.ndarray] = []
-    while alive.size:
-        taken = np.zeros(0, dtype=np.int64)
-        for one, other in ((p, t), (t, p)):
-            _, position, degree = np.unique(one[alive], return_inverse=True, return_counts=True)
-            leaves = alive[degree[position] == 1]
-            if leaves.size:
-                # several leaves on one partner: the first takes it
-                taken = leaves[np.unique(other[leaves], return_index=True)[1]]
+    matched = [np.zeros(0, dtype=np.int64)]
+    while p.size:
+        for side, other in ((p, t), (t, p)):
+            leaves = np.flatnonzero(np.bincount(side)[side] == 1)
+            if leaves.size:  # several leaves on one partner: the first takes it
+                leaves = leaves[np.unique(other[leaves], return_index=True)[1]]
                 break
-        if not taken.size:
+        if not leaves.size:
+            matched.append(find_matching(p, t))
             break
-        chosen.append(taken)
-        alive = alive[~np.isin(p[alive], p[taken]) & ~np.isin(t[alive], t[taken])]
-    if alive.size:
-        chosen.append(_augment(p, t, alive))
-    return np.sort(np.concatenate(chosen)) if chosen else np.zeros(0, dtype=np.int64)
+        matched.append(p[leaves])
+        left = ~np.isin(p, p[leaves]) & ~np.isin(t, t[leaves])
+        p, t = p[left], t[left]
+    return np.concatenate(matched)
 
 
-def _augment(p: np.ndarray, t: np.ndarray, alive: np.ndarray) -> np.ndarray:
-    """Find a maximum matching by augmenting paths (breadth first), over the few pairs that cycles leave."""
-    edges: dict[int, list[int]] = {}
-    for i in alive.tolist():
-        edges.setdefault(int(p[i]), []).append(i)
-    owner: dict[int, int] = {}  # truth span -> the pair that holds it
-    mate: dict[int, int] = {}  # predicted span -> its truth span
-    for root in sorted(edges):
-        via: dict[int, int] = {}  # truth span -> the pair by which it was reached
+def find_matching(p: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """Return the predicted spans of a largest matching, found by augmenting paths, breadth first: int64 (matches,)."""
+    neighbours: dict[int, list[int]] = {}
+    for predicted, truth in zip(p.tolist(), t.tolist(), strict=True):
+        neighbours.setdefault(predicted, []).append(truth)
+    partner: dict[int, int] = {}  # of a matched truth span
+    for root in neighbours:
+        reached_from: dict[int, int] = {}  # truth span -> predicted span
+        previous: dict[int, int] = {}  # predicted span -> the truth span that it gives up
         queue, free = [root], None
-        for node in queue:
-            for i in edges[node]:
-                target = int(t[i])
-                if target in via:
+        for predicted in queue:
+            for truth in neighbours[predicted]:
+                if free is not None or truth in reached_from:
                     continue
-                via[target] = i
-                if target not in owner:
-                    free = target
-                    break
-                queue.append(int(p[owner[target]]))
-            if free is not None:
-                break
+                reached_from[truth] = predicted
+                if truth in partner:
+                    previous[partner[truth]] = truth
+                    queue.append(partner[truth])
+                else:
+                    free = truth
         while free is not None:
-            i = via[free]
-            owner[free] = i
-            mate[int(p[i])], free = free, mate.get(int(p[i]))
-    return np.array(sorted(owner.values()), dtype=np.int64)
+            partner[free] = reached_from[free]
+            free = previous.get(partner[free])
+    return np.array(list(partner.values()), dtype=np.int64)
 
 
-class SpanCounts(NamedTuple):
-    """Counts per key, int64 (keys,) each; ``exact`` and ``token`` are (truth, predicted, both)."""
+def cover_groups(match: Match, predicted: Spans) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether any whole evidence group of an annotation is covered (1 or 0), and the best group's token recall.
 
-    exact: tuple[np.ndarray, np.ndarray, np.ndarray]
-    token: tuple[np.ndarray, np.ndarray, np.ndarray]
-    iou: list[tuple[float, np.ndarray, np.ndarray]]  # (threshold, hits, one-to-one matches)
-
-
-def count_spans(truth: Spans, predicted: Spans, n_keys: int, thresholds: Sequence[float]) -> SpanCounts:
-    """Compute all counts of span scores: exact match, tokens, and IOU at each threshold.
-
-    Exact match counts per key the distinct truth spans, the distinct predicted ones, and those in both. IOU counts the
-    predicted spans whose best IOU over the truth spans of their key reaches the threshold, and the size of a largest
-    one-to-one matching of spans that reach it; a threshold of 0 or below lets any two spans match.
+    Groups are alternatives, each jointly sufficient. Groups without tokens do not count; an annotation without a group
+    that has tokens gives NaN for both: float64 (n,) each.
     """
-    token = count_tokens(truth, predicted, n_keys)
-    truth, predicted = unique_spans(truth), unique_spans(predicted)
-    either = unique_spans(Spans(*map(np.concatenate, zip(truth, predicted, strict=True))))
-    n_truth, n_predicted, n_either = (np.bincount(spans.key, minlength=n_keys) for spans in (truth, predicted, either))
-    p, t, iou = find_overlapping_pairs(truth, predicted)
-    best = np.zeros(predicted.key.size)
-    np.maximum.at(best, p, iou)
-    counts = []
-    for threshold in thresholds:
-        hits = np.bincount(predicted.key[best >= threshold], minlength=n_keys)
-        reaching = iou >= threshold
-        chosen = p[reaching][match_pairs(p[reaching], t[reaching])]
-        matched = np.bincount(predicted.key[chosen], minlength=n_keys)
-        counts.append((float(threshold), hits, matched if threshold > 0 else np.minimum(n_truth, n_predicted)))
-    return SpanCounts((n_truth, n_predicted, n_truth + n_predicted - n_either), token, counts)
+    # the same document is another place in each group, so that the group's spans merge among themselves
+    n_keys = match.owner.size
+    places, place = np.unique(match.group * n_keys + match.truth.key, return_inverse=True)
+    gold = merge_spans(Spans(place, match.truth.start, match.truth.end))
+    hits = count_shared_tokens(Spans(places[gold.key] % n_keys, gold.start, gold.end), merge_spans(predicted))
+    group = places[gold.key] // n_keys
+    tokens, covered = (add_up(group, values, match.group_owner.size) for values in (gold.end - gold.start, hits))
+    recall = divide(covered, tokens)[tokens > 0]
+    best = np.full(match.n, -1.0)
+    np.maximum.at(best, match.group_owner[tokens > 0], recall)
+    best = np.where(best < 0, np.nan, best)
+    return np.where(np.isnan(best), np.nan, best >= 1), best
 
 
-def cover_groups(
-    groups: np.ndarray, owner: np.ndarray, truth: Spans, predicted: Spans, n: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return per annotation 1 if the prediction covers any evidence group (else 0), and the best group's token recall.
-
-    Groups are alternatives, each jointly sufficient, so a prediction that covers ANY one of them suffices. Groups
-    without tokens do not count; an annotation without a group that has tokens gives NaN for both.
+def prf_columns(name: str, counts: Iterable[np.ndarray], owner: np.ndarray, n: int) -> dict[str, np.ndarray]:
+    """Return the columns of `prf_scores`.
 
     Args:
-        groups: the group of each truth span, numbered over all annotations: int (spans,).
-        owner: the annotation of each group: int (groups,).
-        truth: the truth spans. A token that two documents of a group share by number counts once for each.
-        predicted: the predicted spans, with the same keys.
+        name: the prefix of the columns.
+        counts: truth, predicted and hits of each key: (keys,) each.
+        owner: the annotation of each key.
         n: the number of annotations.
     """
-    # a place is one document within one group: predicted spans are copied to every place of their key
-    n_keys = int(max(truth.key.max(initial=0), predicted.key.max(initial=0))) + 1
-    packed, place = np.unique(groups.astype(np.int64) * n_keys + truth.key, return_inverse=True)
-    place_group, place_key = packed // n_keys, packed % n_keys
-    order = np.argsort(predicted.key, kind="stable")
-    low, high = (np.searchsorted(predicted.key[order], place_key, side=side) for side in ("left", "right"))
-    by_place = np.argsort(place, kind="stable")
-    bounds = np.searchsorted(place[by_place], np.arange(place_key.size + 1))
-    copies = np.cumsum(high - low)
-    n_truth, hits = np.zeros((2, place_key.size), dtype=np.int64)
-    begin = 0
-    while begin < place_key.size:
-        # some places at a time: the copies of one round stay few
-        before = int(copies[begin] - high[begin] + low[begin])
-        stop = max(begin + 1, int(np.searchsorted(copies, before + COPIES_AT_ONCE, side="right")))
-        copy_place, at = expand_ranges(low[begin:stop], high[begin:stop])
-        there = Spans(copy_place, predicted.start[order[at]], predicted.end[order[at]])
-        some_truth = by_place[bounds[begin] : bounds[stop]]
-        gold = Spans(place[some_truth] - begin, truth.start[some_truth], truth.end[some_truth])
-        n_truth[begin:stop], _, hits[begin:stop] = count_tokens(gold, there, stop - begin)
-        begin = stop
-    tokens, covered = (np.bincount(place_group, weights=each, minlength=owner.size) for each in (n_truth, hits))
-    real = tokens > 0
-    recall, owner = divide(covered, tokens)[real], owner[real]
-    whole, best = np.full(n, np.nan), np.full(n, np.nan)
-    whole[owner], best[owner] = 0.0, 0.0
-    np.maximum.at(best, owner, recall)
-    whole[owner[recall >= 1.0]] = 1.0
-    return whole, best
+    truth, predicted, hits = counts
+    p, r = divide(hits, predicted), divide(hits, truth)
+    values = {"truth": truth, "predicted": predicted, "hits": hits, "keys": (truth > 0) | (predicted > 0)}
+    values |= {"sum_p": p, "sum_r": r, "sum_f1": divide(2 * p * r, p + r)}
+    return {f"{name}.{part}": add_up(owner, value, n) for part, value in values.items()}
+
+
+def quotient(dividend: str, divisor: str) -> Compute:
+    """Return the function that divides two columns' sums; 0 where the divisor is 0."""
+    return lambda sums: divide(sums[dividend], sums[divisor])
+
+
+def f1_of(p: Compute, r: Compute) -> Compute:
+    """Return the function that computes F1 of precision and recall; 0 where both are 0."""
+    return lambda sums: divide(2 * p(sums) * r(sums), p(sums) + r(sums))
+
+
+def prf_scores(key: str, name: str, empty: float = 0.0) -> dict[str, Score]:
+    """Return micro and macro precision, recall and F1 (``KEY_micro_p`` ..) of the columns ``NAME.truth`` ..
+
+    Macro scores are means over the keys that have truth or prediction. Without such a key all are ``empty``.
+    """
+    p, r = quotient(f"{name}.hits", f"{name}.predicted"), quotient(f"{name}.hits", f"{name}.truth")
+    computes = {"micro_p": p, "micro_r": r, "micro_f1": f1_of(p, r)}
+    computes |= {f"macro_{part}": quotient(f"{name}.sum_{part}", f"{name}.keys") for part in ("p", "r", "f1")}
+
+    def fill(compute: Compute) -> Compute:
+        return lambda sums: np.where(np.asarray(sums[f"{name}.keys"]) == 0, empty, compute(sums))
+
+    return {f"{key}_{part}": Score(fill(compute)) for part, compute in computes.items()}
+
+
+def span_scores(thresholds: Sequence[float], main: float, columns: Columns | None = None) -> dict[str, Score]:
+    """Return the scores of the columns of `measure_spans`.
+
+    IOU is micro, macro (F1 of the mean precision and recall) and one-to-one matched. Its recall divides hits of
+    predicted spans by truth spans. Two predicted spans may hit one truth span, so that micro and macro recall have no
+    upper end, and their F1 ends at 2.
+
+    Args:
+        thresholds: of IOU.
+        main: the threshold whose keys have no suffix; the keys of others end with ``@0.1``.
+        columns: tell where no truth span is hit twice: recall and F1 end at 1 there.
+    """
+    scores = prf_scores("exact", "exact") | prf_scores("token", "token")
+    for threshold in thresholds:
+        name, end = f"iou@{threshold!r}", "" if threshold == main else f"@{threshold!r}"
+        once = columns is not None and np.array_equal(columns[f"{name}.hits"], columns[f"{name}.matched"])
+        for kind, p, r in (
+            ("micro", quotient(f"{name}.hits", "exact.predicted"), quotient(f"{name}.hits", "exact.truth")),
+            ("macro", quotient(f"{name}.sum_p", "exact.keys_p"), quotient(f"{name}.sum_r", "exact.keys_r")),
+            ("matched", quotient(f"{name}.matched", "exact.predicted"), quotient(f"{name}.matched", "exact.truth")),
+        ):
+            bounded = once or kind == "matched"
+            scores[f"iou_{kind}_p{end}"] = Score(p)
+            scores[f"iou_{kind}_r{end}"] = Score(r, high=1.0 if bounded else None)
+            scores[f"iou_{kind}_f1{end}"] = Score(f1_of(p, r), high=1.0 if bounded else 2.0)
+    scores["any_group_coverage"] = Score(mean("any_group_coverage"), units="any_group_coverage.count")
+    return scores | {"best_group_recall": Score(mean("best_group_recall"))}
+
+
+def find_sentence_documents(match: Match, key: np.ndarray, name: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return which documents count in sentence scores, and how many do not.
+
+    Args:
+        match: the predictions with their gold.
+        key: some keys: int (keys,).
+        name: the prefix of the columns.
+
+    Returns:
+        0 where the annotation has evidence without sentence offsets, 1 where the document has but one sentence (which
+        counts in rankings, not in P/R/F1), else 2: int (keys,); and the columns ``NAME.unknown``, annotations without
+        offsets, ``NAME.single``, documents of one sentence in the others, ``NAME.documents``, the rest, and
+        ``NAME.spans``, evidence with offsets.
+    """
+    truth, owner = match.owner[match.truth.key], match.owner[key]
+    known = match.truth_sentences.start >= 0
+    unknown = add_up(truth, ~known, match.n) > 0
+    kind = np.where(unknown[owner], 0, np.where(match.sentences[key] > 1, 2, 1))
+    columns = {f"{name}.{part}": add_up(owner, kind == at, match.n) for at, part in ((1, "single"), (2, "documents"))}
+    return kind, columns | {f"{name}.unknown": unknown.astype(float), f"{name}.spans": add_up(truth, known, match.n)}
+
+
+def measure_spans(match: Match, thresholds: Sequence[float], chance: bool = False) -> dict[str, np.ndarray]:
+    """Return the columns of `span_scores`, float64 (n,) each.
+
+    Without predicted spans in the chunk all are those of empty predictions, so that chunks add up.
+
+    Args:
+        match: the predictions with their gold.
+        thresholds: of IOU, each in (0, 1].
+        chance: add the columns of `chance_scores`.
+    """
+    n, n_keys, owner = match.n, match.owner.size, match.owner
+    nothing = Spans(*np.zeros((3, 0), dtype=np.int64))
+    truth, predicted = unique_spans(match.truth), unique_spans(match.predicted or nothing)
+    tokens = count_tokens(truth, predicted, n_keys)
+    n_truth, n_predicted = (np.bincount(spans.key, minlength=n_keys) for spans in (truth, predicted))
+    p, t, iou = find_overlaps(truth, predicted)
+    columns = prf_columns("token", tokens, owner, n)
+    n_exact = np.bincount(predicted.key[p[iou == 1]], minlength=n_keys)
+    columns |= prf_columns("exact", (n_truth, n_predicted, n_exact), owner, n)
+    columns["exact.keys_p"], columns["exact.keys_r"] = (add_up(owner, size > 0, n) for size in (n_predicted, n_truth))
+    best = np.zeros(predicted.key.size)
+    np.maximum.at(best, p, iou)
+    for threshold in thresholds:
+        hits = np.bincount(predicted.key[best >= threshold], minlength=n_keys)
+        matches = match_spans(p[iou >= threshold], t[iou >= threshold])
+        columns[f"iou@{threshold!r}.hits"] = add_up(owner, hits, n)
+        columns[f"iou@{threshold!r}.matched"] = np.bincount(owner[predicted.key[matches]], minlength=n)
+        columns[f"iou@{threshold!r}.sum_p"] = add_up(owner, divide(hits, n_predicted), n)
+        columns[f"iou@{threshold!r}.sum_r"] = add_up(owner, divide(hits, n_truth), n)
+    whole, recall = cover_groups(match, predicted)
+    columns |= mean_columns("any_group_coverage", whole) | mean_columns("best_group_recall", recall)
+    if chance:
+        # as many tokens, drawn without replacement: K R / N of them are expected to be gold
+        expected = divide(tokens[0] * tokens[1], match.tokens)
+        columns |= prf_columns("chance.token", (tokens[0], tokens[1], expected), owner, n)
+    if match.sentence_soft is None:
+        kind, counted = find_sentence_documents(match, np.arange(n_keys), "span_sentence")
+        known = match.truth_sentences.start >= 0
+        gold = Spans(*(values[known] for values in match.truth_sentences))
+        counts = count_tokens(gold, match.predicted_sentences if match.predicted else nothing, n_keys)
+        columns |= counted | prf_columns("span_sentence", [values * (kind == 2) for values in counts], owner, n)
+    return columns

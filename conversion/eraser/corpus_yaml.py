@@ -25,7 +25,7 @@ import yaml
 
 from eraser_hub.conversion.dataset import LICENSES
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
-from eraser_hub.newmetrics.errors import find_similar
+from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
 from eraser_hub.records.rules import Rule

@@ -11,7 +11,7 @@ import pyarrow.compute
 
 from eraser_hub.conversion.arrays import get_bytes
 from eraser_hub.conversion.offsets import compute_offsets
-from eraser_hub.newmetrics.plain import find_token_starts, split_tokens
+from eraser_hub.metrics.plain import find_token_starts, split_tokens
 
 from .documents import count_tokens
 

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
-from eraser_hub.newmetrics.errors import find_similar
+from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import has_quote_count, parse_strict_value
 from eraser_hub.records.lines import BATCH_BYTES, LineBatch, read_line_batches

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.newmetrics.annotators import compare_marks, compute_annotator_statistics, majority
-from eraser_hub.newmetrics.plain import mask_from_spans, split_tokens
+from eraser_hub.metrics.annotators import compare_marks, compute_annotator_statistics, majority
+from eraser_hub.metrics.plain import mask_from_spans, split_tokens
 from eraser_hub.records.built import BuiltDataset
 from eraser_hub.records.predictions import instances
 from eraser_hub.records.tables import Cell

@@ -17,7 +17,7 @@ from msgspec import UNSET
 
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
-from eraser_hub.newmetrics.plain import masks
+from eraser_hub.metrics.plain import masks
 
 from .checked import CheckedAnnotations
 from .documents import Documents

@@ -34,8 +34,8 @@ from eraser_hub.conversion.eraser.corpus_yaml import parse_corpus_yaml
 from eraser_hub.conversion.eraser.format import to_json_line
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
 from eraser_hub.conversion.parquet import write_parquet
-from eraser_hub.newmetrics.annotators import majority
-from eraser_hub.newmetrics.plain import mask_from_spans, spans_from_mask
+from eraser_hub.metrics.annotators import majority
+from eraser_hub.metrics.plain import mask_from_spans, spans_from_mask
 from eraser_hub.records.atomic import carry_over, link_or_copy, rebuild_folder
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, show

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeGuard
 
 from eraser_hub.conversion.checks import Tally
-from eraser_hub.newmetrics.plain import spans_from_mask
+from eraser_hub.metrics.plain import spans_from_mask
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.rules import Rule
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.newmetrics.plain import find_runs
+from eraser_hub.metrics.plain import find_runs
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.yaml_text import load_yaml

@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from eraser_hub.attribution.erasure import draw_shifted_rationale, make_generator
-from eraser_hub.newmetrics.plain import mask_from_spans, split_sentences
-from eraser_hub.newmetrics.quotes import Quote
+from eraser_hub.metrics.plain import mask_from_spans, split_sentences
+from eraser_hub.metrics.quotes import Quote
 
 from .answers import Answer
 from .prediction_rows import merge_spans

@@ -10,7 +10,7 @@ import numpy as np
 
 from eraser_hub.attribution.erasure import rank_tokens
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.newmetrics.quotes import Quote
+from eraser_hub.metrics.quotes import Quote
 from eraser_hub.schema.instance import SCORE_FIELDS
 
 from .answers import ANSWERED, Answer

@@ -11,8 +11,8 @@ from typing import Any
 
 from eraser_hub.attribution.dataset import Split
 from eraser_hub.attribution.instances import READERS, Instance
-from eraser_hub.newmetrics.plain import spans_from_mask
-from eraser_hub.newmetrics.quotes import Document
+from eraser_hub.metrics.plain import spans_from_mask
+from eraser_hub.metrics.quotes import Document
 from eraser_hub.records.errors import DataError
 
 LOOKED_AT = 500  # rows of train that examples are drawn from

@@ -21,7 +21,7 @@ from eraser_hub.attribution.outputs import (
     write_predictions,
 )
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
-from eraser_hub.newmetrics.quotes import Quote, align
+from eraser_hub.metrics.quotes import Quote, align
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.newmetrics.plain import mask_from_spans
+from eraser_hub.metrics.plain import mask_from_spans
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
 from eraser_hub.records.predictions import instances, read_plain_rows

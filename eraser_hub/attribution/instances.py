@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.newmetrics.plain import mask_from_spans, sentence_sizes, split_sentences, split_tokens
+from eraser_hub.metrics.plain import mask_from_spans, sentence_sizes, split_sentences, split_tokens
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 

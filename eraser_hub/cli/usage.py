@@ -232,7 +232,7 @@ def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signat
         signatures: printed below a text, in comments of LaTeX, on stderr beside CSV.
     """
     if format == "json":
-        from eraser_hub.scoring.scores import to_json_bytes
+        from eraser_hub.scoring.result import to_json_bytes
 
         typer.echo(to_json_bytes(content), nl=False)
         return

@@ -25,7 +25,7 @@ from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.run import explain_runs, find_run_settings, make_draw_path, seed_runs
 from eraser_hub.attribution.settings import RationaleSource
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
-from eraser_hub.newmetrics.normalized_fidelity import NormalizedFidelity
+from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.papers import COMPREHENSIVE, find_comprehensive
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.built import open_built

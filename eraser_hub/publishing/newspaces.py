@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.newmetrics.errors import DataError
+from eraser_hub.metrics.errors import DataError
 from eraser_hub.records.atomic import carry_over, rebuild_folder
 from eraser_hub.records.built import read_card
 
@@ -28,7 +28,7 @@ PICTURE = re.compile(r"!\[[^\]]*\]\(([\w.-]+\.png)\)")  # beside a card, which s
 
 def get_metrics_folder() -> Path:
     """Return the folder of the metric modules, in a checkout and in an installed package."""
-    return Path(str(files("eraser_hub.newmetrics")))
+    return Path(str(files("eraser_hub.metrics")))
 
 
 def list_metric_names(source: Path | None = None) -> list[str]:

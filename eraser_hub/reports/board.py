@@ -12,7 +12,7 @@ from eraser_hub.papers import PAPERS, load_paper
 from eraser_hub.records.digests import shorten_digest
 from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
-from eraser_hub.scoring.scores import describe_gold
+from eraser_hub.scoring.result import describe_gold
 
 from .board_groups import group_lines
 from .board_lines import BoardLine, average_draws, make_people_lines

@@ -18,7 +18,7 @@ from eraser_hub.records.digests import shorten_digest
 from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.scoring.scores import SPREAD, HumanPerformance, average_chance
+from eraser_hub.scoring.result import SPREAD, HumanPerformance, average_chance
 
 from .catalogue import metric
 from .score_ranges import check_scores

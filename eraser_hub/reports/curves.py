@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import TypeAlias
 
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.result import Scores
 
 from .catalogue import metric
 from .figures import Figure, Series, compute_histogram

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from eraser_hub.newmetrics.plain import mask_from_spans, split_sentences
+from eraser_hub.metrics.plain import mask_from_spans, split_sentences
 from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from eraser_hub.newmetrics.plain import escape_whitespace, find_runs
+from eraser_hub.metrics.plain import escape_whitespace, find_runs
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 

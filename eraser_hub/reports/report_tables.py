@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.result import Scores
 
 from .catalogue import (
     AGREEMENT,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eraser_hub.newmetrics.statistics import DEFAULT_LEVEL
+from eraser_hub.metrics.statistics import DEFAULT_LEVEL
 from eraser_hub.records.digests import shorten_digest
 from eraser_hub.scoring.comparison import Inference, compare_scores
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.settings import ScoreSettings
 
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures

@@ -1,358 +1,392 @@
-"""Scores of predictions on a split of a dataset: `score`, for data of every sort.
-
-ERASER instances are read in chunks, and the statistics of each chunk are added. The path is the same whether rows per
-annotation or only their sums are kept. Records of the perturbation benchmark are scored by `pairs`.
-"""
+"""Scores of predictions on a split: files are read in chunks, and of each chunk only additive columns stay."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Set
-from dataclasses import replace
+import hashlib
+import importlib.util
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
-from eraser_hub.metrics.agreement import Agreement, AgreementSettings
-from eraser_hub.metrics.agreement_scores import PRF, SOFT, describe_scores, format_iou_suffix
-from eraser_hub.metrics.checks import name_labels
-from eraser_hub.metrics.clusters import AUTO, NONE, add_clusters
-from eraser_hub.metrics.erasure import SCORE_INFO, classification_report
-from eraser_hub.metrics.faithfulness import Faithfulness
-from eraser_hub.metrics.intervals import cautions
-from eraser_hub.metrics.issues import Issues, IssuesByRule, check_choice
-from eraser_hub.metrics.matching import (
-    DOCUMENTS,
-    FIELDS,
-    LENGTHS,
-    THRESHOLDS,
-    Matcher,
-    describe_fields,
-    describe_left_out,
+from eraser_hub.metrics.erasure import erasure_scores, measure_erasure, report_labels
+from eraser_hub.metrics.errors import DataError, check_choice, cut
+from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
+from eraser_hub.metrics.plain import is_plain, to_instances
+from eraser_hub.metrics.ranking import (
+    AUPRC_POLICIES,
+    AgreementSettings,
+    agreement_columns,
+    agreement_extra,
+    agreement_scores,
+    describe_agreement,
 )
-from eraser_hub.metrics.quotes import SCORES as OF_QUOTES
-from eraser_hub.metrics.rankings import AUPRC_POLICIES
-from eraser_hub.metrics.results import describe_breakdown, report
-from eraser_hub.metrics.statistics_builder import Statistics, make_info
-from eraser_hub.metrics.unknown_fields import UnknownFields
-from eraser_hub.records.errors import DataError
-from eraser_hub.records.predictions import instances
-from eraser_hub.records.predictions import read_chunks as parts_of
+from eraser_hub.metrics.rows import Gold, Matcher, read_predictions
+from eraser_hub.metrics.statistics import (
+    DEFAULT_LEVEL,
+    DEFAULT_RESAMPLES,
+    Measured,
+    Score,
+    Statistics,
+    check_inference,
+    concatenate,
+    mean,
+    mean_columns,
+    summarize,
+)
 from eraser_hub.records.run_record import read_signature
-from eraser_hub.records.splits import dataset_split
-from eraser_hub.schema.instance import AOPC_THRESHOLDS, SCORE_FIELDS
 
-from .gold.forms import EVIDENCE, MAJORITY, choose_gold
-from .identity import Identity
-from .modules import LEVELS, module_result, score_records
-from .quotes import BLOCK as QUOTES
-from .quotes import BlockScores, score_by_rows
-from .references import Gold, describe_backup, make_issue_error, read_gold, read_split_ids
-from .runs import System
-from .scored_split import Row, Rows, ScoredSplit
-from .scores import Scores, average_runs
-from .settings import ScoreSettings
-from .tables import BLOCK_TITLES
-from .uncertainty.tied_rankings import describe_ties
+from .gold import choose_gold, find_split, list_rows, read_column, read_gold, score_people
+from eraser_hub.records.predictions import read_chunks, read_rows
+from .result import Scores
 
-FLAT_BLOCKS = ("agreement", "faithfulness")  # scored by columns; the others are modules that score row by row
-_TABLES = (describe_scores(), SCORE_INFO, OF_QUOTES)
-RANGES = {name: make_info(table)[1] for name, table in zip((*FLAT_BLOCKS, QUOTES), _TABLES, strict=True)}
+if TYPE_CHECKING:
+    from eraser_hub.scoring.scored_split import ScoredSplit
+
+Rows = Sequence[Mapping[str, Any]]
+Chunk = tuple[Rows, Sequence[int]]
+CustomMetric = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
+METRICS = ("eraser_agreement", "eraser_faithfulness", "normalized_fidelity", "custom")
 
 
-def score(source: ScoredSplit, predictions: Path, settings: ScoreSettings | None = None, num_proc: int = 0) -> Scores:
-    """Score a file of predictions (jsonl or Parquet).
+@dataclass(frozen=True)
+class ScoreSettings:
+    """How predictions are scored.
+
+    Attributes:
+        iou_thresholds: of IOU, in (0, 1]; keys of .5 (else of the first) have no suffix.
+        aopc_thresholds: those that every instance must have; None: those of the first.
+        auprc_policy: AUPRC of a document without evidence: reference (0.5), skip, zero or one.
+        sentence_threshold: the least score of a predicted sentence.
+        unmarked: "score" or "skip" annotations without gold rationale in agreement; None: skip them, but score those of
+            the configs that this package builds.
+        gold: gold rationales: evidence, or the majority or union of the annotators' marks.
+        only_predicted: score only annotations with an instance.
+        by: break the scores down by this field of the annotations.
+        cluster_by: what intervals and tests draw together: "auto" (annotations that share a document), "none", or a
+            field of the annotations.
+        per_instance: keep every score of every annotation.
+        confidence_level, n_resamples, seed: of intervals; None for both: no intervals.
+        paper: make the choices of this paper's code: eraser or wang2022.
+        people: score each annotator against the majority of the others, where annotators are known.
+        keep_rows: keep the columns of every annotation, for `compare`.
+    """
+
+    iou_thresholds: Sequence[float] = (0.5,)
+    aopc_thresholds: Sequence[float] | None = None
+    auprc_policy: str = "reference"
+    sentence_threshold: float = 0.5
+    unmarked: str | None = None
+    gold: str = "evidence"
+    only_predicted: bool = False
+    by: str | None = None
+    cluster_by: str = "auto"
+    per_instance: bool = False
+    confidence_level: float | None = None
+    n_resamples: int | None = None
+    seed: int = 0
+    paper: str | None = None
+    people: bool = True
+    keep_rows: bool = False
+
+    @property
+    def with_intervals(self) -> bool:
+        """Whether scores have intervals."""
+        return self.confidence_level is not None or self.n_resamples is not None
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether the columns of every annotation are needed; else their sums are kept alone."""
+        return self.keep_rows or self.per_instance or self.with_intervals or self.by is not None
+
+    @property
+    def agreement(self) -> AgreementSettings:
+        """The settings of agreement scores."""
+        thresholds = list(dict.fromkeys(map(float, self.iou_thresholds)))
+        main = 0.5 if 0.5 in thresholds else thresholds[0]
+        unmarked = self.unmarked or "score"
+        return AgreementSettings(main, thresholds, self.auprc_policy, self.sentence_threshold, unmarked, chance=True)
+
+    def check(self) -> None:
+        """Raise a `DataError` for a setting out of its range."""
+        for name, least in (("iou_thresholds", 1e-300), ("aopc_thresholds", 0.0)):
+            values = getattr(self, name)
+            if values is not None and not (len(values) and all(least <= value <= 1 for value in values)):
+                raise DataError(f"expected numbers up to 1, at least one, found {cut(list(values))}", argument=name)
+        check_choice(self.auprc_policy, AUPRC_POLICIES, "auprc_policy")
+        check_choice(self.unmarked or "score", ("score", "skip"), "unmarked")
+        check_choice(self.paper or "eraser", ("eraser", "wang2022"), "paper")
+        check_inference(
+            self.confidence_level or DEFAULT_LEVEL,
+            DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
+            self.seed,
+        )
+
+
+class Tally:
+    """Columns of a metric, added a chunk at a time: a row per annotation, or the sums of those without and with gold.
 
     Args:
-        source: the split that the predictions answer.
-        predictions: ERASER instances, or for ``bilingual_perturbation`` its records.
+        by_rows: keep a row per annotation.
+    """
+
+    def __init__(self, by_rows: bool) -> None:
+        self.by_rows = by_rows
+        self.parts: list[dict[str, np.ndarray]] = []
+        self.sizes: list[int] = []
+
+    def add(self, columns: dict[str, np.ndarray], marked: np.ndarray) -> None:
+        """Add the columns of a chunk; ``marked`` tells the annotations with a gold token: bool (n,)."""
+        if not self.by_rows:
+            columns = {name: np.stack([v[~marked].sum(0), v[marked].sum(0)]) for name, v in columns.items()}
+            for part in self.parts:
+                columns = {name: columns.get(name, 0) + part.get(name, 0) for name in {**part, **columns}}
+            self.parts = [columns]
+            self.sizes = [2]
+        else:
+            self.parts.append(
+                {
+                    name: np.asarray(values, np.float32 if values.dtype == bool else values.dtype)
+                    for name, values in columns.items()
+                }
+            )
+            self.sizes.append(marked.size)
+
+    def columns(self, order: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return all columns, their rows in this order."""
+        joined = concatenate(self.parts, self.sizes)
+        return joined if order is None else {name: values[order] for name, values in joined.items()}
+
+
+def score(
+    source: ScoredSplit, predictions: Path, settings: ScoreSettings | None = None, metrics: Sequence[str] = ()
+) -> Scores:
+    """Score a file of predictions (JSON Lines or Parquet): ERASER instances, plain rows, or records of pairs.
+
+    Args:
+        source: the split that they answer.
+        predictions: the file.
         settings: how they are scored.
-        num_proc: processes that read a jsonl file of instances; 0: one, or more for a large file on several cores.
+        metrics: further scores, ``FILE.py:FUNCTION``: a function of (row of the dataset, instance) to a number.
 
     Raises:
-        DataError: bad data, with file and line; at most ten issues, and their number.
-        ValueError: settings out of range.
+        DataError: bad data, with file and line; a setting out of its range.
     """
     settings = settings or ScoreSettings()
-    check_choice(settings.auprc_policy, AUPRC_POLICIES, "auprc_policy")
+    settings.check()
     if source.kind == "perturbation":
-        return score_records(source, predictions, settings)
+        from .pairs import score_pairs
+
+        return score_pairs(source, predictions, settings)
     if settings.paper not in (None, "eraser"):
-        message = f"expected eraser for an ERASER corpus, found {settings.paper}"
-        raise DataError(message, rule="option-value", argument="paper")
-    return _Instances(source, predictions, settings).score(num_proc)
-
-
-def score_without(source: ScoredSplit, predictions: Path, settings: ScoreSettings, annotator: str) -> Scores:
-    """Score predictions against the majority of all annotators but one; arguments and errors as of `score`."""
-    return _Instances(source, predictions, settings, without=annotator).score(0)
-
-
-def score_system(source: ScoredSplit, system: System, settings: ScoreSettings) -> Scores:
-    """Score a system: the mean of its runs, where it has several; errors as of `score`."""
-    runs = [score(source, path, settings) for path in system.paths]
-    return replace(average_runs(runs), name=system.name)
-
-
-class _Instances:
-    """ERASER instances on their way from a file to scores."""
-
-    def __init__(
-        self,
-        source: ScoredSplit,
-        predictions: Path,
-        settings: ScoreSettings,
-        without: str | None = None,
-    ) -> None:
-        self.rows: list[dict[str, Any]] = []
-        if settings.fidelity or settings.aopc_thresholds is None:
-            self.rows = [msgspec.to_builtins(row) for _, row in instances(predictions)]
-        if settings.aopc_thresholds is None:
-            settings = replace(settings, aopc_thresholds=_thresholds(self.rows))
-        if settings.unmarked is None:
-            settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
-        self.source, self.path, self.settings = source, predictions, settings
-        listed = settings.fidelity or settings.gold != EVIDENCE or without is not None
-        form = MAJORITY if without is not None else settings.gold
-        clusters = None if settings.cluster_by in (AUTO, NONE) else settings.cluster_by
-        columns = tuple(dict.fromkeys(name for name in (settings.by, clusters) if name is not None))
-        gold = read_gold(source, columns, listed)
-        self.gold = gold = gold if form == EVIDENCE else choose_gold(gold, source, form, without)
-        self.rules = rules = IssuesByRule(("predictions", *LENGTHS), FIELDS, (*DOCUMENTS, "strict"), THRESHOLDS)
-        name_labels(gold.references, gold.label_names, rules["label names"])
-        self.parts = Matcher(gold.references, rules, gold.lines, settings.only_predicted, gold.documents)
-        self.parts.option = "`only_predicted`"
-        thresholds = tuple(dict.fromkeys(settings.iou_thresholds))
-        own = AgreementSettings(
-            thresholds,
-            0.5 if 0.5 in thresholds else thresholds[0],
-            settings.auprc_policy,
-            settings.random_baseline,
-            settings.sentence_threshold,
-            settings.unmarked or "score",
-        )
-        self.agreement = Agreement(self.parts, own, settings.totals)
-        n, bins = len(gold.references.ids), settings.aopc_thresholds or ()
-        self.faithfulness = Faithfulness(self.parts, n, gold.label_names, bins, settings.totals)
-        self.unknown, self.row_fields = UnknownFields(), frozenset[str]()
-
-    def score(self, num_proc: int) -> Scores:
-        """Read the file, and score what it holds."""
-        self._read(num_proc)
-        gold, s, agreement, used = self.gold, self.settings, self.agreement, self.parts.fields.used
-        left_out = {**agreement.left_out(), **self.faithfulness.left_out()}
-        has_gold = agreement.counts[0] > 0 or s.unmarked == "score"
-        if agreement.builder.columns and not has_gold:
-            left_out["agreement"] = "gold rationales in any annotation"
-        blocks = dict[str, BlockScores]()
-        if agreement.builder.columns and has_gold:
-            blocks["agreement"] = self._make_block(agreement, agreement.rows, agreement.extra())
-        if self.faithfulness.builder.columns:
-            extra = {"aopc_thresholds": sorted({*(s.aopc_thresholds or ())})} if "thresholds" in used else {}
-            blocks["faithfulness"] = self._make_block(self.faithfulness, self.parts.scored, extra)
-        by_rows = score_by_rows(self.path, gold) if self.row_fields else {}
-        for name, one in by_rows.items():
-            blocks[name] = one._replace(statistics=_add_rows(one.statistics, gold, s), rows=self.parts.scored)
-        if not blocks:
-            lacking = f"nothing to score: expected {describe_fields(left_out)}, found none of them"
-            raise DataError(lacking, rule="score-missing", file=self.path)
-        statistics = {name: one.statistics for name, one in blocks.items()}
-        notes = [self.unknown.describe(), *describe_left_out(left_out), *agreement.notes(), *gold.notes]
-        notes += [note for one in blocks.values() for note in one.notes]
-        if (scored := self.parts.scored) is not None:
-            shares = f"scored:{scored.size}/{len(self.parts.whole.ids)}"
-            notes.append(f"{shares} (annotations without an instance are left out)")
-        notes += describe_breakdown(s.by, statistics["faithfulness"]) if s.by and "faithfulness" in statistics else []
-        notes += [*self.parts.plausibility.notes(), *describe_ties(statistics.values())]
-        answered = self.parts.signature_settings().get("answered")
-        scores = Scores(
-            names=self.source.names,
-            ids=gold.references.ids,
-            statistics=statistics,
-            against_chance=self.faithfulness.against_chance(s.per_instance),
-            run=read_signature(self.path),
-            identity=Identity(gold.digest, dataset_split(self.source.split)),
-            files=[self.path],
-            notes=[note for note in notes if note],
-            lacking=frozenset(key for one in blocks.values() for key in one.lacking),
-            answered=f"answered:{answered} (the others count as wrong, without a rationale)" if answered else "",
-            by=s.by,
-        )
-        results = {name: self._make_result(name, one) for name, one in blocks.items()}
-        for name, result in results.items():
-            scores.add(result, name)
-        if "agreement" in blocks:
-            facts = {"split": scores.names["split"], "comprehensive": self.source.is_comprehensive()}
-            scores.gold = {**agreement.describe_gold(), **facts}
-            scores.chance = agreement.compute_chance()
-        if s.confidence_level is not None or s.n_resamples is not None:
-            scores.cautions = _describe_cautions(statistics)
-        if s.fidelity and used >= {"classification", *SCORE_FIELDS}:
-            self._add_fidelity(scores)
-        scores.signatures += [scores.run] if scores.run else []
-        scores.reference = self._reference_keys(scores)
-        return scores
-
-    def _read(self, num_proc: int) -> None:
-        """Read the file, a chunk at a time.
-
-        Raises:
-            DataError: what is wrong with it.
-        """
-        parts, rules = self.parts, self.rules
-        for own in parts_of(self.path, num_proc):
-            self.row_fields |= own.row_fields
-            rules["predictions"].take(own.issues)
-            self.unknown.update(own.unknown)
-            part = parts.match(own.predictions, own.lines)
-            self.agreement.add(part)
-            self.faithfulness.add(part)
-        self.agreement.finish()
-        self.faithfulness.finish()
-        parts.finish()
-        if self.settings.strict:
-            _check_strict(parts.fields.used, rules["strict"])
-        if rules["unknown ids"].total:
-            _name_fitting_split(self.source, parts, rules["unknown ids"])
-        if (issues := rules.collect()).total:
-            raise make_issue_error(issues, {"reference": self.gold.path, "prediction": self.path})
-
-    def _make_block(
-        self, own: Agreement | Faithfulness, rows: np.ndarray | None, extra: Mapping[str, object]
-    ) -> BlockScores:
-        """Return the statistics of a block: a row per annotation that it scores, or their sums."""
-        gold, s, builder = self.gold, self.settings, own.builder
-        if s.totals:
-            values = builder.values()[-1:] if own is self.agreement and s.unmarked == "skip" else builder.values()
-            sums = values.sum(axis=0, keepdims=True)
-            statistics = Statistics(["all"], sums, builder.finalize, {}, list(builder.columns))
-        else:
-            statistics = add_clusters(builder.statistics(gold.references.ids, s.per_instance), gold, s.cluster_by)
-            statistics = statistics if rows is None else statistics.take(rows)
-        return BlockScores(statistics, extra, own.signature_settings(), rows=rows)
-
-    def _make_result(self, name: str, block: BlockScores) -> dict[str, object]:
-        """Return a block's flat result, as the evaluate module returns it."""
-        s, rows = self.settings, block.rows
-        common = {"n": len(self.parts.whole.ids) if rows is None else rows.size, **block.settings}
-        by_values = None if s.by is None else self.gold(s.by)
-        if by_values is not None and rows is not None:
-            by_values = [by_values[row] for row in rows.tolist()]
-        if name == "agreement" and s.gold != EVIDENCE:
-            common["gold"] = s.gold
-        is_flat = name in FLAT_BLOCKS
-        if is_flat:
-            common |= ({"strict": True} if s.strict else {}) | ({"paper": s.paper} if s.paper else {})
-        result = report(
-            block.statistics,
-            f"eraser_{name}" if is_flat else name,
-            common,
-            by_values=by_values,
-            extra=block.counts,
-            per_instance=s.per_instance,
-            confidence_level=s.confidence_level,
-            n_resamples=s.n_resamples,
-            seed=s.seed,
-            by=s.by,
-            ranges=RANGES[name],
-        )
-        return result
-
-    def _add_fidelity(self, scores: Scores) -> None:
-        """Add normalised fidelity."""
-        options = self.settings.of_module(*LEVELS, "by")
-        result, notes = module_result("normalized_fidelity", self.rows, self.gold.rows(), self.path, options)
-        scores.add(result, "normalized_fidelity")
-        scores.cautions += notes
-
-    def _reference_keys(self, scores: Scores) -> dict[str, object]:
-        """Return the reference scorer's nested keys, without sections that the predictions have no fields for."""
-        result: dict[str, object] = {}
-        used = self.parts.fields.used
-        a, f = (scores.blocks.get(name, {}) for name in FLAT_BLOCKS)
-        per_label = classification_report(self.faithfulness.builder)
-        if "classification" in used and ("full" in used or per_label is not None):
-            part: dict[str, object] = {"accuracy": f.get("accuracy"), "prf": per_label}
-            for side in ("comprehensiveness", "sufficiency"):
-                for end in ("", "_entropy", "_kl", "_aopc", "_aopc_points"):
-                    part[f"{side}{end}"] = f.get(f"{side}{end}")
-            part["aopc_thresholds"] = f.get("aopc_thresholds")
-            result["classification_scores"] = part
-        if "hard" in used and a:
-            own = self.agreement.settings
-            suffixes = {value: format_iou_suffix(value, own.main_iou) for value in own.iou_thresholds}
-            result["iou_scores"] = [
-                {"threshold": value}
-                | {kind: {part: a[f"iou_{kind}_{part}{end}"] for part in PRF} for kind in ("micro", "macro", "matched")}
-                for value, end in suffixes.items()
-            ]
-            for name, key in (("rationale_prf", "exact"), ("token_prf", "token")):
-                kinds = {kind: {part: a[f"{key}_{kind}_{part}"] for part in PRF} for kind in ("micro", "macro")}
-                result[name] = {f"instance_{kind}": values for kind, values in kinds.items()}
-        for name, prefix, there in (
-            ("token_soft_metrics", "", "soft" in used and a),
-            ("sentence_soft_metrics", "sentence_", "sentence" in used and a),
-        ):
-            if there:
-                result[name] = {key: a[f"{prefix}{key}"] for key in SOFT}
-        return result
-
-
-def _thresholds(rows: Rows) -> tuple[float, ...]:
-    """Return the thresholds of most instances. Invalid and repeated ones are left for the scorer to report."""
-    counts = Counter(_thresholds_of(row) for row in rows)
-    return max(counts, key=counts.__getitem__, default=()) or AOPC_THRESHOLDS
-
-
-def _thresholds_of(row: Row) -> tuple[float, ...]:
-    named = [part.get("threshold") for part in row.get("thresholded_scores") or ()]
-    thresholds = {float(t) for t in named if isinstance(t, int | float) and not isinstance(t, bool) and 0 <= t <= 1}
-    return tuple(sorted(thresholds)) if len(thresholds) == len(named) else ()
-
-
-def _add_rows(statistics: Statistics, gold: Gold, settings: ScoreSettings) -> Statistics:
-    """Return the statistics with the clusters of all annotations, including those without an instance."""
-    if settings.totals:
-        return statistics
-    place = {name: row for row, name in enumerate(gold.references.ids)}
-    values = np.zeros((len(place), statistics.values.shape[1]))
-    rows = np.array([place[name] for name in statistics.ids], dtype=np.int64)
-    values[rows] = statistics.values
-    whole = add_clusters(
-        Statistics(list(place), values, statistics.finalize, {}, statistics.columns), gold, settings.cluster_by
-    )
-    return replace(whole.take(rows), per_instance=statistics.per_instance if settings.per_instance else {})
-
-
-def _name_fitting_split(source: ScoredSplit, parts: Matcher, issues: Issues) -> None:
-    """Say which other split has ids of the predictions, or the split's backup file, if one has."""
-    shared_ids = {split: len(parts.unknown & ids) for split, ids in read_split_ids(source)}
-    best = max(shared_ids, key=shared_ids.__getitem__, default=None)
-    if best is not None and shared_ids[best]:
-        note_lines = f"{shared_ids[best]:,} of them are those of the split {best}: `split` {best}"
+        raise DataError(f"expected eraser for an ERASER corpus, found {settings.paper}", argument="paper")
+    if settings.unmarked is None:
+        settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
+    gold, notes = choose_gold(read_gold(source), source, settings.gold)
+    digest = hashlib.sha256()
+    chunks: Iterable[Chunk] = read_chunks(predictions, digest)
+    first = next(iter(chunks))
+    if is_plain(first[0][0]):
+        rows = [*first[0], *chain.from_iterable(rows for rows, _ in chunks)]
+        instances, _, changes = to_instances(rows, list_rows(source))
+        chunks, notes = [(instances, range(1, len(instances) + 1))], [*notes, *changes]
     else:
-        note_lines = describe_backup(source, parts.unknown)
-    if note_lines:
-        issues[0] = issues[0]._replace(message=f"{issues[0].message} ({note_lines})")
+        chunks = chain([first], chunks)
+    scores = Scores(names=source.names, notes=[note for note in (source.labels.note, *notes) if note])
+    columns = {
+        name: read_column(source, name)
+        for name in (settings.by, settings.cluster_by)
+        if name not in (None, "auto", "none")
+    }
+    functions = {name.rpartition(":")[2]: load_metric(name) for name in metrics}
+    rows_by_id = {str(row["annotation_id"]): row for row in list_rows(source)} if functions else {}
+    try:
+        score_chunks(scores, gold, chunks, settings, columns, functions, rows_by_id)
+    except DataError as error:
+        if error.field == "annotation_id" and error.file is None:
+            error.message += find_split(source, [str(row.get("annotation_id")) for row in read_rows(predictions)])
+        error.file = error.file or predictions
+        raise
+    scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()} if scores.gold else {}
+    scores.files, scores.predictions_sha256 = [predictions], [digest.hexdigest()]
+    scores.run = read_signature(predictions)
+    scores.signatures += [scores.run] if scores.run else []
+    if settings.people and scores.gold:
+        scores.people = score_people(source, gold, settings.agreement)
+    return scores
 
 
-def _check_strict(used: Set[str], issues: Issues) -> None:
-    for name, field_name in (
-        ("classification", "classification"),
-        ("full", "classification_scores"),
-        ("comprehensiveness", "comprehensiveness_classification_scores"),
-    ):
-        if name not in used:
-            message = "strict scoring expects it in every instance, found none"
-            issues.add("prediction", 0, field_name, message, "key-missing")
+def score_chunks(
+    scores: Scores,
+    gold: Gold,
+    chunks: Iterable[Chunk],
+    settings: ScoreSettings,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+    functions: Mapping[str, CustomMetric] | None = None,
+    rows_by_id: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Score instances, and put what they give into ``scores``.
+
+    Args:
+        scores: of the split.
+        gold: its annotations.
+        chunks: instances and their lines, some at a time.
+        settings: how they are scored.
+        columns: the columns that ``by`` and ``cluster_by`` name, a value per annotation.
+        functions: further scores, by name.
+        rows_by_id: the dataset's rows, for these.
+
+    Raises:
+        DataError: at the first instance at fault, with its line; nothing that can be scored.
+    """
+    own, matcher = settings.agreement, Matcher(gold, settings.only_predicted, thresholds=settings.aopc_thresholds)
+    tallies = {metric: Tally(settings.by_rows) for metric in METRICS}
+    places: list[np.ndarray] = []
+    rates: Sequence[float] = ()
+    quoting: list[tuple[Mapping[str, Any], str]] = []
+    layouts: set[tuple[str, ...]] = set()
+    for rows, lines in chunks:
+        match = matcher.add(read_predictions(rows, lines, parsed=True, known=layouts))
+        agreement = agreement_columns(match, own)
+        marked = agreement["gold.marked"] > 0
+        tallies["eraser_agreement"].add(agreement, marked)
+        tallies["eraser_faithfulness"].add(measure_erasure(match), marked)
+        places.append(match.rows)
+        if "null" in matcher.used:
+            fidelity, rates = fidelity_columns(read_fidelity(rows))
+            tallies["normalized_fidelity"].add(fidelity, marked)
+        if any(row.get("quotes") is not None for row in rows):
+            quoting += [(row, name) for row, name in zip(rows, match.ids, strict=True) if row.get("quotes") is not None]
+        if functions and rows_by_id:
+            values = {
+                name: np.array([float(function(rows_by_id[str(row["annotation_id"])], row)) for row in rows])
+                for name, function in functions.items()
+            }
+            added = [mean_columns(name, numbers) for name, numbers in values.items()]
+            tallies["custom"].add(dict(item for each in added for item in each.items()), marked)
+    scored, order = matcher.finish(), np.argsort(np.concatenate(places), kind="stable")
+    kept = np.arange(len(gold.ids)) if scored is None else scored
+    scores.ids = [gold.ids[row] for row in kept.tolist()]
+    scores.by, scores.data_digest, scores.paper = settings.by, gold.digest(), settings.paper
+    scores.iou_thresholds = settings.iou_thresholds
+    groups = {} if settings.by is None else dict(zip(gold.ids, (columns or {})[settings.by], strict=True))
+    scores.notes += matcher.notes()
+    for metric, tally in tallies.items():
+        if not tally.parts:
+            continue
+        table = tally.columns(order if settings.by_rows else None)
+        statistics = Statistics(scores.ids if settings.by_rows else ["without gold", "with gold"], table, {})
+        measured = Measured(statistics, matcher.facts())
+        if metric == "eraser_agreement":
+            statistics.scores = agreement_scores(table, own, matcher.used)
+            measured.settings, measured.notes = describe_agreement(table, own, matcher.used)
+        elif metric == "eraser_faithfulness":
+            statistics.scores = erasure_scores(table)
+            if "accuracy" in statistics.scores:
+                scores.label_report = report_labels(table, matcher.labels)
+        elif metric == "normalized_fidelity":
+            statistics.scores = fidelity_scores(rates)
+        else:
+            statistics.scores = {name: Score(mean(name), None, None, None) for name in functions or ()}
+        if not statistics.scores:
+            scores.notes += measured.notes
+            continue
+        measured.settings = {**matcher.facts(), **measured.settings}
+        if settings.by_rows:
+            cluster(statistics, gold, kept, settings.cluster_by, columns or {})
+        if metric == "eraser_agreement":
+            measured.statistics, measured.extra = agreement_extra(statistics, own)
+        elif "thresholds" in matcher.used and metric == "eraser_faithfulness" and matcher.thresholds is not None:
+            measured.extra = {"aopc_thresholds": matcher.thresholds.tolist()}
+        add_result(scores, metric, measured, settings, groups, len(statistics.ids) if settings.by_rows else kept.size)
+    if quoting:
+        measured = score_quotes(
+            gold, dict(zip([name for _, name in quoting], [row for row, _ in quoting], strict=True))
+        )
+        rows_of = np.array([matcher.index[name] for name in measured.statistics.ids])
+        if settings.by_rows:
+            cluster(measured.statistics, gold, rows_of, settings.cluster_by, columns or {})
+        add_result(scores, "quote_faithfulness", measured, settings, groups, rows_of.size)
+    if not scores.scores:
+        fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
+        raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
 
 
-def _describe_cautions(blocks: Mapping[str, Statistics]) -> list[str]:
-    """Return the warnings about intervals, each once; those of some tables of several alone name them."""
-    lines: dict[str, list[str]] = {}
-    for name, own in blocks.items():
-        for line in cautions(own):
-            lines.setdefault(line, []).append(BLOCK_TITLES[name].partition(" ")[0])
-    return [line if len(names) == len(blocks) else f"{', '.join(names)}: {line}" for line, names in lines.items()]
+def score_quotes(gold: Gold | None, rows: Mapping[str, Mapping[str, Any]]) -> Measured:
+    """Return what a language model's quotes give; a corpus folder does not say which documents it read."""
+    from eraser_hub.metrics.quotes import measure_quotes
+
+    sizes: dict[str, dict[str, int]] = {name: {} for name in rows}
+    whole = gold is not None and gold.documents.packed.size > 0
+    if gold is not None and whole:
+        tokens = gold.documents.lengths(*gold.listed)[0]
+        for row, doc, count in zip(*gold.listed, tokens, strict=True):
+            if (name := gold.ids[row]) in sizes:
+                sizes[name][gold.docids[doc]] = int(count)
+    statistics, counts = measure_quotes(rows, sizes)
+    notes = [] if whole else ["coverage is left out: a corpus folder does not say which documents were read"]
+    return Measured(statistics, {"coverage": "documents"} if whole else {}, counts, notes)
+
+
+def cluster(
+    statistics: Statistics, gold: Gold, kept: np.ndarray, cluster_by: str, columns: Mapping[str, Sequence[Any]]
+) -> None:
+    """Set the clusters of the annotations ``kept``: those that share a document, or a value of a column."""
+    if cluster_by == "auto":
+        clusters = gold.clusters()
+        statistics.clustering = "none" if clusters is None else "documents"
+        statistics.clusters = None if clusters is None else np.unique(clusters[kept], return_inverse=True)[1]
+    elif cluster_by != "none":
+        statistics.set_clusters(cluster_by, [columns[cluster_by][row] for row in kept.tolist()])
+
+
+def add_result(
+    scores: Scores, metric: str, measured: Measured, settings: ScoreSettings, groups: Mapping[str, Any], n: int
+) -> None:
+    """Add what a metric gives: its scores, intervals, breakdown and values per annotation.
+
+    Args:
+        scores: of the split.
+        metric: its name.
+        measured: what it measured.
+        settings: how predictions are scored.
+        groups: id -> value of the column ``by``.
+        n: the number of annotations that are scored.
+    """
+    names = {"data": scores.data_digest[:12], "config": scores.names.get("config"), "split": scores.names.get("split")}
+    result, notes = summarize(
+        metric,
+        measured,
+        {**{name: value for name, value in names.items() if value}, "n": n},
+        by=settings.by,
+        groups=[groups[name] for name in measured.statistics.ids] if settings.by is not None else (),
+        per_instance=settings.per_instance,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
+    )
+    scores.notes += notes[: len(measured.notes)]
+    scores.cautions += [note for note in notes[len(measured.notes) :] if note not in scores.cautions]
+    scores.add(metric, result, measured.statistics)
+
+
+def load_metric(path: str) -> CustomMetric:
+    """Return the function that ``FILE.py:FUNCTION`` names.
+
+    Raises:
+        DataError: there is no such file or function.
+    """
+    file, _, name = path.rpartition(":")
+    specification = importlib.util.spec_from_file_location(Path(file).stem, file) if file.endswith(".py") else None
+    if specification is None or specification.loader is None or not Path(file).is_file():
+        raise DataError(f"expected FILE.py:FUNCTION, found {cut(path)}", argument="metric")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise DataError(f"expected a function of {file}, found no {cut(name)} there", argument="metric")
+    return function  # type: ignore[no-any-return]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.newmetrics.statistics import find_components, number_values
+from eraser_hub.metrics.statistics import find_components, number_values
 
 from .system import Baseline
 from .train_config import Say

@@ -16,7 +16,7 @@ from eraser_hub.attribution.dataset import Split, draw_stratified, has_different
 from eraser_hub.attribution.instances import Instance, read_perturbation_row
 from eraser_hub.attribution.open import CHECKPOINT_DIR, open_model
 from eraser_hub.attribution.settings import find_preset
-from eraser_hub.newmetrics.sets import answer_f1
+from eraser_hub.metrics.sets import answer_f1
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.outputs import find_inputs

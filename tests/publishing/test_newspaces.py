@@ -13,7 +13,7 @@ from typing import Any
 import evaluate
 import pytest
 
-from eraser_hub.newmetrics.errors import DataError
+from eraser_hub.metrics.errors import DataError
 from eraser_hub.publishing.newspaces import (
     build_metrics,
     get_metrics_folder,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from eraser_hub.newmetrics.plain import to_list
+from eraser_hub.metrics.plain import to_list
 from eraser_hub.records.built import LABEL_COLUMNS
 from eraser_hub.records.errors import DataError, show
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.adapter import to_array
 from eraser_hub.attribution.external_rationales import SOFT, attach_scores
 from eraser_hub.attribution.other_libraries.alignment import read_instance
-from eraser_hub.newmetrics.plain import split_tokens
+from eraser_hub.metrics.plain import split_tokens
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import GENERATOR, OutputWriter, is_recorded
 from eraser_hub.records.run_record import write_run

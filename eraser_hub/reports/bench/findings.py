@@ -6,13 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from eraser_hub.scoring.uncertainty.verdicts import (
-    BETTER,
-    EQUIVALENT,
-    SWAPPED,
-    UNDECIDED,
-    WORSE,
-)
+from eraser_hub.scoring.compare import BETTER, EQUIVALENT, SWAPPED, UNDECIDED, WORSE
 
 from ..catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, format_number, metric
 

@@ -46,7 +46,7 @@ from eraser_hub.attribution.settings import (
 from eraser_hub.attribution.work import load_model
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
-from eraser_hub.newmetrics.errors import find_similar
+from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, describe_bad_name, show
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
@@ -56,9 +56,9 @@ from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.comparison import Inference, compare_files
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.scores import Comparison
+from eraser_hub.scoring.compare import Comparison
 from eraser_hub.scoring.settings import ScoreSettings
-from eraser_hub.scoring.uncertainty.verdicts import BETTER, WORSE
+from eraser_hub.scoring.compare import BETTER, WORSE
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.version import __version__

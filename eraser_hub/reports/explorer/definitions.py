@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.result import Scores
 
 from ..catalogue import format_number, metric
 from ..report_tables import make_score_cell

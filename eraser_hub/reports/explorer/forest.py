@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from eraser_hub.records.run_record import read_signature
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.result import Scores
 
 from ..catalogue import AGREEMENT, format_interval, format_number, metric
 from ..figures import compute_ticks, find_system_style, link_documents

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from eraser_hub.scoring.uncertainty.verdicts import BETTER, VERDICTS
+from eraser_hub.scoring.compare import BETTER, VERDICTS
 
 from ..bench.findings import Test, list_tests
 from ..catalogue import format_interval, format_number, is_precision_or_recall, metric

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from eraser_hub.metrics.results import HEADLINE
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.uncertainty.same_model import group_by_model
 
 from ..bench.findings import describe_findings

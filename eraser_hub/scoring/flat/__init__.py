@@ -1,1 +1,0 @@
-"""Flat files of rationales, scored without a dataset."""

@@ -1,1 +1,0 @@
-"""Gold rationales of several annotators, and human performance."""

@@ -1,1 +1,0 @@
-"""One model of uncertainty: variance components of scores, tests, verdicts and power."""
