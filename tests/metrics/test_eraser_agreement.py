@@ -60,6 +60,9 @@ def test_recorded_numbers(golden: Path) -> None:
     cases = json.loads((golden / "small" / "soft_rationales.json").read_text())["cases"]
     for name, rows in (("eraser_agreement", made), ("eraser_agreement of soft scores", map(soft_rows, cases))):
         assert mean_of([compute(*each) for each in rows]) == pytest.approx(expected[name], abs=1e-9)
+    masks = compute([[0, 1, 1, 0], [1, 0, 0, 0]], [[0, 1, 0, 0], [1, 1, 0, 1]])
+    for key, value in expected["eraser_agreement of masks"].items():
+        assert masks[key] == pytest.approx(value, abs=1e-9), key
     found = compute(*made[0], confidence_level=0.95, n_resamples=200, seed=1)
     for key, bounds in expected["eraser_agreement, intervals"].items():
         assert found[f"{key}_ci"] == pytest.approx(bounds, abs=1e-9)
