@@ -117,7 +117,7 @@ def _describe_failure(error: Exception) -> str | None:
     if isinstance(error, DataError):
         from eraser_hub.cli.usage import spellings
 
-        return error.text(spellings())
+        return make_printable(error.text(spellings()))
     if isinstance(error, ModuleNotFoundError):
         lacking = missing_extra(error)
         return None if lacking is None else str(lacking)

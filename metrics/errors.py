@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
+from functools import partial
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+if TYPE_CHECKING:  # the command line starts without numpy
+    import numpy as np
 
 VERSION = "1.0.0"
+ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")  # in a message
 MAX_LINE_LENGTH = 1000  # of a message: an id or a label of the input may be of any length
 
 
@@ -22,11 +26,21 @@ def cut(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
+def respell_arguments(text: str, spellings: Mapping[str, str]) -> str:
+    """Return a text with each argument that it names in backquotes as ``spellings`` has it.
+
+    >>> respell_arguments("`kd`: expected a share", {"kd": "--kd"})
+    '--kd: expected a share'
+    """
+    return ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), text)
+
+
 class DataError(ValueError):
     """One fault in an input: where it is, what was expected there, and what was found.
 
     Args:
-        message: for example ``"expected a number, found 'x'"``.
+        message: for example ``"expected a number, found 'x'"``; it names arguments of a call in backquotes.
+        rule: the broken rule, for code that does not read messages yet.
         file: the file that holds it.
         line: its line there, from 1.
         instance: the id of the row.
@@ -38,22 +52,37 @@ class DataError(ValueError):
         self,
         message: str,
         *,
+        rule: str = "input",
         file: str | PathLike[str] | None = None,
         line: int | None = None,
         instance: object = None,
         field: str | None = None,
         argument: str | None = None,
     ) -> None:
-        self.message, self.file, self.line = message, file, line
+        self.message, self.rule, self.file, self.line = message, rule, file, line
         self.instance, self.field, self.argument = instance, field, argument
         super().__init__(message)
 
     def __str__(self) -> str:
+        return self.text({})
+
+    def text(self, spellings: Mapping[str, str]) -> str:
+        """Return the error in words, with arguments spelled as the command line has them: ``{"kd": "--kd"}``."""
         place = "" if self.file is None else str(self.file) if self.line is None else f"{self.file}:{self.line}"
         row = "" if self.instance is None else f"instance {cut(self.instance)}"
-        parts = [place, row, self.field, self.argument, self.message]
-        text, half = ": ".join(part for part in parts if part), MAX_LINE_LENGTH // 2
-        return text if len(text) <= MAX_LINE_LENGTH else f"{text[:half]} … {text[-half:]}"
+        message = respell_arguments(self.message, spellings)
+        parts = [place, row, self.field, spellings.get(self.argument or "", self.argument), message]
+        lines, half = ": ".join(part for part in parts if part).split("\n"), MAX_LINE_LENGTH // 2
+        return "\n".join(x if len(x) <= MAX_LINE_LENGTH else f"{x[:half]} … {x[-half:]}" for x in lines)
+
+    def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
+        """Return the same error with the place of the fault, for callers that know the place."""
+        names = ("rule", "instance", "field", "argument")
+        return DataError(self.message, file=file, line=line, **{name: getattr(self, name) for name in names})
+
+    def __reduce__(self) -> tuple[Any, ...]:  # keyword-only arguments do not survive the default pickling
+        names = ("rule", "file", "line", "instance", "field", "argument")
+        return partial(type(self), **{name: getattr(self, name) for name in names}), (self.message,)
 
 
 def raise_first(bad: np.ndarray, describe: Callable[[int], DataError]) -> None:
@@ -63,7 +92,7 @@ def raise_first(bad: np.ndarray, describe: Callable[[int], DataError]) -> None:
         bad: bool (places,).
         describe: the error of a place.
     """
-    places = np.flatnonzero(bad)
+    places = bad.nonzero()[0]
     if places.size:
         error = describe(int(places[0]))
         if places.size > 1:

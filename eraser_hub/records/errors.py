@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
-from functools import partial
-from os import PathLike
-from typing import Any
+from types import MappingProxyType
 
-from .rules import Rule
+from eraser_hub.metrics.errors import DataError as DataError
+from eraser_hub.metrics.errors import respell_arguments as respell_arguments
+
 
 MOST_SHOWN = 10
 MOST_SIMILAR = 3  # names that an error suggests
@@ -94,83 +94,8 @@ def get_first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
-_AS_THEY_ARE: Mapping[str, str] = {}
-_ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")  # in a message
-_PLACE = ("instance", "field", "argument")
-
-
-def respell_arguments(text: str, spellings: Mapping[str, str]) -> str:
-    """Return a text with each argument that it names in backquotes as ``spellings`` has it.
-
-    >>> respell_arguments("`kd`: expected a share", {"kd": "--kd"})
-    '--kd: expected a share'
-    """
-    return _ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), text)
-
-
-class DataError(ValueError):
-    """One fault in an input.
-
-    Args:
-        message: what was expected and what was found, e.g. ``"expected an integer, found '3'"``.
-        rule: the id of the rule that is broken, one of `Rule`; programs tell errors apart by it, not by the words.
-        file: the file that holds it.
-        line: the 1-based line in that file.
-        instance: the annotation id, where it is known.
-        field: the path of the field, e.g. ``evidences[0][2].start_token``.
-        argument: the argument of the Python call that is wrong, e.g. ``kd``. A message names further arguments in
-            backquotes: ``"`method` 'lime' takes no `steps`"``.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        rule: Rule = "input",
-        file: str | PathLike[str] | None = None,
-        line: int | None = None,
-        instance: object | None = None,
-        field: str | None = None,
-        argument: str | None = None,
-    ) -> None:
-        self.message, self.file, self.line, self.instance, self.field = message, file, line, instance, field
-        self.argument = argument
-        self.rule: Rule = rule
-        super().__init__(message)
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def text(self, spellings: Mapping[str, str] = _AS_THEY_ARE) -> str:
-        """Return the error in words.
-
-        Args:
-            spellings: argument -> its spelling, as the command line has it: ``{"kd": "--kd"}``.
-        """
-        parts = []
-        if self.file is not None:
-            parts.append(str(self.file) if self.line is None else f"{self.file}:{self.line}")
-        if self.instance is not None:
-            parts.append(f"instance {show(self.instance)}")
-        if self.field is not None:
-            parts.append(self.field)
-        if self.argument is not None:
-            parts.append(spellings.get(self.argument, self.argument))
-        return make_printable(": ".join([*parts, respell_arguments(self.message, spellings)]))
-
-    def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
-        """Return the same error with the place of the fault, for callers that know the place."""
-        return DataError(self.message, rule=self.rule, file=file, line=line, **self._of(*_PLACE))
-
-    def __reduce__(self) -> tuple[object, ...]:  # keyword-only arguments do not survive the default pickling
-        return partial(type(self), **self._of("rule", "file", "line", *_PLACE)), (self.message,)
-
-    def _of(self, *names: str) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in names}
-
-
 def summarize_errors(
-    errors: Sequence[DataError], total: int | None = None, spellings: Mapping[str, str] = _AS_THEY_ARE
+    errors: Sequence[DataError], total: int | None = None, spellings: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     """Return at most ten errors, one a line, and their number."""
     total = len(errors) if total is None else total
@@ -194,9 +119,9 @@ class DataErrors(DataError):
             summarize_errors(self.errors, self.total), rule=self.errors[0].rule if self.errors else "input"
         )
 
-    def text(self, spellings: Mapping[str, str] = _AS_THEY_ARE) -> str:
-        """Return the message of all errors, with arguments spelled as ``names`` has them."""
-        return make_printable(summarize_errors(self.errors, self.total, spellings))
+    def text(self, spellings: Mapping[str, str]) -> str:
+        """Return the message of all errors, with arguments spelled as ``spellings`` has them."""
+        return summarize_errors(self.errors, self.total, spellings)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.errors, self.total)

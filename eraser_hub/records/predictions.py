@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from eraser_hub.metrics.errors import DataError, cut
-from eraser_hub.records.lines import describe_bad_byte, read_line_batches, wrap_read_errors
+from .lines import describe_bad_byte, read_line_batches, wrap_read_errors
 
 CHUNK_BYTES = 1 << 22
 # values of a Parquet column: any file may have so many, more only as its bytes grow (half a bit each)
@@ -68,6 +68,12 @@ def read_chunks(path: Path, digest: Any = None) -> Iterator[tuple[list[dict[str,
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """Return all rows of a file of predictions; errors as of `read_chunks`."""
     return [row for rows, _ in read_chunks(path) for row in rows]
+
+
+def read_plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line, row) of a file of predictions; errors as of `read_chunks`."""
+    for rows, lines in read_chunks(path):
+        yield from zip(lines, rows, strict=True)
 
 
 def parse_line(line: bytes, path: Path, number: int) -> Any:
