@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from eraser_hub.reports.report import ReportFiles
     from eraser_hub.scoring.compare import Comparison
     from eraser_hub.scoring.result import Scores
-    from eraser_hub.scoring.settings import ScoreSettings
+    from eraser_hub.scoring.score import ScoreSettings
 
 _NAMES = ", ".join(HUB_DATASETS)
 Place = str | os.PathLike[str]
@@ -277,22 +277,14 @@ def score(arguments: ScoreArguments) -> Scores:
         ('validation', True)
     """
     from eraser_hub.conversion.download.addresses import fetch_file
-    from eraser_hub.scoring.gold.people import score_people
     from eraser_hub.scoring.score import score as run
+    from eraser_hub.scoring.score import score_flat
 
+    predictions, settings = fetch_file(arguments.predictions), arguments.settings()
     if arguments.gold_file is not None:
-        from eraser_hub.scoring.flat.files import score_flat
-
-        files = arguments.gold_file, fetch_file(arguments.predictions)
-        scores = score_flat(*files, arguments.settings(), arguments.num_proc)
-        scores.inputs = arguments.inputs
-        return scores
-    source, settings = arguments.scored_split, arguments.settings()
-    if source.kind == "perturbation":
-        arguments.refuse_odd(settings)
-    scores = run(source, fetch_file(arguments.predictions), settings, arguments.num_proc)
-    if settings.people and scores.gold:
-        scores.people = score_people(source, settings)
+        scores = score_flat(arguments.gold_file, predictions, settings)
+    else:
+        scores = run(arguments.scored_split, predictions, settings, as_list(arguments.metric) or ())
     scores.inputs = arguments.inputs
     return scores
 
@@ -306,10 +298,9 @@ def compare(
     Args:
         systems: two or more: files of predictions (``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of one
             system) or one mapping of names to files, which need ``dataset`` and ``config``, or ``source``; or what
-            ``score(.., per_instance=True)`` gave; or the inputs of :func:`eraser_hub.scoring.comparison.compare`:
-            results of ``compute(.., per_instance=True)``, or statistics.
-        names: names of such scores, results or statistics. Their settings are ``resamples``, ``seed``,
-            ``confidence_level``, ``primary``, ``minimum_effect`` and ``cluster_by``.
+            ``score(.., per_instance=True)`` gave; or statistics of a metric module.
+        names: names of such scores or statistics. Their settings are ``resamples``, ``seed``, ``confidence_level``,
+            ``primary`` and ``minimum_effect``.
         predictions: further systems: files as above, or a mapping of names to a file or to the files of several runs.
         **settings: the settings below.
 
@@ -329,20 +320,23 @@ def compare(
         [('movies.val', 'movies.val.baseline')]
     """
     from eraser_hub.scoring.compare import compare as run
-    from eraser_hub.scoring.comparison import compare_files
+    from eraser_hub.scoring.result import Scores
     from eraser_hub.scoring.runs import parse_systems
-    from eraser_hub.scoring.compare import Comparison
+    from eraser_hub.scoring.score import compare_systems, get_runs
 
     first = systems[0] if len(systems) == 1 and predictions is None else None
     if isinstance(first, list) and any(isinstance(one, str | os.PathLike) for one in first):
         message = f"expected each file as an argument of its own, or a mapping of names to files, found {first}"
         raise UsageError(message, rule="option-value", argument="predictions")
-    if isinstance(first, Mapping) and "per_instance" not in first:
+    if isinstance(first, Mapping) and not isinstance(first, Scores):
         systems, predictions = (), first
     if predictions is None and not any(isinstance(system, str | os.PathLike) for system in systems):
-        if "resamples" in settings:
-            settings["n_resamples"] = settings.pop("resamples")
-        return Comparison(run(*systems, names=names, **settings))
+        given = [getattr(system, "name", "") or f"system {number}" for number, system in enumerate(systems, 1)]
+        named = dict(zip(names or given, map(get_runs, systems), strict=True))
+        chance = {
+            name: system.chance for name, system in zip(named, systems, strict=True) if isinstance(system, Scores)
+        }
+        return run(named, chance=chance, **settings)
     if names is not None:
         message = "of files NAME=FILE names a system"
         raise UsageError(message, rule="option-conflict", argument="names")
@@ -351,11 +345,11 @@ def compare(
         predictions = [*systems, *(as_list(further) or ())]
     arguments = CompareArguments(predictions=predictions, **settings)
     inference, scoring = arguments.inference(), arguments.settings()
-    named = parse_systems(as_list(arguments.predictions) or [], seeds=True)
-    if len(named) < 2:
+    files = parse_systems(as_list(arguments.predictions) or [], seeds=True)
+    if len(files) < 2:
         message = "expected the predictions of at least two systems"
         raise UsageError(message, rule="option-missing", argument="predictions")
-    comparison = Comparison(compare_files(arguments.scored_split, named, scoring, inference))
+    comparison = compare_systems(arguments.scored_split, files, scoring, **inference)
     comparison.inputs = arguments.inputs
     return comparison
 
@@ -672,7 +666,7 @@ def publish(arguments: PublishArguments) -> list[str]:
 
 def _choose_settings(arguments: ReportArguments, **more: Any) -> ScoreSettings:
     """Return the settings of scores that arguments name, and further ones."""
-    from eraser_hub.scoring.settings import ScoreSettings
+    from eraser_hub.scoring.score import ScoreSettings
 
     names = ScoreSettings.__dataclass_fields__.keys() & arguments.__dataclass_fields__.keys()
     return ScoreSettings(**{name: getattr(arguments, name) for name in names}, **more)

@@ -197,6 +197,8 @@ def find_fault(value: Any, expected: Any, path: str = "") -> tuple[str, str] | N
     if isinstance(expected, list):
         if not isinstance(value, (list, tuple)):
             return path, f"expected a list, found {cut(value)}"
+        if isinstance(expected[0], type) and set(map(type, value)) <= {expected[0]}:
+            return None  # most are long
         faults = (find_fault(each, expected[0], f"{path}[{number}]") for number, each in enumerate(value))
         return next(filter(None, faults), None)
     if not isinstance(expected, dict):
@@ -878,7 +880,7 @@ class Matcher:
             self.index |= {name: row for row, name in enumerate(p.ids, len(self.index))}
             self.seen = np.append(self.seen, np.zeros(len(self.index) - self.seen.size, dtype=bool))
         rows = np.array([self.index.get(name, -1) for name in p.ids], dtype=np.int64)
-        if (rows < 0).all() and self.total == rows.size:  # no id of the first chunk is known
+        if rows.size and (rows < 0).all() and self.total == rows.size:  # no id of the first chunk is known
             error = _make_unknown_error(p.ids[0], rows.size, rows.size, list(self.index), "annotations")
             raise p.error(0, "annotation_id", error.message)
         check(rows < 0, p, None, "annotation_id", "no annotation has this id")
@@ -939,7 +941,7 @@ class Matcher:
             key, start, end = match.predicted = _read_spans(p, rationale_key, tokens)
             touched = gold.documents.sentence_spans(annotation[key], doc[key], start, end)
             match.predicted_sentences = Spans(key, *touched)
-        if "soft" in self.used:
+        if self.present.get("soft", not answered.all()):  # of chunks without any answer it is not known yet
             match.soft = _read_ranked(p, "soft", rationale_key, tokens, match)
         if "sentence" in self.used:
             match.sentence_soft = _read_ranked(p, "sentence", rationale_key, sentences, match)

@@ -34,8 +34,7 @@ def compare(options: CompareOptions) -> None:
     together. "p Holm" is p, corrected over the headline scores times the pairs. The verdict on the first system is
     better, worse, equivalent or undecided; a star marks the score of the system that is better.
     Scores without p Holm are exploratory, and never better or worse. "detectable" is the difference that a test finds
-    in four cases of five. If predictions hold random rationales (explain --random-draws), each system's p-value against
-    chance is corrected over the systems.
+    in four cases of five.
 
     **Examples**
 

@@ -24,10 +24,12 @@ class ScoreOptions(ScoreArguments):
         out: JSON file to write the scores to.
         eval_results: ORG/MODEL: also write the scores in the Hub's format for models to eval_results/ORG/MODEL; needs
             `dataset`.
+        all: Print all scores, not the headline scores alone.
     """
 
     out: Path | None = None
     eval_results: str | None = None
+    all: bool = False
     format: Annotated[
         Literal["text", "json", "markdown", "latex", "csv", "eraser"],
         Option(help=f"{', '.join(FORMATS)}, or eraser: the keys of ERASER's scorer."),
@@ -43,11 +45,11 @@ def score(options: ScoreOptions) -> None:
 
         eraser-hub score --dataset hub/eraser --config movies --predictions p.jsonl --out scores.json
 
-        eraser-hub score --source corpora/movies --split val --predictions p.parquet
+        eraser-hub score --dataset corpora/movies --split val --predictions p.parquet
 
-        eraser-hub score --gold gold.jsonl --predictions p.jsonl
+        eraser-hub score --dataset gold.jsonl --predictions p.jsonl
 
-        eraser-hub score --source corpora/movies --split val --predictions p.jsonl
+        eraser-hub score --dataset corpora/movies --split val --predictions p.jsonl
         --iou-thresholds 0.1 --iou-thresholds 0.5 --confidence-level 0.95 --by classification
     """
     from eraser_hub import api
@@ -82,9 +84,7 @@ def score(options: ScoreOptions) -> None:
         for line in (*notes, *(f"written: {path}" for path in paths)):
             print_note(line)
     if options.format == "eraser":
-        if scores.reference is None:
-            raise UsageError("not for bilingual_perturbation", rule="unsupported", argument="format")
-        print_tables(scores.table(), "json", scores.reference, ())
+        print_tables(scores.table(), "json", scores.to_eraser(), ())
         return
-    signatures = scores.signatures if scores.reference is None else [scores.signature]
-    print_tables(scores.table(), options.format, scores.as_json() if options.format == "json" else {}, signatures)
+    content = scores.as_json() if options.format == "json" else {}
+    print_tables(scores.table(whole=options.all), options.format, content, scores.signatures)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from eraser_hub.metrics.errors import DataError, cut
+
 from .lines import describe_bad_byte, read_line_batches, wrap_read_errors
 
 CHUNK_BYTES = 1 << 22

@@ -13,11 +13,10 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.gold.people import score_people
 from eraser_hub.scoring.modules import read_predictions
-from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.score import score
-from eraser_hub.scoring.score import score_system
-from eraser_hub.scoring.scored_split import ScoredSplit, read_split
 from eraser_hub.scoring.result import Scores
+from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.score import score, score_system
+from eraser_hub.scoring.scored_split import ScoredSplit, read_split
 from eraser_hub.scoring.settings import ScoreSettings
 
 from . import sections

@@ -236,6 +236,22 @@ def list_rows(source: ScoredSplit) -> list[dict[str, Any]]:
     return rows
 
 
+def read_flat_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a jsonl, json, csv, tsv or Parquet file; lists in the cells of a CSV are parsed."""
+    from eraser_hub.conversion.importing.sources import open_file
+    from eraser_hub.conversion.importing.texts import parse_literal
+
+    rows = []
+    for row in open_file(path).rows():
+        cells = dict(row.cells)
+        if path.name.endswith((".csv", ".tsv")):
+            cells = {name: parse_literal(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+        rows.append({"id": row.key, **cells} if row.key is not None else cells)
+    if not rows:
+        raise DataError("expected at least one row, found none", file=path)
+    return rows
+
+
 def find_split(source: ScoredSplit, ids: Sequence[str]) -> str:
     """Return a hint which other split (or backup file) has these ids; "" if none has."""
     found: dict[str, int] = {}

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.arguments import GOLD_FORMS, Gold, Split
 from eraser_hub.records.errors import show
-from eraser_hub.records.options import NamedFiles, NotNegative, Option, Options, Seed, UsageError
+from eraser_hub.records.options import NamedFiles, Option, Options, Seed, UsageError
 
 if TYPE_CHECKING:  # the command line reads the declarations without waiting for numpy
-    from .comparison import Inference
+    from .score import ScoreSettings
     from .scored_split import ScoredSplit
-    from .settings import ScoreSettings
 
 OnlyPredicted = Annotated[
     bool,
@@ -33,17 +32,6 @@ _UNMARKED = (
 Unmarked = Annotated[Literal["score", "skip"] | None, Option(group="Settings of scores", help=_UNMARKED)]
 _CLUSTERS = "Clusters of intervals and tests: auto (annotations that share a document), none, or a field of "
 ClusterBy = Annotated[str, Option(group="Uncertainty", help=f"{_CLUSTERS}the annotations.")]
-# settings that records of the perturbation benchmark are scored by
-_OF_PAIRS = (
-    "confidence_level",
-    "n_resamples",
-    "seed",
-    "only_predicted",
-    "cluster_by",
-    "minimum_effect",
-    "paper",
-    "totals_only",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +39,7 @@ class AgainstArguments(Options):
     """References of the predictions, and settings of the scores.
 
     Attributes:
-        dataset: Built dataset, e.g. hub/eraser: a folder, or an id on the Hub.
+        dataset: Built dataset (hub/eraser, or an id on the Hub), a corpus as released, or a file of gold rationales.
         source: Corpus as released, in place of `dataset`: a folder with SPLIT.jsonl, and docs/ or docs.jsonl.
         config: Configuration of `dataset`, e.g. movies; with `source` the one that gives the labels.
         annotations: Annotation file of `source`, in place of SPLIT.jsonl.
@@ -84,7 +72,7 @@ class AgainstArguments(Options):
         if (self.source is None) == (self.dataset is None):
             also = ", or `gold`, a file" if isinstance(self, ScoreArguments) else ""
             raise UsageError(f"give either `dataset` with `config`, or `source`{also}", rule="option-missing")
-        if self.dataset is not None and self.config is None:
+        if self.dataset is not None and self.config is None and not is_corpus(self.dataset):
             raise UsageError("`dataset` needs `config`", rule="option-missing")
         if self.dataset is not None and self.annotations is not None:
             raise UsageError("`annotations` goes with `source`", rule="option-conflict")
@@ -92,7 +80,7 @@ class AgainstArguments(Options):
     @property
     def gold_file(self) -> Path | None:
         """The flat file of gold rationales that the predictions answer; None: they answer a dataset."""
-        return None
+        return self.dataset if self.dataset is not None and self.dataset.is_file() else None
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -109,6 +97,8 @@ class AgainstArguments(Options):
         from .scored_split import ScoredSplit
 
         place, dataset = self.source or Path(), self.dataset
+        if dataset is not None and is_corpus(dataset):
+            place, dataset = dataset, None
         return ScoredSplit(place, self.split, self.annotations, dataset=dataset, config=self.config)
 
     def settings(self) -> ScoreSettings:
@@ -117,20 +107,15 @@ class AgainstArguments(Options):
         Raises:
             UsageError: a setting out of its range.
         """
-        from .settings import ScoreSettings
+        from .score import ScoreSettings
 
         names = {one.name for one in fields(self)} & {one.name for one in fields(ScoreSettings)}
         values = {name: getattr(self, name) for name in names}
         values["n_resamples"] = getattr(self, "resamples", None)
-        if self.gold_file is not None:
-            del values["gold"]
-        for name in ("iou_thresholds", "aopc_thresholds"):
-            if values[name]:
-                values[name] = tuple(values[name])
-            else:
-                del values[name]
+        values["iou_thresholds"] = tuple(self.iou_thresholds or (0.5,))
+        values["gold"] = values.get("gold") if values.get("gold") in GOLD_FORMS else GOLD_FORMS[0]
+        settings = ScoreSettings(**values)
         try:
-            settings = ScoreSettings(**values, totals_only=True)
             settings.check()
         except ValueError as error:
             raise _make_usage_error(error) from None
@@ -149,26 +134,20 @@ class ScoreArguments(AgainstArguments):
         by: Break the scores down by this field of the annotations.
 
     Settings of scores:
-        strict: Require IOU thresholds, labels, class scores and comprehensiveness scores.
         auprc_policy: AUPRC of a document without evidence: reference (0.5), skip, zero or one.
-        random_baseline: Also score this many shuffles of the soft scores (the papers: 10).
         sentence_threshold: Lowest score of a predicted sentence.
         per_instance: Add every score of every instance.
         people: Also score each annotator against the majority of the others, where annotators are known.
+        metric: A score of your own, FILE.py:FUNCTION, of (row of the dataset, instance) to a number; repeat it for several.
 
     Uncertainty:
         confidence_level: Confidence level of the intervals, e.g. 0.95; no intervals by default.
         resamples: Bootstrap resamples; 1000 by default.
-
-    Run:
-        num_proc: Number of processes that read predictions; 0: several for large files.
     """
 
     predictions: str
     gold: str = "evidence"
-    strict: bool = False
     auprc_policy: str = "reference"
-    random_baseline: NotNegative = 0
     sentence_threshold: float = 0.5
     confidence_level: float | None = None
     resamples: int | None = None
@@ -176,27 +155,12 @@ class ScoreArguments(AgainstArguments):
     by: str | None = None
     people: bool = True
     paper: str | None = None
-    num_proc: NotNegative = 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.strict and not self.iou_thresholds:
-            raise UsageError("`strict` needs `iou_thresholds`", rule="option-missing")
+    metric: Annotated[Sequence[str] | None, Option(group="Settings of scores")] = None
 
     @property
     def gold_file(self) -> Path | None:
         """The flat file of gold rationales that the predictions answer; None: they answer a dataset."""
-        return None if self.gold in GOLD_FORMS else Path(self.gold)
-
-    def refuse_odd(self, settings: ScoreSettings) -> None:
-        """Check that the settings apply to records of the perturbation benchmark.
-
-        Raises:
-            UsageError: names them.
-        """
-        own = [one for one in fields(settings) if one.name not in _OF_PAIRS]
-        if unsupported := [one.name for one in own if getattr(settings, one.name) != one.default]:
-            raise UsageError(f"{', '.join(unsupported)}: not for bilingual_perturbation", rule="unsupported")
+        return super().gold_file if self.gold in GOLD_FORMS else Path(self.gold)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,27 +190,21 @@ class CompareArguments(AgainstArguments):
         from dataclasses import replace
 
         # the tests' level and resamples are no intervals of scores, and every annotation's row is needed
-        return replace(super().settings(), confidence_level=None, n_resamples=None, seed=0, totals_only=False)
+        level = {"confidence_level": None, "n_resamples": None, "seed": 0}
+        return replace(super().settings(), **level, people=False, keep_rows=True)  # type: ignore[arg-type]
 
-    def inference(self) -> Inference:
-        """Return how differences are tested.
-
-        Raises:
-            UsageError: a setting out of its range.
-        """
+    def inference(self) -> dict[str, Any]:
+        """Return how differences are tested: the keyword arguments of `compare.compare`."""
         from eraser_hub.records.options import as_list
 
-        from .comparison import Inference
+        values = {"confidence_level": self.confidence_level, "minimum_effect": self.minimum_effect, "seed": self.seed}
+        resamples = {} if self.resamples is None else {"resamples": self.resamples}
+        return {**values, **resamples, "primary": tuple(as_list(self.primary) or ())}
 
-        own = {"n_resamples": self.resamples}
-        values: dict[str, Any] = {each.name: getattr(self, each.name, None) for each in fields(Inference)} | own
-        values["primary"] = tuple(as_list(self.primary) or ())
-        inference = Inference(**values)
-        try:
-            inference.check()
-        except ValueError as error:
-            raise _make_usage_error(error) from None
-        return inference
+
+def is_corpus(place: Path) -> bool:
+    """Return True for a corpus folder as released (with its documents), or a file of gold rationales."""
+    return place.is_file() or any((place / name).exists() for name in ("docs", "docs.jsonl"))
 
 
 def _make_usage_error(error: ValueError) -> UsageError:

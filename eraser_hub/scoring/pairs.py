@@ -14,9 +14,9 @@ from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.map import measure_map
 from eraser_hub.metrics.rows import digest, index_rows
 from eraser_hub.metrics.sets import measure_sets
+from eraser_hub.records.predictions import read_chunks
 from eraser_hub.records.run_record import read_signature
 
-from eraser_hub.records.predictions import read_chunks
 from .result import Scores
 
 if TYPE_CHECKING:
@@ -41,7 +41,13 @@ def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings)
     measured: dict[str, Measured] = {}
     try:
         known = {str(row["id"]) for row in records if row.get("rationale_ids")}
-        if any(row.get("rationale_tokens") is not None for row in rows):
+        answered = {str(row.get("id")) for row in rows}
+        pairs = [
+            row for row in records if str(row["id"]) in answered and answered & set(map(str, row.get("rel_ids") or ()))
+        ]
+        if settings.only_predicted and not pairs:
+            scores.notes.append("no MAP: the predictions answer no original together with a perturbed record of it")
+        elif any(row.get("rationale_tokens") is not None for row in rows):
             measured["perturbation_map"] = measure_map(rows, records, **options)
         else:
             scores.notes.append(

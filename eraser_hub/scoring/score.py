@@ -6,7 +6,6 @@ import hashlib
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +25,7 @@ from eraser_hub.metrics.ranking import (
     describe_agreement,
 )
 from eraser_hub.metrics.rows import Gold, Matcher, read_predictions
+from eraser_hub.metrics.rows import read_gold as read_gold_rows
 from eraser_hub.metrics.statistics import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
@@ -38,18 +38,22 @@ from eraser_hub.metrics.statistics import (
     mean_columns,
     summarize,
 )
-from eraser_hub.records.run_record import read_signature
-
-from .gold import choose_gold, find_split, list_rows, read_column, read_gold, score_people
 from eraser_hub.records.predictions import read_chunks, read_rows
-from .result import Scores
+from eraser_hub.records.run_record import read_model_digest, read_signature
+
+from .gold import choose_gold, find_split, list_rows, read_column, read_flat_rows, read_gold, score_people
+from .result import Scores, average_runs
 
 if TYPE_CHECKING:
-    from eraser_hub.scoring.scored_split import ScoredSplit
+    from .compare import Comparison
+    from .runs import System
+    from .scored_split import ScoredSplit
 
 Rows = Sequence[Mapping[str, Any]]
 Chunk = tuple[Rows, Sequence[int]]
 CustomMetric = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
+OWN = ("auto", "none")  # values of cluster_by that are no column
+READ = ("annotation_id", "rationales", "classification", "classification_scores")  # of plain predictions
 METRICS = ("eraser_agreement", "eraser_faithfulness", "normalized_fidelity", "custom")
 
 
@@ -220,6 +224,109 @@ def score(
     return scores
 
 
+def score_system(source: ScoredSplit, system: System, settings: ScoreSettings) -> Scores:
+    """Score a system: the mean of its runs, where it has several; errors as of `score`."""
+    return replace(average_runs([score(source, path, settings) for path in system.paths]), name=system.name)
+
+
+def get_runs(system: object) -> Sequence[Mapping[str, Statistics]]:
+    """Return the statistics of each run of scores (of ``score(.., per_instance=True)``), or those of a metric module.
+
+    Raises:
+        DataError: something else, or scores whose values of single annotations were not kept.
+    """
+    if isinstance(system, Statistics):
+        return [{"metric": system}]
+    if not isinstance(system, Scores):
+        raise DataError(f"expected files, scores or statistics, found {cut(system)}", argument="systems")
+    if any(len(each.ids) == 2 != len(system.ids) for each in system.statistics.values()):
+        raise DataError("expected scores of `score(.., per_instance=True)`, found sums", argument="systems")
+    return system.runs
+
+
+def compare_systems(
+    source: ScoredSplit, systems: Sequence[System], settings: ScoreSettings, **inference: Any
+) -> Comparison:
+    """Score systems on a split, and compare them.
+
+    Args:
+        source: the split that they answer.
+        systems: two or more.
+        settings: how they are scored.
+        **inference: see `compare.compare`.
+
+    Raises:
+        DataError: as of `score` and `compare.compare`.
+    """
+    from .compare import compare
+    from .runs import describe_unlike_operators
+
+    scored = {system.name: score_system(source, system, replace(settings, keep_rows=True)) for system in systems}
+    models = {
+        system.name: [digest for path in system.paths if (digest := read_model_digest(path))] for system in systems
+    }
+    comparison = compare(
+        {name: scores.runs for name, scores in scored.items()},
+        chance={name: scores.chance for name, scores in scored.items()},
+        models=models if all(models.values()) else None,
+        paper=settings.paper,
+        only_predicted=settings.only_predicted,
+        **inference,
+    )
+    notes = {note: None for scores in scored.values() for note in scores.all_notes}
+    comparison["score_notes"] = [*notes, *describe_unlike_operators(systems)]
+    comparison["score_signatures"] = list(dict.fromkeys(sign for each in scored.values() for sign in each.signatures))
+    return comparison
+
+
+def score_flat(gold_file: Path, predictions: Path, settings: ScoreSettings | None = None) -> Scores:
+    """Score a file of predictions against a file of gold rationales; each is jsonl, json, csv, tsv or Parquet.
+
+    Args:
+        gold_file: rows with ``id``, ``tokens`` or ``text``, and ``rationale``; also ``label``.
+        predictions: rows with ``id`` and ``rationale``, ``scores`` or ``quotes``, or instances.
+        settings: how they are scored.
+
+    Raises:
+        DataError: bad data, with its file.
+    """
+    settings = settings or ScoreSettings()
+    settings.check()
+    settings = replace(settings, unmarked=settings.unmarked or "skip")
+    rows = read_flat_rows(gold_file)
+    try:
+        _, references, notes = to_instances([], rows)
+        labels = sorted(
+            {str(row["classification"]) for row in references or () if row.get("classification") is not None}
+        )
+        gold = replace(read_gold_rows(references, labels, ("documents", "evidences")), file=gold_file)
+    except DataError as error:
+        error.file = error.file or gold_file
+        raise
+    scores = Scores(notes=notes)
+    if not labels:
+        scores.notes.append("labels: none in the gold, so labels and probabilities of predictions are not scored")
+    try:
+        answers = read_flat_rows(predictions)
+        instances, _, changes = to_instances(answers, rows)
+        fields = READ if labels else READ[:2]
+        if any(map(is_plain, answers)):
+            instances = [{name: row[name] for name in fields if name in row} for row in instances]
+        scores.notes += changes
+        columns = {
+            name: [row.get(name) for row in rows]
+            for name in (settings.by, settings.cluster_by)
+            if name not in (None, *OWN)
+        }
+        score_chunks(scores, gold, [(instances, range(1, len(instances) + 1))], settings, columns)
+    except DataError as error:
+        error.file = error.file or predictions
+        raise
+    scores.files, scores.inputs = [predictions], [gold_file, predictions]
+    scores.predictions_sha256 = [hashlib.sha256(predictions.read_bytes()).hexdigest()]
+    return scores
+
+
 def score_chunks(
     scores: Scores,
     gold: Gold,
@@ -338,8 +445,7 @@ def cluster(
     """Set the clusters of the annotations ``kept``: those that share a document, or a value of a column."""
     if cluster_by == "auto":
         clusters = gold.clusters()
-        statistics.clustering = "none" if clusters is None else "documents"
-        statistics.clusters = None if clusters is None else np.unique(clusters[kept], return_inverse=True)[1]
+        statistics.set_clusters(*(("none", None) if clusters is None else ("documents", clusters[kept].tolist())))
     elif cluster_by != "none":
         statistics.set_clusters(cluster_by, [columns[cluster_by][row] for row in kept.tolist()])
 

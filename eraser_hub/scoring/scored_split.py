@@ -175,11 +175,11 @@ class ScoredSplit:
         Raises:
             DataError: rows of none of the datasets, or a cell of another type; with the row's number.
         """
-        from eraser_hub.metrics.token_rows import as_eraser_row
+        from eraser_hub.metrics.plain import to_instances
 
         rows = self.built.rows(self.built_config, self.split)
         _check_rows(rows, self.built.files(self.built_config, self.split)[0])
-        return [as_eraser_row(row) for row in rows] if self.kind == "tokens" else rows
+        return (to_instances([], rows)[1] or []) if self.kind == "tokens" else rows
 
     @property
     def id_field(self) -> str:
