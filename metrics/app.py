@@ -45,12 +45,12 @@ def score(*texts: str) -> tuple[str, dict[str, object]]:
         result = METRIC.compute(**rows, **EXAMPLE["options"])
     except (ValueError, TypeError, RecursionError) as error:
         return f"### Not scored\n\n```\n{where}{error}\n```", {}
-    lines = ["| score | value | what it says |", "|---|---|---|"]
+    lines = ["| score | what it says |", "|---|---|"]
     for key, (rewards, misses) in EXAMPLE["headline"].items():
         value, chance = result.get(key, math.nan), result.get("chance", {}).get(key)
         value = f"**{value:.3f}**" + ("" if chance is None else f"<br>chance {chance:.3f}")
         direction = DIRECTIONS[METRIC.info.higher_is_better[key]]
-        lines.append(f"| {key.replace('_', '_<wbr>')} | {value} | {direction}. {rewards}<br>*Misses:* {misses} |")
+        lines.append(f"| {key.replace('_', '_<wbr>')}<br>{value} | {direction}. {rewards}<br>*Misses:* {misses} |")
     return "\n".join(lines), result
 
 

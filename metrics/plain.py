@@ -277,8 +277,12 @@ def read_text(row: Mapping[str, Any], name: str) -> PlainText | None:
         row: the row.
         name: its id, which is the name of its document if it does not have a ``docid``.
     """
+    for at, document in enumerate(to_list(row.get("documents")) or ()):
+        if not isinstance(document, Mapping) or not isinstance(document.get("text"), str):
+            message = f"expected an object with docid and text, found {cut(document)}"
+            raise DataError(message, instance=name, field=f"documents[{at}]")
     if row.get("documents") is not None:
-        texts = [(str(document["docid"]), str(document["text"])) for document in to_list(row["documents"])]
+        texts = [(str(document.get("docid")), document["text"]) for document in to_list(row["documents"])]
         return PlainText([(docid, split_tokens(text), sentence_sizes(text)) for docid, text in texts])
     docid = str(row.get("docid") or name)
     text = to_list(row.get("tokens") if row.get("tokens") is not None else row.get("text"))
@@ -347,10 +351,8 @@ def find_quotes(
 ) -> list[list[Span]]:
     """Return the spans of quotes in each document; notes count those that are not there or in several places."""
     if text is None or not text.is_known:
-        message = (
-            "quotes need their text (and masks are numbers): expected `text` or `tokens` in this row or its reference"
-        )
-        raise DataError(f"{message}, found none beside {cut(quotes)}", field=field)
+        message = f"expected `text` or `tokens` beside quotes, or in the reference, found none beside {cut(quotes)}"
+        raise DataError(f"{message} (a mask has numbers)", field=field)
     spans: list[list[Span]] = [[] for _ in text.documents]
     for quote in quotes:
         found: list[tuple[int, Span]] = []
@@ -586,12 +588,12 @@ def instances_from(
     if not rows or not all(map(is_plain, rows)):
         raise DataError("expected rows of masks, scores, spans or quotes, found others", argument="rationales")
     rows = [dict(row) if isinstance(row, Mapping) else {"rationale": row} for row in rows]
-    columns = {"texts": ("text", texts), "ids": ("id", ids), "labels": ("label", labels)}
-    for argument, (field, values) in (columns | {"probabilities": ("probabilities", probabilities)}).items():
-        cells = None if values is None else list(values)
-        if cells is not None and len(cells) != len(rows):
+    columns = (("texts", "text", texts), ("ids", "id", ids), ("labels", "label", labels))
+    for argument, field, values in (*columns, ("probabilities", "probabilities", probabilities)):
+        cells = [] if values is None else list(values)
+        if values is not None and len(cells) != len(rows):
             raise DataError(f"expected one for each of {len(rows)} rows, found {len(cells)}", argument=argument)
-        for row, cell in zip(rows, cells or (), strict=False):
+        for row, cell in zip(rows, cells, strict=False):
             row[field] = cell
     instances, _, notes = to_instances(rows)
     for note in notes:
