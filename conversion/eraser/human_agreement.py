@@ -16,7 +16,7 @@ import numpy as np
 from eraser_hub.metrics.annotators import compare_marks, compute_annotator_statistics, majority
 from eraser_hub.metrics.plain import mask_from_spans, split_tokens
 from eraser_hub.records.built import BuiltDataset
-from eraser_hub.records.predictions import instances
+from eraser_hub.records.predictions import read_instances
 from eraser_hub.records.tables import Cell
 from eraser_hub.schema.instance import HARD_FIELD
 
@@ -45,7 +45,7 @@ def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tu
     paths = sorted(corpus.glob(PATTERN)) if corpus is not None and corpus.is_dir() else []
     if not paths:
         return {}, ""
-    marked = [{str(one.annotation_id): _get_spans(one) for _, one in instances(path)} for path in paths]
+    marked = [{str(row["annotation_id"]): _get_spans(row) for _, row in read_instances(path)} for path in paths]
     scores, unknown, cut = _compute_scores(built, config, marked)
     note = f"{config}: from {', '.join(path.name for path in paths)}"
     if unknown:
@@ -85,10 +85,10 @@ def compute_annotator_agreement(path: Path) -> tuple[dict[str, Cell], dict[str, 
     return own | {"documents": Cell(len(several))}, between | {"documents": Cell(len(texts))}, note
 
 
-def _get_spans(instance: Any) -> Spans:
+def _get_spans(row: Mapping[str, Any]) -> Spans:
     return {
-        str(rationale.docid): [(span.start_token, span.end_token) for span in getattr(rationale, HARD_FIELD) or ()]
-        for rationale in instance.rationales or ()
+        str(rationale["docid"]): [(span["start_token"], span["end_token"]) for span in rationale.get(HARD_FIELD) or ()]
+        for rationale in row.get("rationales") or ()
     }
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eraser_hub.metrics.plain import mask_from_spans
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
-from eraser_hub.records.predictions import instances, read_plain_rows
+from eraser_hub.records.predictions import read_instances, read_plain_rows
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
@@ -82,13 +82,13 @@ class ExternalFile(ABC):
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """Yield the line, the id, and the field's values by document."""
-        for number, prediction in instances(path):
-            identity, documents = str(prediction.annotation_id), dict[str, Any]()
+        for number, prediction in read_instances(path):
+            identity, documents = str(prediction["annotation_id"]), dict[str, Any]()
             where: dict[str, Any] = {"file": path, "line": number, "instance": identity}
-            if prediction.rationales is None:
+            if prediction.get("rationales") is None:
                 raise DataError("expected rationales, found none", rule="span-missing", **where)
-            for place, one in enumerate(prediction.rationales):
-                docid, values = str(one.docid), getattr(one, self.field)
+            for place, one in enumerate(prediction["rationales"]):
+                docid, values = str(one["docid"]), one.get(self.field)
                 if values is None:
                     message = f"expected {self.what}, found none"
                     raise DataError(message, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
@@ -181,7 +181,7 @@ class ExternalSpans(ExternalFile):
     def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
         flags = []
         for name, tokens in zip(instance.names, instance.documents, strict=True):
-            spans = sorted({(span.start_token, span.end_token) for span in documents.get(name, ())})
+            spans = sorted({(span["start_token"], span["end_token"]) for span in documents.get(name, ())})
             before = 0
             for start, end in spans:
                 if not before <= start < end <= len(tokens):

@@ -77,6 +77,20 @@ def read_plain_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield from zip(lines, rows, strict=True)
 
 
+def read_instances(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (line, instance) of a file of ERASER instances.
+
+    Raises:
+        DataError: as of `read_chunks`; a field of another type or a misspelt one, or no id.
+    """
+    from eraser_hub.metrics.rows import INSTANCE, find_fault  # with Arrow, which is slow to import
+
+    for number, row in read_plain_rows(path):
+        if fault := find_fault(row, INSTANCE):
+            raise DataError(fault[1], file=path, line=number, instance=row.get("annotation_id"), field=fault[0] or None)
+        yield number, row
+
+
 def parse_line(line: bytes, path: Path, number: int) -> Any:
     """Return the value of a line of JSON, which may hold NaN as Python writes it.
 
