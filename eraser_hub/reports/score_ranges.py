@@ -6,16 +6,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from eraser_hub.metrics import (
-    annotators,
-    erasure,
-    fidelity,
-    quotes,
-    rank_consistency,
-    rationale_sets,
-)
-from eraser_hub.metrics.agreement_scores import describe_scores
-from eraser_hub.metrics.statistics_builder import ScoreInfo
+from eraser_hub.newmetrics.annotators import LABEL_SCORES, TOKEN_SCORES
+from eraser_hub.newmetrics.erasure import ERASURE_SCORES
+from eraser_hub.newmetrics.fidelity import fidelity_scores
+from eraser_hub.newmetrics.map import MAP_SCORES
+from eraser_hub.newmetrics.quotes import QUOTE_SCORES
+from eraser_hub.newmetrics.ranking import AGREEMENT_SCORES
+from eraser_hub.newmetrics.sets import SET_SCORES
+from eraser_hub.newmetrics.statistics import Score
 from eraser_hub.records.errors import DataError
 
 # a score is a sum of many rounded numbers
@@ -23,10 +21,8 @@ SLACK = 1e-9
 # with lower levels than this the interval of a skewed score may lie beside it
 LEAST_LEVEL = 0.5
 _LEVEL = re.compile(r"\|level:(\d*\.?\d+(?:e-\d+)?)")
-_DECLARED: Sequence[ScoreInfo] = (
-    *(describe_scores(), erasure.SCORE_INFO),
-    *(part.SCORES for part in (fidelity, rank_consistency, rationale_sets, annotators, quotes)),
-)
+_OF_MODULES = (AGREEMENT_SCORES, ERASURE_SCORES, MAP_SCORES, SET_SCORES, QUOTE_SCORES, TOKEN_SCORES, LABEL_SCORES)
+SCORES: Sequence[Mapping[str, Score]] = (*_OF_MODULES, fidelity_scores((0.0, 1.0)))
 
 
 def find_range(key: str) -> tuple[float, float]:
@@ -38,9 +34,9 @@ def find_range(key: str) -> tuple[float, float]:
     ((0.0, 1.0), (0.0, inf), (-1.0, 1.0))
     """
     name = key.partition("@")[0]
-    known = [info[each] for each in (name, name.removesuffix("_random")) for info in _DECLARED if each in info]
-    lows = [-math.inf if low is None else low for _, low, _ in known]
-    highs = [math.inf if high is None else high for _, _, high in known]
+    known = [scores[name] for scores in SCORES if name in scores]
+    lows = [-math.inf if score.low is None else score.low for score in known]
+    highs = [math.inf if score.high is None else score.high for score in known]
     return min(lows, default=-math.inf), max(highs, default=math.inf)
 
 

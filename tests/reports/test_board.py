@@ -9,6 +9,7 @@ import re
 import pytest
 
 from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.reports import score_ranges
 from eraser_hub.reports.board import collect_board_lines, read_published_lines, to_board_json, write_board
 from eraser_hub.reports.board_lines import (
     BoardLine,
@@ -166,7 +167,6 @@ def test_every_declared_score_of_the_catalogue_has_a_range():
     endless = {key for key in METRICS if find_range(key) == (-math.inf, math.inf)}
     assert endless == {
         *(f"{side}_entropy" for side in ("comprehensiveness", "sufficiency")),
-        *(f"{side}_slope" for side in ("comprehensiveness", "sufficiency")),
         *(f"naopc_{side}" for side in ("comprehensiveness", "sufficiency")),
     }
 
@@ -406,15 +406,10 @@ def test_keys_with_thresholds_and_unknown_ones():
 
 def test_directions_are_those_of_the_modules():
     """Each score is better where its module says so; where two modules differ over a key, as one of them says."""
-    from pathlib import Path
-
-    from eraser_hub import metrics
-    from eraser_hub.scoring.modules import load_metric_module
-
     better: dict[str, set[str]] = {}
-    for card in sorted((Path(metrics.__path__[0]) / "cards").glob("*.md")):
-        for key, higher in load_metric_module(card.stem).info.higher_is_better.items():
-            better.setdefault(key, set()).add({True: "higher", False: "lower", None: ""}[higher])
+    for table in score_ranges.SCORES:
+        for key, score in table.items():
+            better.setdefault(key, set()).add({True: "higher", False: "lower", None: ""}[score.higher_is_better])
     for key, presented in METRICS.items():
         assert presented.better in better[key], key
     shown = [key for key, ways in better.items() if ways != {""} and not key.endswith("_points")]
