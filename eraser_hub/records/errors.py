@@ -14,6 +14,7 @@ from types import MappingProxyType
 from eraser_hub.metrics.errors import DataError as DataError
 from eraser_hub.metrics.errors import respell_arguments as respell_arguments
 
+
 MOST_SHOWN = 10
 MOST_SIMILAR = 3  # names that an error suggests
 # an error's longest line, and its most lines: a hostile name or value must not flood a terminal

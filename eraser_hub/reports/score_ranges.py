@@ -6,14 +6,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from eraser_hub.newmetrics.annotators import LABEL_SCORES, TOKEN_SCORES
-from eraser_hub.newmetrics.erasure import ERASURE_SCORES
-from eraser_hub.newmetrics.fidelity import fidelity_scores
-from eraser_hub.newmetrics.map import MAP_SCORES
-from eraser_hub.newmetrics.quotes import QUOTE_SCORES
-from eraser_hub.newmetrics.ranking import AGREEMENT_SCORES
-from eraser_hub.newmetrics.sets import SET_SCORES
-from eraser_hub.newmetrics.statistics import Score
+from eraser_hub.metrics.annotators import LABEL_SCORES, TOKEN_SCORES
+from eraser_hub.metrics.erasure import ERASURE_SCORES
+from eraser_hub.metrics.fidelity import fidelity_scores
+from eraser_hub.metrics.map import MAP_SCORES
+from eraser_hub.metrics.quotes import QUOTE_SCORES
+from eraser_hub.metrics.ranking import AGREEMENT_SCORES
+from eraser_hub.metrics.sets import SET_SCORES
+from eraser_hub.metrics.statistics import Score
 from eraser_hub.records.errors import DataError
 
 # a score is a sum of many rounded numbers
