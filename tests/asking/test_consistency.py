@@ -21,7 +21,7 @@ from eraser_hub.asking.consistency import (
 from eraser_hub.asking.questions import Question
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.metrics.quote_alignment import Quote
+from eraser_hub.metrics.quotes import Quote
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 
 from ..refusals import refused

@@ -18,7 +18,7 @@ from eraser_hub.asking.questions import Question
 from eraser_hub.asking.run import AskConfig, AskPlan, ask, make_plan
 from eraser_hub.asking.settings import AskArguments, AskSettings
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.metrics.quote_alignment import Quote, make_key
+from eraser_hub.metrics.quotes import Quote, make_key
 
 from ..mangling import NORMALISATIONS
 from .scripted_server import Reply, ScriptedServer, answer

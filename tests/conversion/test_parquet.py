@@ -20,7 +20,7 @@ from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser.documents import count_tokens
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.parquet import write_parquet
-from eraser_hub.metrics.tokens import split_sentences, split_tokens
+from eraser_hub.metrics.plain import split_sentences, split_tokens
 from eraser_hub.records.built import read_card
 
 from ..refusals import refused

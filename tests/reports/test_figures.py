@@ -16,7 +16,7 @@ from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figur
 from eraser_hub.reports.figures import Figure, Series, compute_histogram, compute_ticks, get_series_style, render_svg
 from eraser_hub.reports.page import write_files
 from eraser_hub.reports.sections import make_fidelity_section
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.result import Scores
 
 from ..refusals import refused
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eraser_hub.metrics.token_rows import find_runs
+from eraser_hub.metrics.plain import find_runs
 from eraser_hub.reports.documents import index_documents, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.marked_pairs import find_lost_partners, mark_pair, pair_rows

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.metrics.tokens import split_sentences, split_tokens
+from eraser_hub.metrics.plain import split_sentences, split_tokens
 
 from ..raw_corpora import annotations, document_ids, documents, evidences
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.checks import Finding, Report, SplitReport
 from eraser_hub.conversion.eraser.verbs import VERBS
-from eraser_hub.metrics.tokens import split_tokens
+from eraser_hub.metrics.plain import split_tokens
 from eraser_hub.records.errors import DataError
 
 from ...refusals import refused

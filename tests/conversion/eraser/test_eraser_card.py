@@ -79,7 +79,7 @@ def test_the_example_in_the_card_is_a_row(card_file):
     import json
 
     from eraser_hub.conversion.eraser.schema import SCHEMA
-    from eraser_hub.metrics.tokens import split_sentences, split_tokens
+    from eraser_hub.metrics.plain import split_sentences, split_tokens
 
     text = DatasetCard.load(card_file).text
     row = json.loads(re.search(r"```json\n(.*?)```", text, flags=re.DOTALL).group(1))

@@ -33,7 +33,7 @@ from eraser_hub.reports.explorer.overview import (
 from eraser_hub.reports.figures import COLOURS, find_system_style
 from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
 from eraser_hub.reports.report_tables import make_score_blocks
-from eraser_hub.scoring.scores import Scores
+from eraser_hub.scoring.result import Scores
 
 pytestmark = pytest.mark.unit
 

@@ -12,7 +12,7 @@ from eraser_hub.attribution.adapter import Selection, align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.instances import Instance, read_eraser_row
 from eraser_hub.attribution.settings import build_settings
-from eraser_hub.metrics.tokens import split_sentences
+from eraser_hub.metrics.plain import split_sentences
 from eraser_hub.records.predictions import instances as read_predictions
 from eraser_hub.systems.pipelines.pipeline import (
     EVIDENCE,
