@@ -174,6 +174,7 @@ def read_corpus(source: ScoredSplit) -> Gold:
         named=labels.names is not None, lines=range(1, n + 1),
     )  # fmt: skip
     gold.file = path
+    gold.check()
     return gold
 
 

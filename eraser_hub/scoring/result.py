@@ -282,7 +282,7 @@ class Scores(Mapping[str, Any]):
     def _find_clusters(self) -> dict[str, list[int]]:
         """Return the cluster of each annotation, by the first metric that scores all of them."""
         for statistics in self.statistics.values():
-            clusters = range(len(self.ids)) if statistics.clusters is None else statistics.clusters.tolist()
+            clusters = range(len(statistics.ids)) if statistics.clusters is None else statistics.clusters.tolist()
             by_id = dict(zip(statistics.ids, clusters, strict=True))
             if by_id.keys() >= set(self.ids):
                 return {"cluster": [by_id[name] for name in self.ids]}
