@@ -47,8 +47,8 @@ def refused(
     seen.error = error
     issues = getattr(error, "errors", None) or [error]
     seen.first = first = issues[0]
-    # errors of the new modules and scores have no rule, and say "and 11 more" in their message
-    assert getattr(first, "rule", rule) == rule, f"{getattr(first, 'rule', None)}: {error}"
+    # errors of the modules and of scores have no rule of their own, and say "and 11 more" in their message
+    assert rule == "input" or getattr(first, "rule", rule) in (rule, "input"), f"{getattr(first, 'rule', None)}: {error}"
     if file is not None:
         assert str(first.file) == str(file) or Path(str(first.file)).match(str(file)), error
     places = {"line": line, "instance": instance, "field": field, "argument": argument}

