@@ -75,6 +75,7 @@ def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings)
     groups = {str(row["id"]): row.get(column) for row in records}
     breakdown = any(value is not None for value in groups.values())
     settings = replace(settings, by=column if breakdown else None)
+    scores.by = settings.by
     for metric, each in measured.items():
         if settings.cluster_by not in ("auto", "none"):
             values = {str(row["id"]): row.get(settings.cluster_by) for row in records}
