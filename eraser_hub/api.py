@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from eraser_hub.reports.report import ReportFiles
     from eraser_hub.scoring.compare import Comparison
     from eraser_hub.scoring.result import Scores
-    from eraser_hub.scoring.score import ScoreSettings
+    from eraser_hub.scoring.settings import ScoreSettings
 
 _NAMES = ", ".join(HUB_DATASETS)
 Place = str | os.PathLike[str]
@@ -666,7 +666,7 @@ def publish(arguments: PublishArguments) -> list[str]:
 
 def _choose_settings(arguments: ReportArguments, **more: Any) -> ScoreSettings:
     """Return the settings of scores that arguments name, and further ones."""
-    from eraser_hub.scoring.score import ScoreSettings
+    from eraser_hub.scoring.settings import ScoreSettings
 
     names = ScoreSettings.__dataclass_fields__.keys() & arguments.__dataclass_fields__.keys()
     return ScoreSettings(**{name: getattr(arguments, name) for name in names}, **more)

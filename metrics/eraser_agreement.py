@@ -9,6 +9,7 @@ import evaluate
 import numpy as np
 
 from .errors import DataError
+from .match import Matcher, read_gold, read_predictions
 from .module import RationaleMetric
 from .plain import to_instances
 from .ranking import (
@@ -19,7 +20,6 @@ from .ranking import (
     agreement_scores,
     describe_agreement,
 )
-from .rows import Matcher, read_gold, read_predictions
 from .statistics import Measured, Statistics
 
 

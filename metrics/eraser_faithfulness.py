@@ -10,9 +10,9 @@ import numpy as np
 
 from .erasure import ERASURE_SCORES, count_bounded, erasure_scores, find_lacking, measure_erasure
 from .errors import DataError
+from .match import Matcher, read_gold, read_predictions
 from .module import RationaleMetric
 from .plain import to_instances
-from .rows import Matcher, read_gold, read_predictions
 from .statistics import Measured, Statistics, find_components, number_values
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence, Set
 
 import numpy as np
 
-from .rows import ERASED, PATHS, SIDES, Match
+from .match import ERASED, PATHS, SIDES, Match
 from .statistics import Columns, Score, add_up, divide, mean, mean_columns
 
 SAME_BOUNDS = 1e-9  # bounds of an AOPC this close are equal: their difference is rounding

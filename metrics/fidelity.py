@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError, cut
+from .match import INSTANCE, SIDES
 from .plain import row_id
-from .rows import INSTANCE, PROBABILITY_SLACK, SIDES, Row, find_fault, join_rows, simplify
+from .rows import PROBABILITY_SLACK, Row, find_fault, join_rows, simplify
 from .statistics import Columns, Measured, Score, Statistics, divide, find_components, mean, mean_columns, number_values
 
 # (occlusion rate, trial) -> probabilities, in the order of `FIDELITY_FIELDS`

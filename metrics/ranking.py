@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .errors import DataError, check_choice, cut
-from .rows import HARD_FIELD, SOFT_FIELDS, Match, Ranked, Spans, expand_ranges
+from .match import HARD_FIELD, SOFT_FIELDS, Match, Ranked, Spans, expand_ranges
 from .spans import find_sentence_documents, measure_spans, merge_spans, prf_columns, prf_scores, span_scores
 from .statistics import Columns, Score, Statistics, add_up, divide, mean, mean_columns
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from .rows import Match, Spans, expand_ranges
+from .match import Match, Spans, expand_ranges
 from .statistics import Columns, Score, add_up, divide, mean, mean_columns
 
 Compute = Callable[[Columns], np.ndarray]

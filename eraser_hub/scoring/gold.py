@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eraser_hub.metrics.errors import DataError, cut
+from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_predictions
 from eraser_hub.metrics.plain import TextSizes, measure_texts, spans_from_mask
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
-from eraser_hub.metrics.rows import HARD_FIELD, Documents, Gold, Matcher, read_predictions
 from eraser_hub.metrics.statistics import Statistics
 from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
 
@@ -131,15 +131,15 @@ def read_built(source: ScoredSplit) -> Gold:
     """Return the annotations of a split of a built dataset (of human_rationales: its texts)."""
     import pyarrow as pa
 
-    from eraser_hub.metrics import rows
+    from eraser_hub.metrics.match import read_gold as read_rows_of_gold
     from eraser_hub.records.built import read_rows
 
     files = source.built.files(source.built_config, source.split)
     try:
         if source.kind == "tokens":
-            gold = rows.read_gold(source.rows, source.labels.names)
+            gold = read_rows_of_gold(source.rows, source.labels.names)
         else:
-            gold = rows.read_gold(pa.concat_tables(read_rows(files, COLUMNS)), source.labels.names)
+            gold = read_rows_of_gold(pa.concat_tables(read_rows(files, COLUMNS)), source.labels.names)
     except DataError as error:
         error.file = error.file or files[0]
         raise

@@ -12,8 +12,8 @@ from eraser_hub.records.errors import show
 from eraser_hub.records.options import NamedFiles, Option, Options, Seed, UsageError
 
 if TYPE_CHECKING:  # the command line reads the declarations without waiting for numpy
-    from .score import ScoreSettings
     from .scored_split import ScoredSplit
+    from .settings import ScoreSettings
 
 OnlyPredicted = Annotated[
     bool,
@@ -107,7 +107,7 @@ class AgainstArguments(Options):
         Raises:
             UsageError: a setting out of its range.
         """
-        from .score import ScoreSettings
+        from .settings import ScoreSettings
 
         names = {one.name for one in fields(self)} & {one.name for one in fields(ScoreSettings)}
         values = {name: getattr(self, name) for name in names}

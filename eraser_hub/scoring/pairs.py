@@ -12,24 +12,24 @@ import numpy as np
 
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.map import measure_map
-from eraser_hub.metrics.rows import digest, index_rows
+from eraser_hub.metrics.match import digest
+from eraser_hub.metrics.rows import index_rows
 from eraser_hub.metrics.sets import measure_sets
 from eraser_hub.records.predictions import read_chunks
 from eraser_hub.records.run_record import read_signature
 
+from .adding import add_result, score_quotes
 from .result import Scores
 
 if TYPE_CHECKING:
     from eraser_hub.metrics.statistics import Measured
     from eraser_hub.scoring.scored_split import ScoredSplit
 
-    from .score import ScoreSettings
+    from .settings import ScoreSettings
 
 
 def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings) -> Scores:
     """Score records of the perturbation benchmark; arguments and errors as of `score.score`."""
-    from .score import add_result, score_quotes
-
     hashed = hashlib.sha256()
     rows = [row for rows, _ in read_chunks(predictions, hashed) for row in rows]
     records = source.labelled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,36 +13,32 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eraser_hub.metrics.erasure import erasure_scores, measure_erasure, report_labels
-from eraser_hub.metrics.errors import DataError, check_choice, cut
+from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
+from eraser_hub.metrics.match import Gold, Matcher, read_predictions
+from eraser_hub.metrics.match import read_gold as read_gold_rows
 from eraser_hub.metrics.plain import is_plain, to_instances
 from eraser_hub.metrics.ranking import (
-    AUPRC_POLICIES,
-    AgreementSettings,
     agreement_columns,
     agreement_extra,
     agreement_scores,
     describe_agreement,
 )
-from eraser_hub.metrics.rows import Gold, Matcher, read_predictions
-from eraser_hub.metrics.rows import read_gold as read_gold_rows
 from eraser_hub.metrics.statistics import (
-    DEFAULT_LEVEL,
-    DEFAULT_RESAMPLES,
     Measured,
     Score,
     Statistics,
-    check_inference,
     concatenate,
     mean,
     mean_columns,
-    summarize,
 )
 from eraser_hub.records.predictions import read_chunks, read_rows
 from eraser_hub.records.run_record import read_model_digest, read_signature
 
+from .adding import add_result, score_quotes
 from .gold import choose_gold, find_split, list_rows, read_column, read_flat_rows, read_gold, score_people
 from .result import Scores, average_runs
+from .settings import ScoreSettings
 
 if TYPE_CHECKING:
     from .compare import Comparison
@@ -55,80 +51,6 @@ CustomMetric = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
 OWN = ("auto", "none")  # values of cluster_by that are no column
 READ = ("annotation_id", "rationales", "classification", "classification_scores")  # of plain predictions
 METRICS = ("eraser_agreement", "eraser_faithfulness", "normalized_fidelity", "custom")
-
-
-@dataclass(frozen=True)
-class ScoreSettings:
-    """How predictions are scored.
-
-    Attributes:
-        iou_thresholds: of IOU, in (0, 1]; keys of .5 (else of the first) have no suffix.
-        aopc_thresholds: those that every instance must have; None: those of the first.
-        auprc_policy: AUPRC of a document without evidence: reference (0.5), skip, zero or one.
-        sentence_threshold: the least score of a predicted sentence.
-        unmarked: "score" or "skip" annotations without gold rationale in agreement; None: skip them, but score those of
-            the configs that this package builds.
-        gold: gold rationales: evidence, or the majority or union of the annotators' marks.
-        only_predicted: score only annotations with an instance.
-        by: break the scores down by this field of the annotations.
-        cluster_by: what intervals and tests draw together: "auto" (annotations that share a document), "none", or a
-            field of the annotations.
-        per_instance: keep every score of every annotation.
-        confidence_level, n_resamples, seed: of intervals; None for both: no intervals.
-        paper: make the choices of this paper's code: eraser or wang2022.
-        people: score each annotator against the majority of the others, where annotators are known.
-        keep_rows: keep the columns of every annotation, for `compare`.
-    """
-
-    iou_thresholds: Sequence[float] = (0.5,)
-    aopc_thresholds: Sequence[float] | None = None
-    auprc_policy: str = "reference"
-    sentence_threshold: float = 0.5
-    unmarked: str | None = None
-    gold: str = "evidence"
-    only_predicted: bool = False
-    by: str | None = None
-    cluster_by: str = "auto"
-    per_instance: bool = False
-    confidence_level: float | None = None
-    n_resamples: int | None = None
-    seed: int = 0
-    paper: str | None = None
-    people: bool = True
-    keep_rows: bool = False
-
-    @property
-    def with_intervals(self) -> bool:
-        """Whether scores have intervals."""
-        return self.confidence_level is not None or self.n_resamples is not None
-
-    @property
-    def by_rows(self) -> bool:
-        """Whether the columns of every annotation are needed; else their sums are kept alone."""
-        return self.keep_rows or self.per_instance or self.with_intervals or self.by is not None
-
-    @property
-    def agreement(self) -> AgreementSettings:
-        """The settings of agreement scores."""
-        thresholds = list(dict.fromkeys(map(float, self.iou_thresholds)))
-        main = 0.5 if 0.5 in thresholds else thresholds[0]
-        unmarked = self.unmarked or "score"
-        return AgreementSettings(main, thresholds, self.auprc_policy, self.sentence_threshold, unmarked, chance=True)
-
-    def check(self) -> None:
-        """Raise a `DataError` for a setting out of its range."""
-        for name, least in (("iou_thresholds", 1e-300), ("aopc_thresholds", 0.0)):
-            values = getattr(self, name)
-            if values is not None and not (len(values) and all(least <= value <= 1 for value in values)):
-                raise DataError(f"expected numbers up to 1, at least one, found {cut(list(values))}", argument=name)
-        check_choice(self.auprc_policy, AUPRC_POLICIES, "auprc_policy")
-        check_choice(self.unmarked or "score", ("score", "skip"), "unmarked")
-        check_choice(self.paper or "eraser", ("eraser", "wang2022"), "paper")
-        check_inference(
-            self.confidence_level or DEFAULT_LEVEL,
-            DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
-            self.seed,
-        )
 
 
 class Tally:
@@ -423,22 +345,6 @@ def score_chunks(
         raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
 
 
-def score_quotes(gold: Gold | None, rows: Mapping[str, Mapping[str, Any]]) -> Measured:
-    """Return what a language model's quotes give; a corpus folder does not say which documents it read."""
-    from eraser_hub.metrics.quotes import measure_quotes
-
-    sizes: dict[str, dict[str, int]] = {name: {} for name in rows}
-    whole = gold is not None and gold.documents.packed.size > 0
-    if gold is not None and whole:
-        tokens = gold.documents.lengths(*gold.listed)[0]
-        for row, doc, count in zip(*gold.listed, tokens, strict=True):
-            if (name := gold.ids[row]) in sizes:
-                sizes[name][gold.docids[doc]] = int(count)
-    statistics, counts = measure_quotes(rows, sizes)
-    notes = [] if whole else ["coverage is left out: a corpus folder does not say which documents were read"]
-    return Measured(statistics, {"coverage": "documents"} if whole else {}, counts, notes)
-
-
 def cluster(
     statistics: Statistics, gold: Gold, kept: np.ndarray, cluster_by: str, columns: Mapping[str, Sequence[Any]]
 ) -> None:
@@ -448,36 +354,6 @@ def cluster(
         statistics.set_clusters(*(("none", None) if clusters is None else ("documents", clusters[kept].tolist())))
     elif cluster_by != "none":
         statistics.set_clusters(cluster_by, [columns[cluster_by][row] for row in kept.tolist()])
-
-
-def add_result(
-    scores: Scores, metric: str, measured: Measured, settings: ScoreSettings, groups: Mapping[str, Any], n: int
-) -> None:
-    """Add what a metric gives: its scores, intervals, breakdown and values per annotation.
-
-    Args:
-        scores: of the split.
-        metric: its name.
-        measured: what it measured.
-        settings: how predictions are scored.
-        groups: id -> value of the column ``by``.
-        n: the number of annotations that are scored.
-    """
-    names = {"data": scores.data_digest[:12], "config": scores.names.get("config"), "split": scores.names.get("split")}
-    result, notes = summarize(
-        metric,
-        measured,
-        {**{name: value for name, value in names.items() if value}, "n": n},
-        by=settings.by,
-        groups=[groups[name] for name in measured.statistics.ids] if settings.by is not None else (),
-        per_instance=settings.per_instance,
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples,
-        seed=settings.seed,
-    )
-    scores.notes += notes[: len(measured.notes)]
-    scores.cautions += [note for note in notes[len(measured.notes) :] if note not in scores.cautions]
-    scores.add(metric, result, measured.statistics)
 
 
 def load_metric(path: str) -> CustomMetric:

@@ -19,7 +19,7 @@ from eraser_hub.metrics.erasure import (
     report_labels,
 )
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.metrics.rows import Matcher, read_gold, read_predictions
+from eraser_hub.metrics.match import Matcher, read_gold, read_predictions
 from eraser_hub.metrics.statistics import Statistics, concatenate
 
 from ..metrics import eraser_rows as made

@@ -20,7 +20,7 @@ from eraser_hub.metrics.ranking import (
     measure_rankings,
     rank_documents,
 )
-from eraser_hub.metrics.rows import Match, Ranked, Spans
+from eraser_hub.metrics.match import Match, Ranked, Spans
 
 pytestmark = pytest.mark.unit
 

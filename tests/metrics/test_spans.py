@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.rows import NO_SPANS, Match, Spans
+from eraser_hub.metrics.match import NO_SPANS, Match, Spans
 from eraser_hub.metrics.spans import match_spans, measure_spans, prf_scores, span_scores
 from eraser_hub.metrics.statistics import Statistics
 
