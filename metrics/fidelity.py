@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError, cut
-from .match import INSTANCE, SIDES
 from .plain import row_id
 from .rows import PROBABILITY_SLACK, Row, find_fault, join_rows, simplify
 from .statistics import Columns, Measured, Score, Statistics, divide, find_components, mean, mean_columns, number_values
@@ -24,17 +23,18 @@ Points = dict[tuple[float, int], list[float]]
 
 # where an ERASER instance holds the four probabilities
 FIDELITY_FIELDS = {
-    "p_full": SIDES["full"],
-    "p_rationale": SIDES["sufficiency"],
-    "p_complement": SIDES["comprehensiveness"],
-    "p_empty": SIDES["null"],
+    "p_full": "classification_scores",
+    "p_rationale": "sufficiency_classification_scores",
+    "p_complement": "comprehensiveness_classification_scores",
+    "p_empty": "null_classification_scores",
 }
 CURVES = {f"{side}_curve": f"normalized_{side}" for side in ("sufficiency", "comprehensiveness")}
 # what rows of probabilities hold, and what is read of ERASER instances
 FIDELITY_ROW: dict[str, Any] = {**dict.fromkeys(FIDELITY_FIELDS, float), "occlusion_rate": float, "trial": int}
-FIDELITY_INSTANCE = {
-    field: INSTANCE[field] for field in ("classification", *FIDELITY_FIELDS.values(), "occluded_scores")
-}
+FIDELITY_INSTANCE: dict[str, Any] = {"classification": str, **{field: {} for field in FIDELITY_FIELDS.values()}}
+FIDELITY_INSTANCE["occluded_scores"] = [
+    {"occlusion_rate": float, "trial": int, **{FIDELITY_FIELDS[key]: {} for key in ("p_rationale", "p_complement")}}
+]
 MIN_NULL_DIFFERENCE = 1e-5
 
 

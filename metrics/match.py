@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from .errors import DataError, cut, find_similar, raise_first
 from .plain import measure_texts, row_id
-from .rows import Row, describe_missing_id, describe_unknown_id, find_fault, simplify, to_rows
+from .rows import PROBABILITY_SLACK, Row, describe_missing_id, describe_unknown_id, find_fault, simplify, to_rows
 from .statistics import find_components
 
 ERASED = ("comprehensiveness", "sufficiency")
@@ -53,7 +53,7 @@ PATHS = {**SIDES, "hard": f"rationales.{HARD_FIELD}", "thresholds": "thresholded
 PATHS |= {name: f"rationales.{path}" for name, path in SOFT_FIELDS.items()}
 PATHS |= {name: f"{owner}.{inner}".rstrip(".") for name, (owner, inner, _, _) in NUMBERS.items()}
 NOTHING = np.zeros(0, np.int64)
-PROBABILITY_SLACK, BOUND_SLACK, SAME_THRESHOLD = 1e-3, 1e-9, 1e-9
+BOUND_SLACK, SAME_THRESHOLD = 1e-9, 1e-9
 # what a field holds: a type, several, a list of one, an object of fields, or {} for any object; () for anything
 _ERASED_FIELDS: dict[str, Any] = {SIDES[side]: {} for side in ERASED}
 INSTANCE: dict[str, Any] = {

@@ -10,6 +10,7 @@ from .errors import DataError, cut, find_similar
 from .plain import row_id, to_list
 
 Row = Mapping[str, Any]
+PROBABILITY_SLACK = 1e-3  # by which a sum of probabilities may differ from 1
 REQUIRED = {"annotation_id", "docid", "start_token", "end_token", "threshold", "text"}
 
 
