@@ -33,9 +33,8 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
-from eraser_hub.scoring.score import score
+from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.data import has_labels
 from eraser_hub.systems.system import find_system
 from eraser_hub.systems.train_config import Say, TrainConfig
@@ -153,12 +152,12 @@ class RowRun:
         """
         options = self.options
         source = ScoredSplit(split=options.split, dataset=Path(options.dataset), config=options.config)
-        settings = ScoreSettings(confidence_level=LEVEL, only_predicted=True, seed=options.seed)
+        settings = ScoreSettings(confidence_level=LEVEL, only_predicted=True, people=False, seed=options.seed)
         scored = score(source, path, replace(settings, aopc_thresholds=tuple(bins)) if bins else settings)
         scored.name = ", ".join(filter(None, [self.row.system, suffix]))
         scored.save(path.with_name(make_score_file_name(path.name)))
         self.notes += [note for note in scored.notes if note.startswith("scored:")]
-        return {**scored.blocks.get("agreement", {}), **scored.blocks.get("faithfulness", {})}
+        return scored.as_json()
 
     def _compute_scores(self) -> Figures:
         """Return the scores of the table's columns."""

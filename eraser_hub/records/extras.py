@@ -9,6 +9,7 @@ from .errors import DataError
 
 # extra -> the modules that it installs; a missing module names the extra
 EXTRAS = {
+    "stats": ("scipy",),
     "explain": ("torch", "transformers", "sklearn", "scipy", "threadpoolctl", "skops", "captum", "safetensors"),
     "devices": ("accelerate",),
     "llm": ("openai",),
@@ -36,7 +37,7 @@ def list_missing(packages: Sequence[str]) -> list[str]:
 def missing_packages(modules: list[str]) -> DataError:
     """Return the error for modules that cannot be imported: their packages, and the extra that brings them."""
     names = ", ".join("scikit-learn" if name == "sklearn" else name for name in modules)
-    extra = next(extra for extra, brought in EXTRAS.items() if set(brought) & set(modules))
+    extra = max(EXTRAS, key=lambda extra: len(set(EXTRAS[extra]) & set(modules)))
     return DataError(
         f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'", rule="extra-missing"
     )

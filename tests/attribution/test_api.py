@@ -196,7 +196,7 @@ def test_what_is_no_text_is_one_clear_error(texts, more, rule, mentions):
 @pytest.mark.parametrize("name", ["p.jsonl", "p.parquet"])
 def test_texts_in_memory_go_to_a_file(name, tmp_path):
     from eraser_hub import explain
-    from eraser_hub.records.predictions import instances
+    from eraser_hub.records.predictions import read_instances
 
     out = tmp_path / name
     found = explain(CountingModel(), ["good film", "bad plot"], ids=["a", 8], out=out, kd=0.5)
@@ -204,10 +204,10 @@ def test_texts_in_memory_go_to_a_file(name, tmp_path):
     # gold of one document names it by the annotation's id
     assert [one["rationales"][0]["docid"] for one in found] == ["a", "8"]
     assert [one["annotation_id"] for one in found] == ["a", "8"]
-    for (_, row), one in zip(instances(out), found, strict=True):
-        assert (row.annotation_id, row.classification_scores) == (one["annotation_id"], one["classification_scores"])
+    for (_, row), one in zip(read_instances(out), found, strict=True):
+        assert all(row[name] == one[name] for name in ("annotation_id", "classification_scores"))
     assert "kd:0.5" in json.loads((tmp_path / f"{name}.run.json").read_text())["signature"]
     with refused("file-exists", "force", file=out):
         explain(CountingModel(), ["good film"], out=out)
     explain(CountingModel(), ["good film"], out=out, force=True)
-    assert len(list(instances(out))) == 1
+    assert len(list(read_instances(out))) == 1

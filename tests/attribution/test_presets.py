@@ -371,7 +371,7 @@ def test_carton_s_curves_by_their_own_draws(number):
         *(f"{one}_classification_scores" for one in ("sufficiency", "comprehensiveness", "null")),
     )
     p = np.asarray([[row[field][row["classification"]] for field in fields] for row in rows])
-    scores = normalized_fidelity(*p.T)
+    scores = normalized_fidelity(p)
     for key in ("sufficiency", "comprehensiveness", "normalized_sufficiency", "normalized_comprehensiveness"):
         means = scores[key].reshape(len(case["expected"]), len(case["expected"][0]["samples"]), -1).mean(axis=2)
         expected = [[sample[key] for sample in point["samples"]] for point in case["expected"]]

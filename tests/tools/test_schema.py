@@ -8,8 +8,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from eraser_hub.metrics.columns import find_issues
-from eraser_hub.schema.instance import INSTANCE
+from eraser_hub.metrics.rows import INSTANCE, find_fault, simplify
 from tools.schema import DOCS, RECORDS, documents, json_schema
 
 pytestmark = pytest.mark.unit
@@ -46,7 +45,7 @@ WRONG: list[dict[str, Any]] = [
     {"annotation_id": "a", "rationales": {}},
     {"annotation_id": "a", "rationales": [{"docid": None}]},
     {"annotation_id": "a", "rationales": [{"docid": "d", "hard_rationale_predictions": [{"start_token": 1}]}]},
-    {"annotation_id": "a", "rationales": [{"docid": "d", "soft_rationale_predictions": [True]}]},
+    {"annotation_id": "a", "rationales": [{"docid": "d", "soft_rationale_predictions": ["x"]}]},
     {"annotation_id": "a", "classification_scores": {"POS": "0.5"}},
     {"annotation_id": "a", "classification_scores": [0.5]},
     {"annotation_id": "a", "thresholded_scores": [{"threshold": None}]},
@@ -56,4 +55,4 @@ WRONG: list[dict[str, Any]] = [
 @pytest.mark.parametrize("row", WRONG, ids=json.dumps)
 def test_schema_and_reader_refuse_alike(row):
     assert not jsonschema.Draft202012Validator(json_schema("instance")).is_valid(row)
-    assert list(find_issues(row, INSTANCE))
+    assert find_fault(simplify(row), INSTANCE)

@@ -16,7 +16,7 @@ from eraser_hub.attribution.measures.aopc_bounds import (
     search_bound,
     search_bounds,
 )
-from eraser_hub.metrics.erasure import normalised_aopc
+from eraser_hub.metrics.erasure import normalise_aopc
 
 from ..closed_form import EXACT, cases, full_of, result_of, worth_of
 
@@ -36,7 +36,7 @@ def test_golden_bounds_and_normalised_aopc(case):
     (high, low), _ = result_of(compute_ranking_aopc(order, full), worth_of(case))
     assert (high, low) == pytest.approx((expected["comprehensiveness"], expected["sufficiency"]), abs=EXACT)
     areas = np.array([high, low])
-    assert normalised_aopc(areas, np.full(2, lower), np.full(2, upper)) == pytest.approx(
+    assert normalise_aopc(areas, np.full(2, lower), np.full(2, upper)) == pytest.approx(
         [expected["normalized_comprehensiveness"], expected["normalized_sufficiency"]], abs=EXACT
     )
 

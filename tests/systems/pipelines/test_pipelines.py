@@ -13,7 +13,7 @@ from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.instances import Instance, read_eraser_row
 from eraser_hub.attribution.settings import build_settings
 from eraser_hub.metrics.plain import split_sentences
-from eraser_hub.records.predictions import instances as read_predictions
+from eraser_hub.records.predictions import read_instances
 from eraser_hub.systems.pipelines.pipeline import (
     EVIDENCE,
     SENTENCE_LABELS,
@@ -139,8 +139,8 @@ def test_what_is_written_is_read_again(tmp_path):
     settings = build_settings("", "", False, True).for_kind("eraser")
     path = tmp_path / "p.jsonl"
     path.write_bytes(b"\n".join(map(orjson.dumps, explain_instances(model, [text()], settings))) + b"\n")
-    ((_, one),) = read_predictions(path)
-    assert len(one.rationales[0].soft_sentence_predictions) == 4
+    ((_, one),) = read_instances(path)
+    assert len(one["rationales"][0]["soft_sentence_predictions"]) == 4
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=6), st.data())
