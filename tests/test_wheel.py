@@ -85,7 +85,7 @@ for module in pkgutil.walk_packages(eraser_hub.__path__, "eraser_hub."):
         lacking[module.name] = "gradio" if "gradio" in str(error) else str(error)
 print(json.dumps({"names": names, "lacking": lacking}))
 """
-EXTRAS = ("explain", "llm", "plots", "apps", "ray")
+EXTRAS = ("explain", "stats", "llm", "plots", "apps", "ray")
 OPTIONAL = {"torch", "transformers", "safetensors", "sklearn", "openai", "gradio"}
 PREDICTIONS = "{samples}/predictions/eraser/movies.val"
 MOVIES = "--dataset hub/eraser --config movies"
