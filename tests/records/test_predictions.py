@@ -37,10 +37,10 @@ def test_chunks_are_the_rows_of_the_file(tmp_path: Path, monkeypatch: pytest.Mon
         assert [row["rationales"][0]["docid"] for row in found] == [row["rationales"][0]["docid"] for row in rows]
 
 
-def test_instances_know_their_line_and_lack_null_fields(tmp_path: Path) -> None:
+def test_instances_know_their_line(tmp_path: Path) -> None:
     rows = [{"annotation_id": 1, "rationales": None}, {"annotation_id": "b", "classification": "x"}]
     path = lines(tmp_path / "p.jsonl", rows)
-    assert list(read_instances(path)) == [(1, {"annotation_id": 1}), (2, rows[1])]
+    assert list(read_instances(path)) == [(1, rows[0]), (2, rows[1])]
 
 
 def of_a(rest: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from eraser_hub.metrics.rows import INSTANCE, find_fault, simplify
+from eraser_hub.metrics.match import INSTANCE
+from eraser_hub.metrics.rows import find_fault, simplify
 from tools.schema import DOCS, RECORDS, documents, json_schema
 
 pytestmark = pytest.mark.unit
