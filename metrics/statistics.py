@@ -449,8 +449,13 @@ def summarize(
     bounds: Mapping[str, np.ndarray] = {}
     if confidence_level is not None or n_resamples is not None:
         bounds = statistics.intervals(confidence_level, n_resamples, seed)
-        level = {"level": confidence_level} if confidence_level not in (None, DEFAULT_LEVEL) else {}
-        settings |= {**level, "cluster": statistics.clustering, "clusters": statistics.n_clusters}
+        drawn = {
+            "level": (confidence_level, DEFAULT_LEVEL),
+            "resamples": (n_resamples, DEFAULT_RESAMPLES),
+            "seed": (seed, 0),
+        }
+        settings |= {name: value for name, (value, default) in drawn.items() if value not in (None, default)}
+        settings |= {"cluster": statistics.clustering, "clusters": statistics.n_clusters}
         notes += [f"{name}: {line}" for line in statistics.cautions()]
     result: dict[str, Any] = {}
     for key, value in statistics.values().items():
