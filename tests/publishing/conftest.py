@@ -70,7 +70,7 @@ tags: [evaluate, metric]
 @pytest.fixture
 def metric_source(tmp_path: Path) -> Path:
     """A folder of modules and cards with one small metric, built as the project's own folder is."""
-    from eraser_hub.publishing.spaces import ALL_TOGETHER, get_metrics_folder, read_pin
+    from eraser_hub.publishing.spaces import get_metrics_folder, read_pin
 
     source = tmp_path / "modules"
     (source / "cards").mkdir(parents=True)
@@ -78,7 +78,8 @@ def metric_source(tmp_path: Path) -> Path:
     (source / "toy_positions.py").write_text(STAND_IN_LEAF)
     (source / "unused_leaf.py").write_text("import numpy\n")
     (source / "cards" / "toy_overlap.md").write_text(CARD.format(name="toy_overlap", gradio=read_pin("gradio")))
-    for name in ALL_TOGETHER:
+    (source / "cards" / "toy_overlap.json").write_text("{}")
+    for name in ("app.py", "requirements.txt"):
         (source / name).write_bytes((get_metrics_folder() / name).read_bytes())
     return source
 

@@ -12,7 +12,6 @@ import pytest
 from loopback_hub import TOKEN
 
 from eraser_hub.publishing.publisher import client
-from eraser_hub.publishing.spaces import ALL_TOGETHER
 from eraser_hub.records.errors import DataError
 from eraser_hub.version import __version__
 
@@ -35,8 +34,8 @@ def test_everything_built_is_published_and_tagged(publish_toy, loopback, said):
     assert "release.json" in tree
     files = set(space.commits[space.branches["main"]])
     assert files == {
-        *(".eraser-hub.json", ".gitattributes", "README.md", *ALL_TOGETHER),
-        *("toy_overlap.py", "toy_positions.py"),
+        *(".eraser-hub.json", ".gitattributes", "README.md", "app.py", "example.json", "requirements.txt"),
+        "toy_overlap.py",
     }
     assert len(data.messages) == 2, "one commit beside the Hub's own first"
     # the plan comes before the addresses
@@ -247,7 +246,7 @@ def test_a_failed_check_is_refused(publish_toy, loopback, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "rule", "file"),
     [
-        ("edited", "file-changed", "toy_overlap/toy_positions.py"),
+        ("edited", "file-changed", "toy_overlap/toy_overlap.py"),
         ("extra", "check", "toy_overlap/notes.txt"),
         ("missing", "file-missing", "toy_overlap/app.py"),
     ],
@@ -255,7 +254,7 @@ def test_a_failed_check_is_refused(publish_toy, loopback, monkeypatch):
 def test_a_space_that_build_did_not_write_is_refused(publish_toy, loopback, toy_hub, change, rule, file):
     space = toy_hub / "toy_overlap"
     if change == "edited":
-        (space / "toy_positions.py").write_text("import os\n")
+        (space / "toy_overlap.py").write_text("import os\n")
     elif change == "extra":
         (space / "notes.txt").write_text("mine")
     else:
