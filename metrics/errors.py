@@ -14,6 +14,9 @@ if TYPE_CHECKING:  # the command line starts without numpy
 
 VERSION = "1.0.0"
 ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")  # in a message
+# of an address; a path of it may have lost one of its slashes. hf://ORG/NAME@REVISION names no user
+USER = re.compile(r"((?:https?|ftp):/{1,2}|\w+:/{1,2}(?=[^/@\s]*:))[^/\s]+@", re.IGNORECASE)
+SECRET = re.compile(r"([?&](?:\w*token|\w*key|password|secret|sig|\w*signature)=)[^&#:\s'\"]+", re.IGNORECASE)
 MAX_LINE_LENGTH = 1000  # of a message: an id or a label of the input may be of any length
 
 
@@ -33,6 +36,15 @@ def respell_arguments(text: str, spellings: Mapping[str, str]) -> str:
     '--kd: expected a share'
     """
     return ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), text)
+
+
+def hide_credentials(text: str) -> str:
+    """Return text in which addresses have no user name and password, and no token in their query.
+
+    >>> hide_credentials("https://me:secret@host/p.jsonl?token=hf_1 is not there")
+    'https://***@host/p.jsonl?token=*** is not there'
+    """
+    return SECRET.sub(r"\1***", USER.sub(r"\1***@", text))
 
 
 class DataError(ValueError):
@@ -72,7 +84,8 @@ class DataError(ValueError):
         row = "" if self.instance is None else f"instance {cut(self.instance)}"
         message = respell_arguments(self.message, spellings)
         parts = [place, row, self.field, spellings.get(self.argument or "", self.argument), message]
-        lines, half = ": ".join(part for part in parts if part).split("\n"), MAX_LINE_LENGTH // 2
+        text = hide_credentials(": ".join(part for part in parts if part))
+        lines, half = text.split("\n"), MAX_LINE_LENGTH // 2
         return "\n".join(x if len(x) <= MAX_LINE_LENGTH else f"{x[:half]} … {x[-half:]}" for x in lines)
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:

@@ -33,8 +33,9 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
-from eraser_hub.scoring.score import ScoreSettings, score
+from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.data import has_labels
 from eraser_hub.systems.system import find_system
 from eraser_hub.systems.train_config import Say, TrainConfig

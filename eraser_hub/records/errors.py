@@ -6,14 +6,13 @@ is a ValueError.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from types import MappingProxyType
 
 from eraser_hub.metrics.errors import DataError as DataError
+from eraser_hub.metrics.errors import hide_credentials as hide_credentials
 from eraser_hub.metrics.errors import respell_arguments as respell_arguments
-
 
 MOST_SHOWN = 10
 MOST_SIMILAR = 3  # names that an error suggests
@@ -27,9 +26,6 @@ _SIGNS = {
     **{code: chr(0x2400 + code) for code in range(0x20)},
     0x7F: "␡",
 }
-# of an address; a path of it may have lost one of its slashes. hf://ORG/NAME@REVISION names no user
-_USER = re.compile(r"((?:https?|ftp):/{1,2}|\w+:/{1,2}(?=[^/@\s]*:))[^/\s]+@", re.IGNORECASE)
-_SECRET = re.compile(r"([?&](?:\w*token|\w*key|password|secret|sig|\w*signature)=)[^&#:\s'\"]+", re.IGNORECASE)
 
 
 def show_controls(text: str) -> str:
@@ -59,15 +55,6 @@ def make_printable(text: str) -> str:
     shown = [line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}" for line in shown]
     more = [f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
     return "\n".join([*shown, *more])
-
-
-def hide_credentials(text: str) -> str:
-    """Return text in which addresses have no user name and password, and no token in their query.
-
-    >>> hide_credentials("https://me:secret@host/p.jsonl?token=hf_1 is not there")
-    'https://***@host/p.jsonl?token=*** is not there'
-    """
-    return _SECRET.sub(r"\1***", _USER.sub(r"\1***@", text))
 
 
 def show(value: object, limit: int = 80) -> str:
