@@ -106,10 +106,14 @@ class Probabilities:
     codes: np.ndarray
     values: np.ndarray
 
+    @property
+    def widths(self) -> np.ndarray:
+        """The number of labels of each row: int64 (rows,)."""
+        return np.array([len(layout) for layout in self.layouts], np.int64)[self.codes]
+
     def to_matrix(self, places: Mapping[str, int]) -> np.ndarray:
         """Return the values in columns by label, float64 (rows, labels); NaN: a label that the row lacks."""
-        widths = np.array([len(layout) for layout in self.layouts], np.int64)[self.codes]
-        first = np.cumsum(widths) - widths
+        first = np.cumsum(self.widths) - self.widths
         matrix = np.full((self.codes.size, len(places)), np.nan)
         for layout, code in self.layouts.items():
             rows = np.flatnonzero(self.codes == code)
@@ -263,7 +267,10 @@ def _add_probabilities(
         kept = owner if len(there) == len(scores) else owner[[each is not None for each in scores]]
         names = list(map(tuple, there))
         layouts = {layout: code for code, layout in enumerate(dict.fromkeys(names))}
-        values = array("d", chain.from_iterable(each.values() for each in there))
+        listed = list(chain.from_iterable(each.values() for each in there))
+        if bool in set(map(type, listed)):
+            raise TypeError("a boolean")  # is a number to Python, and no probability
+        values = array("d", listed)
         codes = np.array([layouts[layout] for layout in names], np.int64)
         p.scores[side] = Probabilities(kept, layouts, codes, np.frombuffer(values, np.float64))
 
@@ -821,6 +828,8 @@ class Matcher:
                 if stranger := next((label for label in layout if label not in places), None):
                     message = describe_label(stranger, self.labels)
                     check(scores.codes == code, p, owner, path, "{}", [message] * owner.size)
+            lost = np.isnan(scores.values)
+            check(lost, p, np.repeat(owner, scores.widths), path, "expected probabilities, found nan")
             matrix = scores.to_matrix(places)
             self._check_probabilities(p, match, path, owner, matrix)
             if side in SIDES:
@@ -860,7 +869,10 @@ class Matcher:
         bad = (np.abs(np.take_along_axis(table, order, axis=1) - wanted) > SAME_THRESHOLD).any(axis=1)
         check(bad, p, rows, f"{path}.threshold", expected + "{}", table)
         if len(matrix) < values.size:
-            raise p.error(0, f"{path}.{SIDES[side]}", "expected it at every threshold or at none, found it at some")
+            there = np.bincount(p.scores[f"threshold_{side}"].owner, minlength=match.n)[rows] == wanted.size
+            deviates = int(rows[np.argmax(there != there[0])])
+            message = "expected it at every threshold of every instance or nowhere, found it at some"
+            raise p.error(deviates, f"{path}.{SIDES[side]}", message)
         cube = np.full((match.n, wanted.size, matrix.shape[1]), np.nan)
         cube[rows] = np.take_along_axis(matrix.reshape(rows.size, wanted.size, -1), order[:, :, None], axis=1)
         match.threshold_probabilities[side] = cube
@@ -924,7 +936,9 @@ def _read_spans(p: Predictions, rationale_key: np.ndarray, tokens: np.ndarray) -
     try:
         start, end = np.array(p.starts, np.int64), np.array(p.ends, np.int64)
     except OverflowError:
-        raise DataError("expected offsets within the document, found larger ones", field=path) from None
+        at = next(at for at, pair in enumerate(zip(p.starts, p.ends, strict=True)) if max(map(abs, pair)) >= 1 << 63)
+        found = f"expected offsets within the document, found [{p.starts[at]}, {p.ends[at]})"
+        raise p.error(int(owner[at]), path, found) from None
     key = rationale_key[rationale]
     order = "expected 0 <= start_token < end_token, found [{}, {})"
     check((start < 0) | (end <= start), p, owner, f"{path}.start_token", order, start, end)
