@@ -6,13 +6,13 @@ Gold evidence is underlined and opens with ``‹`` and its group's number; a pre
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
-from eraser_hub.metrics.token_rows import TOKEN_FIELDS, as_eraser_row
+from eraser_hub.metrics.plain import make_annotation
 from eraser_hub.records.errors import show_controls
 
 from .marked_instances import MarkedDocument, MarkedInstance, mark_instance
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
+TOKEN_FIELDS = frozenset(("id", "tokens", "rationale_mask"))  # of a row of human_rationales
 SHADES = 5  # distinguishable steps of the soft scores' background
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Okabe and Ito's palette: distinguishable with any of the common colour deficiencies
@@ -181,7 +182,7 @@ def highlight(
     if "sample_type" in row:
         return Highlight(mark_record(row, instance, label_names), fold)
     if row.keys() >= TOKEN_FIELDS:
-        row = as_eraser_row(row)
+        row, _ = make_annotation(row, str(row["id"]), Counter())
     return Highlight(mark_instance(row, instance, label_names=label_names), fold)
 
 

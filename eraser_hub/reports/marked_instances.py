@@ -8,15 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from eraser_hub.metrics.plain import mask_from_spans, split_sentences
+from eraser_hub.metrics.plain import is_plain, mask_from_spans, split_sentences, to_instances
 from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import QUOTES_FIELD
-from eraser_hub.scoring.gold.forms import choose_evidences
+from eraser_hub.scoring.gold import choose_gold, list_rows, read_gold
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
 
@@ -284,6 +286,44 @@ def mark_for_systems(
 
     pairs = list(zip(systems, answers, strict=True))
     return [[mark(one, *pair) for pair in pairs] or [mark_one(one, None)] for one in shown]
+
+
+def read_answers(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any]]:
+    """Return predictions by id: instances, or records of the perturbation benchmark where the source holds pairs.
+
+    Raises:
+        DataError: a file that cannot be read or is empty; a prediction without id, or an id twice.
+    """
+    field, predictions = source.id_field, dict[str, dict[str, Any]]()
+    for line, row in read_plain_rows(path):
+        identity = str(row.get(field) or "")
+        if not identity or identity in predictions:
+            found = f"{show(identity)} again" if identity else "none"
+            raise DataError(f"expected an id of its own, found {found}", file=path, line=line, field=field)
+        predictions[identity] = row
+    if source.kind != "perturbation" and is_plain(next(iter(predictions.values()))):
+        instances, _, _ = to_instances(list(predictions.values()), list_rows(source))
+        return {row["annotation_id"]: row for row in instances}
+    return predictions
+
+
+def choose_evidences(source: ScoredSplit, form: GoldForm) -> tuple[dict[str, list[list[Mapping[str, Any]]]], str]:
+    """Return annotation id -> the evidences of a form of the gold, and a note on it; none of the dataset's own.
+
+    Raises:
+        DataError: there are no annotators, or their marks do not fit the documents.
+    """
+    evidences: dict[str, list[list[Mapping[str, Any]]]] = {}
+    if form == "evidence":
+        return evidences, ""
+    gold, notes = choose_gold(read_gold(source), source, form)
+    for row, name in enumerate(gold.ids):
+        groups: dict[int, list[Mapping[str, Any]]] = {}
+        for at in range(gold.offsets[row], gold.offsets[row + 1]):
+            span = {"docid": gold.docids[gold.doc[at]], "start_token": int(gold.start[at])}
+            groups.setdefault(int(gold.group[at]), []).append({**span, "end_token": int(gold.end[at])})
+        evidences[name] = list(groups.values())
+    return evidences, "; ".join(notes)
 
 
 def mark_rows(

@@ -11,13 +11,10 @@ from typing import Any, NamedTuple
 from eraser_hub.metrics.statistics import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.scoring.gold.people import score_people
-from eraser_hub.scoring.modules import read_predictions
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.score import score, score_system
+from eraser_hub.scoring.score import ScoreSettings, score, score_system
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
-from eraser_hub.scoring.settings import ScoreSettings
 
 from . import sections
 from .documents import index_documents
@@ -27,7 +24,7 @@ from .explorer.forest import PEOPLE, RANDOM, drop_agreement, find_systems
 from .explorer.matrix import pack_comparison
 from .explorer.notes import merge_notes
 from .explorer.overview import Compared, find_models, list_headline, make_overview
-from .marked_instances import MarkedInstance, mark_for_systems, mark_rows
+from .marked_instances import MarkedInstance, mark_for_systems, mark_rows, read_answers
 from .marked_pairs import find_lost_partners, mark_pair, pair_rows
 from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
 from .plots import draw_figures
@@ -103,6 +100,7 @@ def make_report(
     baselines: Sequence[System] = (),
     title: str = "",
     settings: ScoreSettings | None = None,
+    minimum_effect: float = 0.0,
     figures: Path | None = None,
     compared: Compared | None = None,
     writer: OutputWriter | None = None,
@@ -117,7 +115,8 @@ def make_report(
         out: the folder to write to.
         baselines: draws of random rationales, averaged in the curves (those of pairs have none).
         title: the page's title.
-        settings: confidence level, resamples and seed.
+        settings: how the predictions are scored; by default with intervals.
+        minimum_effect: the smallest difference that matters.
         figures: also write each figure there as PNG, SVG and PDF.
         compared: a comparison of the systems; None: they are compared here.
         writer: the run's writer; None: of a run without inputs.
@@ -134,14 +133,18 @@ def make_report(
     if rows.kind == "perturbation" and not pair_rows(rows.rows):
         message = "expected original records with perturbed ones, found no pair"
         raise DataError(message, rule="empty", file=rows.dataset)
-    everything, chance = settings.everything(rows.kind == "perturbation"), list[Scores]()
-    answers = [read_predictions(rows, system.path) for system in systems]
-    scored = [score_system(rows, system, everything) for system in systems]
+    by = None if rows.kind == "perturbation" else "classification"
+    everything = replace(settings, per_instance=True, by=by, people=False)
+    answers = [read_answers(rows, system.path) for system in systems]
+    # people are the same beside every system
+    scored = [score_system(rows, system, replace(everything, people=system is systems[0])) for system in systems]
+    for one in scored:
+        one.people = scored[0].people
+    chance = list[Scores]()
     if rows.kind != "perturbation":
-        people = score_people(rows, settings) if scored else None
-        for one in scored:
-            one.people = people
-        chance = [replace(score(rows, one.path, settings.plain()), name=one.name) for one in baselines]
+        plain = replace(settings, confidence_level=None, n_resamples=None, people=False)
+        chance = [replace(score(rows, one.path, plain), name=one.name) for one in baselines]
+    compared = compared or compare_systems(scored, settings, minimum_effect)
     content = _make_content(rows, systems, answers, scored, chance, settings, title, compared)
     drawn = [figure for section in content.sections for figure in section.figures]
     plotted = {} if figures is None else draw_figures(drawn, figures)
@@ -178,12 +181,11 @@ def _make_content(
     chance: Sequence[Scores],
     settings: ScoreSettings,
     title: str,
-    compared: Compared | None,
+    compared: Compared,
 ) -> ReportContent:
     """Return the content of a page on annotations, or on pairs of the perturbation benchmark."""
     pairs, names = split.kind == "perturbation", [system.name for system in systems]
     marked, places, counts, missing = (_mark_pairs if pairs else _mark_rows)(split, systems, answers, settings)
-    compared = compared or compare_systems(scored, settings)
     result = compared.result
     values, headline = collect_instance_values(scored, places), list_headline(scored, result)
     people = [] if pairs else find_systems(scored, PEOPLE)
@@ -252,10 +254,11 @@ def _mark_pairs(
     return Marked(marked, places, counts, _unmarked_pairs(split, systems, answers))
 
 
-def compare_systems(scored: Sequence[Scores], settings: ScoreSettings) -> Compared:
+def compare_systems(scored: Sequence[Scores], settings: ScoreSettings, minimum_effect: float) -> Compared:
     """Return the comparison of all pairs of systems, as `eraser-hub compare` makes it."""
-    result = sections.compare_all_pairs(scored, settings) if len(scored) > 1 else None
-    return Compared(result, find_systems(scored, RANDOM), find_models(scored) if result else {})
+    result = sections.compare_all_pairs(scored, settings, minimum_effect) if len(scored) > 1 else None
+    models = find_models(scored, settings.only_predicted) if result else {}
+    return Compared(result, find_systems(scored, RANDOM), models)
 
 
 def choose_baseline(compared: Compared) -> str:

@@ -174,27 +174,6 @@ def make_score_cell(system: Scores, key: str, *, chance: bool = True, count: boo
     return ShownCell(format_number(value), small, system.name, key)
 
 
-def make_chance_block(systems: Sequence[Scores]) -> Block | None:
-    """Return each system's test against random rationales of equal lengths; None if there are no draws."""
-    rows = [
-        ShownRow(
-            f"{system.name}, {label_with_arrow(side)}",
-            (
-                ShownCell(format_p_value(_plain(test.get("p_value")))),
-                ShownCell(format_number(_plain(test.get("mean_win_rate")))),
-                ShownCell(format_number(_plain(test.get("effect_size")))),
-                ShownCell(str(test.get("draws", ""))),
-            ),
-        )
-        for system in systems
-        for side, test in system.against_chance.items()
-    ]
-    if not rows:
-        return None
-    head = ("against random rationales", "p", "win rate of an instance", "effect size", "draws")
-    return Block(head, tuple(rows), "", "chance")
-
-
 def make_class_blocks(systems: Sequence[Scores], keys: Sequence[str]) -> list[Block]:
     """Return the chosen scores by gold class, a block for each system."""
     blocks = []

@@ -7,48 +7,24 @@ from typing import Any
 
 from eraser_hub.metrics.statistics import DEFAULT_LEVEL
 from eraser_hub.records.digests import shorten_digest
-from eraser_hub.scoring.comparison import Inference, compare_scores
+from eraser_hub.records.run_record import read_model_digest
+from eraser_hub.scoring.compare import DRAWS, compare
 from eraser_hub.scoring.result import Scores
-from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.score import ScoreSettings
 
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures
 from .explorer.matrix import make_matrix_block
 from .explorer.notes import count_systems, merge_notes, merge_pair_notes
-from .report_tables import (
-    Block,
-    Section,
-    ShownCell,
-    ShownRow,
-    make_chance_block,
-    make_class_blocks,
-    make_score_blocks,
-    make_score_cell,
-)
-
-_MEANING = {
-    "brevity": "few tokens, most of them needed",
-    "redundancy": "several parts say the same",
-    "irrelevance": "many tokens that do not matter",
-    "dependency": "tokens that work together",
-    "undefined": "the curve starts at 0",
-}
-_TABLE_4 = (
-    "Reading after Carton et al. (2020), Table 4, by how sufficiency and comprehensiveness drop: brevity (fast, fast), "
-    "redundancy (slow, fast), irrelevance (slow, slow), dependency (fast, slow). A slope of −1 loses score in "
-    "proportion to tokens; that and steeper is read as fast."
-)
+from .report_tables import Section, make_class_blocks, make_score_blocks
 
 
 def make_scores_section(scored: Sequence[Scores], headline: Sequence[str]) -> Section:
-    """Make the tables of scores, and the test against chance."""
+    """Make the tables of scores."""
     people = scored[0].people if scored else None
     shown = list(scored)
     if people is not None and people.scores:
         shown.append(Scores(name="people", scores=dict(people.scores), spread=dict(people.spread)))
     section = Section("scores-section", "Scores", blocks=make_score_blocks(shown, headline))
-    chance = make_chance_block(scored)
-    if chance is not None:
-        section.blocks.append(chance)
     if not scored:
         section.missing.append("No predictions were given, so there is nothing to score.")
     section.notes += dict.fromkeys(line for one in scored for line in one.describe_gold())
@@ -67,19 +43,30 @@ def make_provenance_section(scored: Sequence[Scores], compared: Mapping[str, Any
         section.signatures.append(f"comparison: {compared['signature']}")
     lines = []
     for system in scored:
-        predictions = map(shorten_digest, system.digests().get("predictions_sha256", ()))
+        predictions = map(shorten_digest, system.predictions_sha256)
         lines += [(system.name, line) for line in system.signatures]
         lines += [(system.name, f"predictions:{digest}") for digest in predictions]
     section.signatures += merge_notes(lines, names)
     return section
 
 
-def compare_all_pairs(systems: Sequence[Scores], settings: ScoreSettings) -> dict[str, Any] | None:
-    """Compare all pairs of systems, as `eraser-hub compare` does; None if they share no block."""
-    level = settings.confidence_level or DEFAULT_LEVEL
-    by_name, part = {system.name: system for system in systems}, settings.only_predicted
-    inference = Inference(settings.n_resamples, settings.seed, level, minimum_effect=settings.minimum_effect)
-    return compare_scores(by_name, inference, part)
+def compare_all_pairs(
+    systems: Sequence[Scores], settings: ScoreSettings, minimum_effect: float
+) -> dict[str, Any] | None:
+    """Compare all pairs of systems, as `eraser-hub compare` does; None if they share no score."""
+    keys = [{key for statistics in run.values() for key in statistics.scores} for one in systems for run in one.runs]
+    if not set.intersection(*keys):
+        return None
+    return compare(
+        {one.name: one.runs for one in systems},
+        minimum_effect=minimum_effect,
+        confidence_level=settings.confidence_level or DEFAULT_LEVEL,
+        resamples=settings.n_resamples or DRAWS,
+        seed=settings.seed,
+        only_predicted=settings.only_predicted,
+        models={one.name: [read_model_digest(path) for path in one.files] for one in systems},
+        paper=settings.paper,
+    )
 
 
 def make_comparison_section(systems: Sequence[Scores], result: Mapping[str, Any] | None, baseline: str) -> Section:
@@ -130,26 +117,15 @@ def make_aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Sec
 
 
 def make_fidelity_section(systems: Sequence[Scores]) -> Section:
-    """Make the fidelity curves of every system that has them, with slopes and the reading of Table 4."""
+    """Make the fidelity curves of every system that has them."""
     section = Section("fidelity-section", "Fidelity curves", figures=make_fidelity_figures(systems))
-    rows, without = [], []
-    for system in systems:
-        reading = system.scores.get("reading")
-        if isinstance(reading, str):
-            cells = [make_score_cell(system, key) for key in ("sufficiency_slope", "comprehensiveness_slope")]
-            rows.append(ShownRow(system.name, (*cells, ShownCell(f"{reading}: {_MEANING.get(reading, '')}"))))
-        else:
-            without.append(system.name)
+    without = [system.name for system in systems if "sufficiency_curve" not in system.scores]
     if without:
         section.missing.append(
             f"No curve for {count_systems(without, len(systems))}: the predictions have no occluded_scores or no "
             "null_classification_scores (probabilities on the rationale with tokens occluded, and on the empty input; "
             "`eraser-hub explain --fidelity-trials 5` writes them)."
         )
-    if rows:
-        head = ("system", "slope, sufficiency", "slope, comprehensiveness", "reading")
-        section.blocks.append(Block(head, tuple(rows), "", "fidelity"))
-        section.notes.append(_TABLE_4)
     if not systems:
         section.missing.append("No predictions were given.")
     return section

@@ -38,7 +38,7 @@ class Test(NamedTuple):
 
 
 def list_tests(comparison: Mapping[str, Any], exploratory: bool = False) -> Iterator[Test]:
-    """Yield each headline test of a comparison, as of :func:`scoring.comparison.compare`, from both sides.
+    """Yield each headline test of a comparison, as of `scoring.compare.compare`, from both sides.
 
     Args:
         comparison: the result of a comparison.
@@ -129,11 +129,11 @@ def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> st
 
 
 def describe_wins(wins: Sequence[Test]) -> str:
-    """Return the smallest difference of one score, with its interval, signed so that positive is better.
+    """Return the smallest difference of one score, with its interval.
 
     The score is the one by which most pairs of systems differ, the first of several.
 
-    >>> describe_wins([Test("a", "b", "sufficiency_aopc", "better", -0.12, -0.14, -0.1)])
+    >>> describe_wins([Test("a", "b", "sufficiency_aopc", "better", 0.12, 0.1, 0.14)])
     'Sufficiency (AOPC) is better by 0.120 [0.100, 0.140]'
     """
     by_key: dict[str, list[Test]] = {}
@@ -141,8 +141,8 @@ def describe_wins(wins: Sequence[Test]) -> str:
         by_key.setdefault(one.key, []).append(one)
     tests = max(by_key.values(), key=len)
     closest = min(tests, key=lambda one: abs(one.difference))
-    ends = (closest.low, closest.high) if metric(closest.key).better != "lower" else (-closest.high, -closest.low)
-    numbers = f"{format_number(abs(closest.difference))} [{format_number(ends[0])}, {format_number(ends[1])}]"
+    low, high = format_number(closest.low), format_number(closest.high)
+    numbers = f"{format_number(closest.difference)} [{low}, {high}]"
     details = [f"{closest.system} against {closest.other}"] * (len({(one.system, one.other) for one in wins}) > 1)
     details += ["the smallest difference"] * (len(tests) > 1)
     details += ["no minimum effect is set: any significant difference counts"] * (closest.minimum == 0)

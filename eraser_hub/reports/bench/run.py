@@ -15,6 +15,7 @@ Finished files are reused; stopped trainings and explanations resume.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import re
@@ -54,10 +55,9 @@ from eraser_hub.records.options import UsageError, as_list, read_options
 from eraser_hub.records.run_record import read_run
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.compare import BETTER, WORSE, Comparison
-from eraser_hub.scoring.comparison import Inference, compare_files
 from eraser_hub.scoring.runs import System
+from eraser_hub.scoring.score import ScoreSettings, compare_systems
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.version import __version__
@@ -182,7 +182,9 @@ def read_plan(arguments: BenchArguments) -> BenchArguments:
     find_preset(merged.paper)  # these three before hours of work
     if os.path.lexists(merged.out or "") and not os.path.isdir(merged.out or ""):
         raise DataError("expected a folder, found a file", rule="file-kind", file=merged.out, argument="out")
-    Inference(minimum_effect=merged.minimum_effect, n_resamples=merged.resamples).check()
+    if not 0 <= merged.minimum_effect < math.inf:
+        message = f"expected a difference of at least 0, found {show(merged.minimum_effect)}"
+        raise DataError(message, argument="minimum_effect")
     return merged
 
 
@@ -426,15 +428,14 @@ class _Run:
         compared = [scored[one.name] for one in systems if one.method != PEOPLE]
         chance, models = [one.name for one in systems if one.method == RANDOM], {one.name: one.model for one in systems}
         level: dict[str, Any] = {"confidence_level": LEVEL, "n_resamples": plan.resamples, "seed": 0}
-        # the predictions' own thresholds: a paper may have others
-        settings = ScoreSettings(only_predicted=True, minimum_effect=plan.minimum_effect, aopc_thresholds=None, **level)
+        settings = ScoreSettings(only_predicted=True, **level)
         comparison, notes = None, list[str]()
         if len(compared) > 1:
             self.say(f"comparing {len(compared)} systems")
             source = ScoredSplit(split=plan.split, dataset=dataset, config=plan.config)
-            inference = Inference(n_resamples=plan.resamples, minimum_effect=plan.minimum_effect)
+            inference: dict[str, Any] = {} if plan.resamples is None else {"resamples": plan.resamples}
             asked = replace(settings, confidence_level=None, n_resamples=None)
-            comparison = Comparison(compare_files(source, compared, asked, inference))
+            comparison = compare_systems(source, compared, asked, minimum_effect=plan.minimum_effect, **inference)
             notes = merge_pair_notes(comparison["notes"], [one.name for one in compared])
             comparison.save(out / "comparison.json", force=True)
         self.say("writing the report")
@@ -448,6 +449,7 @@ class _Run:
             out=out / "report",
             title=title,
             settings=settings,
+            minimum_effect=plan.minimum_effect,
             compared=Compared(comparison, chance, models),
         )
         flat = {

@@ -11,7 +11,9 @@ from eraser_hub.scoring.compare import BETTER, VERDICTS
 from ..bench.findings import Test, list_tests
 from ..catalogue import format_interval, format_number, is_precision_or_recall, metric
 from ..documents import pack
-from ..report_tables import STAR, Block, ShownCell, ShownRow, format_p_value, get_sort_key, label_with_arrow
+from ..report_tables import STAR, Block, ShownCell, ShownRow, format_p_value, get_sort_key
+
+CAPTION = "By how much each system is better than "
 
 
 def pack_comparison(result: Mapping[str, Any]) -> str:
@@ -28,7 +30,7 @@ def pack_comparison(result: Mapping[str, Any]) -> str:
         {
             "names": list(result["scores"]),
             "keys": keys,
-            "labels": [label_with_arrow(key) for key in keys],
+            "labels": [metric(key).label for key in keys],
             "groups": [metric(key).family for key in keys],
             "headline": len(result["family"]),
             "verdicts": list(VERDICTS),
@@ -57,8 +59,8 @@ def make_matrix_block(result: Mapping[str, Any], baseline: str) -> Block:
         if name != baseline:
             cells = tuple(_make_cell(tests.get((name, baseline, key)), name, key) for key in keys)
             rows.append(ShownRow(name, cells))
-    head = ("system", *map(label_with_arrow, keys))
-    return Block(head, tuple(rows), f"Each system minus {baseline}", "differences", head_keys=("", *keys))
+    head = ("system", *(metric(key).label for key in keys))
+    return Block(head, tuple(rows), f"{CAPTION}{baseline}", "differences", head_keys=("", *keys))
 
 
 def _make_cell(test: Test | None, system: str, key: str) -> ShownCell:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from eraser_hub.metrics.results import HEADLINE
-from eraser_hub.scoring.result import Scores
-from eraser_hub.scoring.uncertainty.same_model import group_by_model
+from eraser_hub.records.run_record import read_model_digest
+from eraser_hub.scoring.compare import align_systems, have_same_model
+from eraser_hub.scoring.result import Scores, choose_headline
 
 from ..bench.findings import describe_findings
 from ..catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, format_interval, format_number, metric
@@ -26,7 +26,7 @@ class Compared:
     """A comparison of a report's systems, and what its findings need to know.
 
     Attributes:
-        result: of `scoring.comparison.compare`; None where nothing can be compared.
+        result: of `scoring.compare.compare`; None where nothing can be compared.
         chance: systems that are drawn by chance.
         models: the model that each system explains; empty: one model.
     """
@@ -69,17 +69,23 @@ class Overview:
         return self.findings[SENTENCES:]
 
 
-def find_models(scored: Sequence[Scores]) -> dict[str, str]:
+def find_models(scored: Sequence[Scores], only_predicted: bool = False) -> dict[str, str]:
     """Return the model that each system explains, named by its first system; empty where all explain one model."""
-    groups = group_by_model({one.name: one for one in scored})
-    return {name: f"model of {group[0]}" for group in groups for name in group} if len(groups) > 1 else {}
+    digests = {one.name: [read_model_digest(path) for path in one.files] for one in scored}
+    aligned = align_systems({one.name: one.runs for one in scored}, only_predicted).get("eraser_faithfulness")
+    leaders, models = list[str](), dict[str, str]()
+    for name in digests:
+        leader = next((one for one in leaders if have_same_model((one, name), aligned, digests)), name)
+        leaders += [name] * (leader == name)
+        models[name] = f"model of {leader}"
+    return models if len(leaders) > 1 else {}
 
 
 def list_headline(scored: Sequence[Scores], comparison: Mapping[str, Any] | None = None) -> list[str]:
-    """Return the headline scores that any system has: those that a comparison tests, or the modules' own."""
-    tested = list(comparison["family"]) if comparison is not None else []
-    keys = list(dict.fromkeys([*tested, *(key for own in HEADLINE.values() for key in own)]))
-    return [key for key in keys if any(one.number(key) is not None for one in scored)]
+    """Return the headline scores that any system has: those that a comparison tests, and others."""
+    found = dict.fromkeys(key for one in scored for key in one if one.number(key) is not None)
+    tested = [key for key in comparison["family"] if key in found] if comparison is not None else []
+    return list(dict.fromkeys([*tested, *choose_headline(found, scored[0].paper if scored else None)]))
 
 
 def make_overview(

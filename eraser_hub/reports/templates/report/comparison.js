@@ -4,7 +4,7 @@ async function compareAll() {
   const data = await unpack("comparison"), table = byId("differences"), n = data.names.length;
   const baseline = byId("baseline"), group = byId("group");
   data.names.forEach((name, k) => option(baseline, String(k), visible(name)));
-  const named = table.caption.textContent.replace("Each system minus ", "");
+  const named = table.caption.textContent.replace("By how much each system is better than ", "");
   baseline.value = String(data.names.indexOf(named));
   option(group, "", "headline");
   for (const name of new Set(data.groups.slice(data.headline))) option(group, name, name + ", exploratory");
@@ -43,7 +43,7 @@ async function compareAll() {
       }
       lines.push(line);
     });
-    table.caption.textContent = "Each system minus " + visible(data.names[against]);
+    table.caption.textContent = "By how much each system is better than " + visible(data.names[against]);
     table.tHead.replaceChildren(head);
     table.tBodies[0].replaceChildren(...lines);
     table.classList.toggle("wide", keys.length > 3);
