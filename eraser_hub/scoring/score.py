@@ -319,6 +319,7 @@ def score_chunks(
                 scores.label_report = report_labels(table, matcher.labels)
         elif metric == "normalized_fidelity":
             statistics.scores = fidelity_scores(rates)
+            measured.extra = {"occlusion_rates": sorted(set(rates))} if rates[-1] > 0 else {}
         else:
             statistics.scores = {name: Score(mean(name), None, None, None) for name in functions or ()}
         if not statistics.scores:
