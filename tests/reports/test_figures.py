@@ -51,7 +51,7 @@ def test_a_system_looks_alike_where_another_is_missing():
         "comprehensiveness_curve": [0.9, 0.0],
     }
     first = Scores("a", per_instance={"token_f1": [0.5]})
-    second = system("b", **more, reading="dependency")
+    second = system("b", **more)
     second.per_instance.update(auprc=[0.5], token_f1=[0.25])
     both, alone = make_distribution_figures([first, second], ["token_f1", "auprc"])
     wanted = get_series_style(both)[1]
@@ -74,21 +74,17 @@ def test_fidelity_with_and_without():
         "comprehensiveness_curve": [0.9, 0.8, 0.0],
         "sufficiency_curve_std": [0.0, 0.1, 0.0],
         "comprehensiveness_curve_std": [0.0, 0.1, 0.0],
-        "sufficiency_slope": -1.2,
-        "comprehensiveness_slope": -0.3,
-        "reading": "dependency",
     }
     section = make_fidelity_section([system(**more), system("b")])
     assert [figure.name for figure in section.figures] == ["fidelity_sufficiency", "fidelity_comprehensiveness"]
     assert section.figures[0].series[0].high == pytest.approx((0.9, 0.6, 0.0))
-    assert section.blocks[0].rows[0].cells[2].text == "dependency: tokens that work together"
     assert section.missing and "for b" in section.missing[0]
 
 
 def test_fidelity_of_each_class():
     curves: dict[str, Any] = {f"{key}_curve": [0.9, 0.5, 0.0] for key in ("sufficiency", "comprehensiveness")}
     of_classes = {"POS": curves, "NEG": {**curves, "sufficiency_curve": [0.8, 0.1, None]}}
-    split = replace(system(**curves, occlusion_rates=[0.0, 0.5, 1.0], reading="brevity"), name="s", by_class=of_classes)
+    split = replace(system(**curves, occlusion_rates=[0.0, 0.5, 1.0]), name="s", by_class=of_classes)
     figures = make_fidelity_section([split]).figures
     assert [figure.name for figure in figures][2:] == [
         "fidelity_sufficiency_by_class_1",

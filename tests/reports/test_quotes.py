@@ -9,12 +9,11 @@ import pytest
 
 from eraser_hub.reports.sections import compare_all_pairs
 from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.score import score_system
+from eraser_hub.scoring.score import ScoreSettings, score_system
 from eraser_hub.scoring.scored_split import read_split
-from eraser_hub.scoring.settings import ScoreSettings
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-SETTINGS = ScoreSettings(n_resamples=20)
+SETTINGS = ScoreSettings(n_resamples=20, per_instance=True)
 PLACE = {"start_token": 0, "end_token": 2, "similarity": 1.0}
 
 
@@ -43,7 +42,7 @@ def test_quotes_are_scored_and_compared(movies, tmp_path):
     split, rows = movies
     one = written(tmp_path / "one.jsonl", rows)
     two = written(tmp_path / "two.jsonl", [{**row, "quotes": row["quotes"][:1]} for row in rows])
-    scored = [score_system(split, s, SETTINGS.everything()) for s in (one, two)]
+    scored = [score_system(split, s, SETTINGS) for s in (one, two)]
     scores = scored[0].scores
     count = len(rows)
     assert scores["in_text"] == pytest.approx(0.6) and scores["invented"] == pytest.approx(0.4)
@@ -52,13 +51,13 @@ def test_quotes_are_scored_and_compared(movies, tmp_path):
     assert scored[0].intervals["invented"][0] < 0.4 < scored[0].intervals["invented"][1]
     assert any(line.startswith("quote_faithfulness|") for line in scored[0].signatures)
     assert "token_macro_f1" in scores and "comprehensiveness" in scores
-    assert "invented" in json.dumps(compare_all_pairs(scored, SETTINGS)["scores"])
+    assert "invented" in json.dumps(compare_all_pairs(scored, SETTINGS, 0.0)["scores"])
 
 
 def test_predictions_without_quotes_have_no_such_scores(hub):
     split = read_split(hub / "eraser", "movies", "validation")
     system = System("s", (SAMPLES / "predictions/eraser/movies.val.jsonl",))
-    scored = score_system(split, system, SETTINGS.everything())
+    scored = score_system(split, system, SETTINGS)
     assert "in_text" not in scored.scores and "quote_faithfulness" not in scored.statistics
 
 
@@ -74,7 +73,7 @@ def test_quotes_of_pairs(tmp_path):
         name = split.labels.names[row["pred_label"]]
         row["asked_again"] = [{"kind": "alone", "classification": name, "outcome": "answered"}]
     system = written(tmp_path / "p.jsonl", rows)
-    scored = score_system(split, system, SETTINGS.everything(pairs=True))
+    scored = score_system(split, system, SETTINGS)
     assert (scored.scores["fuzzy"], scored.scores["label_kept_alone"]) == (1, 1)
     (about_quotes,) = [note for note in scored.all_notes if "fewer than" not in note]
     assert "map" in scored.scores

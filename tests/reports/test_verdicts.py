@@ -12,7 +12,7 @@ import eraser_hub
 from eraser_hub.reports.bench.findings import describe_findings
 from eraser_hub.reports.catalogue import is_precision_or_recall
 from eraser_hub.reports.documents import unpack
-from eraser_hub.scoring.uncertainty.verdicts import VERDICTS
+from eraser_hub.scoring.compare import VERDICTS
 
 SETTINGS = {"config": "movies", "split": "val", "minimum_effect": 0.36}
 

@@ -17,7 +17,7 @@ def make_comparison(verdicts: dict[tuple[str, str, str], str], names: str = "abc
         keys = {}
         for key in family:
             verdict = verdicts.get((first, second, key), "undecided")
-            difference = signs.get(verdict, 0.01) * (-1 if key == "sufficiency_aopc" else 1)
+            difference = signs.get(verdict, 0.01)
             ends = [difference - 0.05, difference + 0.05]
             keys[key] = {"verdict": verdict, "difference": difference, "ci": ends}
         pairs.append({"first": first, "second": second, "keys": keys})
@@ -38,7 +38,7 @@ def test_a_leader_is_named_with_its_smallest_difference():
     )
 
 
-def test_a_lower_score_that_is_better_has_a_positive_difference():
+def test_a_lower_score_that_is_better():
     comparison = make_comparison({("a", "b", "sufficiency_aopc"): "worse"}, "ab")
     words = describe_findings(comparison)[0]
     assert words == (
