@@ -407,6 +407,7 @@ def report(arguments: ReportArguments) -> ReportFiles:
         out=arguments.out,
         title=arguments.title,
         settings=_choose_settings(arguments, n_resamples=arguments.resamples),
+        minimum_effect=arguments.minimum_effect,
         figures=arguments.figures,
         writer=arguments.writer,
     )

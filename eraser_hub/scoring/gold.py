@@ -187,7 +187,8 @@ def read_column(source: ScoredSplit, name: str) -> list[Any]:
     if source.dataset is not None:
         rows = enumerate(source.labelled, 1)
         path = source.built.files(source.built_config, source.split)[0]
-        name = "label" if name == "classification" and source.kind != "eraser" else name
+        own = {"perturbation": {"classification": "label"}, "tokens": {"label": "classification"}}
+        name = own.get(source.kind, {}).get(name, name)
     else:
         rows, path = _list_records(source), source.annotation_file
     values = []
