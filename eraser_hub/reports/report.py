@@ -133,7 +133,7 @@ def make_report(
     if rows.kind == "perturbation" and not pair_rows(rows.rows):
         message = "expected original records with perturbed ones, found no pair"
         raise DataError(message, rule="empty", file=rows.dataset)
-    by = None if rows.kind == "perturbation" else "classification"
+    by = "classification" if any(row.get("classification") is not None for row in rows.rows) else None
     everything = replace(settings, per_instance=True, by=by, people=False)
     answers = [read_answers(rows, system.path) for system in systems]
     # people are the same beside every system

@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from eraser_hub.records.errors import make_printable
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.reports import score_ranges
 from eraser_hub.reports.board import collect_board_lines, read_published_lines, to_board_json, write_board
@@ -179,7 +180,10 @@ def test_no_such_file(tmp_path):
 def test_an_address_with_a_token_is_no_named_file():
     with refused("file-missing") as caught:
         parse_score_argument("https://me:secret@host/s.json?token=secret")
-    assert str(caught.error) == "https:/***@host/s.json?token=***: cannot be read: No such file or directory"
+    assert (
+        make_printable(str(caught.error))
+        == "https:/***@host/s.json?token=***: cannot be read: No such file or directory"
+    )
 
 
 def entry(system="a", dataset="movies", detail=SIGNATURE, **scores):

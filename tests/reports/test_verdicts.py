@@ -52,7 +52,7 @@ def test_words_are_the_four_and_a_star_is_better(compared):
 def test_an_exploratory_difference_is_never_better(compared):
     tests = [test for pair in compared["comparisons"] for test in pair["keys"].values()]
     assert not {"better", "worse"} & {test["verdict"] for test in tests if test["exploratory"]}
-    assert all(test["exploratory"] == (test["p_holm"] is None) for test in tests)
+    assert all(test["p_holm"] is None for test in tests if test["exploratory"])
 
 
 def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
@@ -75,7 +75,7 @@ def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
                 cells[name].better for name in (pair["first"], pair["second"])
             ]
             assert not any(r"\textbf" in figure or "^{*}" in figure for figure in row.split(" & ")[3:])
-            assert row.endswith(rf"{verdict} \\")
+            assert f" & {verdict} & " in row
 
 
 def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_path):
