@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-NAMES = ("conversion", "explain", "peers", "inference", "uncertainty")
+NAMES = ("conversion", "explain", "peers", "inference")
 
 
 def gather() -> Path:

@@ -17,7 +17,7 @@ VERSION = "eraser_hub/version.py"
 # the version stands here too: a Space and a citation have no package to ask
 PLACES = {
     VERSION: r'^__version__ = "(.*)"$',
-    "metrics/results.py": r'^VERSION = "(.*)"$',
+    "metrics/errors.py": r'^VERSION = "(.*)"$',
     "metrics/cards/perturbation_map.md": r"\|version:([^']*)'$",
     "CITATION.cff": r"^version: (.*)$",
     "CHANGELOG.md": r"^## (\S+)",
