@@ -490,16 +490,17 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
     if hasattr(data, "with_format"):
         data = data.with_format("arrow")[:]
     table = data if isinstance(data, pa.Table) else _make_table(to_rows(data, "references"))
+    if not table.num_rows:
+        raise DataError("expected at least one row, found none", argument="references")
     for name in required:
         if name not in table.column_names or pa.types.is_null(table.column(name).type):
             raise DataError("expected this column in the references, found none", field=name)
     n = table.num_rows
     ids = _get_column(table, "annotation_id", pa.string(), n).to_pylist()
     twice = [name for name, count in Counter(ids).items() if count > 1] if len(set(ids)) < n else []
-    if twice or not n:
+    if twice:
         more = f" (and {len(twice) - 1:,} more)" if len(twice) > 1 else ""
-        message = f"expected each id once, found it again{more}" if twice else "expected at least one row, found none"
-        raise DataError(message, instance=twice[0] if twice else None, field="annotation_id")
+        raise DataError(f"expected each id once, found it again{more}", instance=twice[0], field="annotation_id")
     texts = _get_column(
         table, "documents", pa.list_(pa.struct([("docid", pa.string()), ("text", pa.large_string())])), n
     )
@@ -539,9 +540,10 @@ def _make_table(rows: Sequence[Row]) -> pa.Table:
     columns: dict[str, list[Any]] = {name: [] for name in GOLD}
     for number, row in enumerate(rows):
         row = simplify(row)
-        if fault := find_fault({**row, "annotation_id": row_id(row)}, GOLD):
-            name = row_id(row)
-            raise DataError(fault[1], instance=name, field=fault[0] if name else f"references[{number}].{fault[0]}")
+        name = row_id(row)
+        if fault := find_fault({**row, "annotation_id": name} if isinstance(row, Mapping) else row, GOLD):
+            field = fault[0] if name else f"references[{number}].{fault[0]}".rstrip(".")
+            raise DataError(fault[1], instance=name, field=field)
         columns["annotation_id"].append(row_id(row))
         columns["classification"].append(row.get("classification"))
         columns["documents"].append([{**each, "docid": str(each["docid"])} for each in row.get("documents") or ()])
