@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -157,8 +157,8 @@ def get_runs(system: object) -> Sequence[Mapping[str, Statistics]]:
     Raises:
         DataError: something else, or scores whose values of single annotations were not kept.
     """
-    if isinstance(system, Statistics):
-        return [{"metric": system}]
+    if type(system).__name__ == Statistics.__name__:  # a module that `evaluate` loads has a class of its own
+        return [{"metric": cast("Statistics", system)}]
     if not isinstance(system, Scores):
         raise DataError(f"expected files, scores or statistics, found {cut(system)}", argument="systems")
     if any(len(each.ids) == 2 != len(system.ids) for each in system.statistics.values()):
