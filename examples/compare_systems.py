@@ -28,12 +28,12 @@ def main() -> None:
 
     rows = load_dataset(str(asked.hub / "eraser"), asked.config, split=asked.split)
     agreement = evaluate.load(str(asked.hub / "eraser_agreement"))
-    results = {}
+    statistics = {}
     for system in asked.systems:
         name, _, path = system.partition("=")
         predictions = [json.loads(line) for line in Path(path).read_text("utf-8").splitlines()]
-        results[name] = agreement.compute(predictions=predictions, references=rows, per_instance=True)
-    compared = eraser_hub.compare(*results.values(), names=list(results))
+        statistics[name] = agreement.statistics(predictions, rows)
+    compared = eraser_hub.compare(*statistics.values(), names=list(statistics))
     (pair,) = compared["comparisons"]
     print(f"{pair['first']} - {pair['second']}, {compared['instances']} annotations, {compared['clusters']} documents")
     for key in compared["family"]:
