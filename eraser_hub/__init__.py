@@ -61,7 +61,8 @@ if TYPE_CHECKING:
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "build check stats export load explain bench score compare report board train ask reproduce publish",
+    "api": "build check stats export load explain bench report board train ask reproduce publish",
+    "scoring.verbs": "score compare",
     "attribution.other_libraries.alignment": "tokens mask align Collator collate",
     "attribution.other_libraries.scores": "token_scores write_scores",
     "attribution.api": "explain_texts",

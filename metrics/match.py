@@ -13,16 +13,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from .errors import DataError, cut, find_similar, raise_first
 from .plain import measure_texts, row_id
 from .rows import PROBABILITY_SLACK, Row, describe_missing_id, describe_unknown_id, find_fault, simplify, to_rows
 from .statistics import find_components
+
+if TYPE_CHECKING:  # a corpus as released is scored without it
+    import pyarrow as pa
 
 ERASED = ("comprehensiveness", "sufficiency")
 SIDES = {
@@ -485,6 +486,8 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
     Raises:
         DataError: a field of another type, an id twice, an evidence outside its document, a label without a name.
     """
+    import pyarrow as pa
+
     kind = (getattr(data, "features", None) or {}).get("classification")
     names = list(label_names or getattr(kind, "names", None) or ())
     if hasattr(data, "with_format"):
@@ -537,6 +540,8 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
 
 
 def _make_table(rows: Sequence[Row]) -> pa.Table:
+    import pyarrow as pa
+
     columns: dict[str, list[Any]] = {name: [] for name in GOLD}
     for number, row in enumerate(rows):
         row = simplify(row)
@@ -559,6 +564,8 @@ def _make_table(rows: Sequence[Row]) -> pa.Table:
 
 def _get_column(table: pa.Table, name: str, kind: pa.DataType, n: int) -> pa.Array:
     """Return a column in one piece and of this type; nulls where the table lacks it, or fields of it."""
+    import pyarrow as pa
+
     if name not in table.column_names:
         return pa.nulls(n, kind)
     try:
@@ -570,12 +577,14 @@ def _get_column(table: pa.Table, name: str, kind: pa.DataType, n: int) -> pa.Arr
 
 def _flatten(lists: pa.Array) -> tuple[np.ndarray, pa.Array]:
     """Return (list, item) of all items of lists: int64 (items,), and the items; a null list has none."""
-    sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False)
+    sizes = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
     return np.repeat(np.arange(len(lists)), sizes), lists.flatten()
 
 
 def _read_labels(table: pa.Table, names: list[str], ids: Sequence[str]) -> tuple[list[str], np.ndarray]:
     """Return the labels, and the label of each row: int64 (n,), -1 where it has none."""
+    import pyarrow as pa
+
     if "classification" not in table.column_names or pa.types.is_null(table.column("classification").type):
         return names, np.full(len(ids), -1)
     column, path = table.column("classification").combine_chunks(), "classification"

@@ -45,11 +45,11 @@ def compare(options: CompareOptions) -> None:
 
         eraser-hub compare --source corpora/movies --predictions ours=a1.jsonl,a2.jsonl --predictions theirs=b.jsonl
     """
-    from eraser_hub import api
+    from eraser_hub.scoring import verbs
 
     if options.out is not None:
         OutputWriter(options.inputs, options.force).check(options.out)
-    result = call_with_options(api.compare, options)
+    result = call_with_options(verbs.compare, options)
     for notes in ("notes", "score_notes"):
         result[notes] = [spell_arguments(line) for line in result.get(notes, ())]
     for line in result.get("score_notes", ()):

@@ -52,7 +52,7 @@ def score(options: ScoreOptions) -> None:
         eraser-hub score --dataset corpora/movies --split val --predictions p.jsonl
         --iou-thresholds 0.1 --iou-thresholds 0.5 --confidence-level 0.95 --by classification
     """
-    from eraser_hub import api
+    from eraser_hub.scoring import verbs
 
     if options.eval_results is not None and options.dataset is None:  # a corpus as released has no place on the Hub
         message = "results answer a dataset of the Hub: give `dataset`"
@@ -64,7 +64,7 @@ def score(options: ScoreOptions) -> None:
         from eraser_hub.publishing.eval_results import check_model
 
         check_model(options.eval_results, writer)
-    scores = call_with_options(api.score, options)
+    scores = call_with_options(verbs.score, options)
     for line in (*scores.notes, *scores.cautions):
         print_note(line)
     if options.out is not None:
