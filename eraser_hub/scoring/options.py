@@ -64,7 +64,7 @@ class AgainstArguments(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.gold_file is not None:
-            if self.source is not None or self.dataset is not None:
+            if self.source is not None or self.dataset not in (None, self.gold_file):
                 expected = f"expected one of {', '.join(GOLD_FORMS)}, found {show(str(self.gold_file))}"
                 message = f"{expected}; a file of gold rationales stands in place of `dataset` and `source`"
                 raise UsageError(message, rule="option-conflict", argument="gold")
