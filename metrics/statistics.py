@@ -431,7 +431,8 @@ def summarize(
     Args:
         name: the metric's name.
         measured: of all rows.
-        names: what the scores are of, at the beginning of the signature: data, config, split, n; by default n alone.
+        names: what the scores are of, at the beginning of the signature: data, config, split, n; by default
+            ``data``, if the settings have it, and n.
         by: a column's name; adds ``by: {value: {key: score}}``.
         groups: the column's value of each annotation.
         per_instance: adds ``per_instance: {key: [score per annotation], "annotation_id": [..], "cluster": [..]}``.
@@ -444,8 +445,10 @@ def summarize(
     """
     statistics, notes = measured.statistics, list(measured.notes)
     check_inference(confidence_level or DEFAULT_LEVEL, DEFAULT_RESAMPLES if n_resamples is None else n_resamples, seed)
-    settings = {"n": len(statistics.ids)} if names is None else dict(names)
-    settings |= measured.settings
+    if names is None:
+        names = {key: measured.settings[key] for key in ("data",) if key in measured.settings}
+        names |= {"n": len(statistics.ids)}
+    settings = {**names, **measured.settings}
     bounds: Mapping[str, np.ndarray] = {}
     if confidence_level is not None or n_resamples is not None:
         bounds = statistics.intervals(confidence_level, n_resamples, seed)

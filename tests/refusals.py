@@ -48,7 +48,9 @@ def refused(
     issues = getattr(error, "errors", None) or [error]
     seen.first = first = issues[0]
     # errors of the modules and of scores have no rule of their own, and say "and 11 more" in their message
-    assert rule == "input" or getattr(first, "rule", rule) in (rule, "input"), f"{getattr(first, 'rule', None)}: {error}"
+    assert rule == "input" or getattr(first, "rule", rule) in (rule, "input"), (
+        f"{getattr(first, 'rule', None)}: {error}"
+    )
     if file is not None:
         assert str(first.file) == str(file) or Path(str(first.file)).match(str(file)), error
     places = {"line": line, "instance": instance, "field": field, "argument": argument}

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eraser_hub.metrics.erasure import erasure_scores, measure_erasure, report_labels
+from eraser_hub.metrics.erasure import (
+    ERASED,
+    count_bounded,
+    erasure_scores,
+    find_lacking,
+    measure_erasure,
+    report_labels,
+)
 from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
 from eraser_hub.metrics.match import Gold, Matcher, read_predictions
@@ -131,7 +138,9 @@ def score(
     functions = {name.rpartition(":")[2]: load_metric(name) for name in metrics}
     rows_by_id = {str(row["annotation_id"]): row for row in list_rows(source)} if functions else {}
     try:
-        score_chunks(scores, gold, chunks, settings, columns, functions, rows_by_id)
+        score_chunks(
+            scores, gold, chunks, settings, columns, functions, rows_by_id, source.labels.sentence_end_inclusive
+        )
     except DataError as error:
         if error.field == "annotation_id" and error.file is None:
             error.message += find_split(source, [str(row.get("annotation_id")) for row in read_rows(predictions)])
@@ -257,6 +266,7 @@ def score_chunks(
     columns: Mapping[str, Sequence[Any]] | None = None,
     functions: Mapping[str, CustomMetric] | None = None,
     rows_by_id: Mapping[str, Mapping[str, Any]] | None = None,
+    sentence_end_inclusive: bool = False,
 ) -> None:
     """Score instances, and put what they give into ``scores``.
 
@@ -268,6 +278,8 @@ def score_chunks(
         columns: the columns that ``by`` and ``cluster_by`` name, a value per annotation.
         functions: further scores, by name.
         rows_by_id: the dataset's rows, for these.
+        sentence_end_inclusive: ends of gold sentences are inclusive (BoolQ as released): they are read as exclusive
+            ones, as the reference scorer does, and the signature says so.
 
     Raises:
         DataError: at the first instance at fault, with its line; nothing that can be scored.
@@ -278,6 +290,7 @@ def score_chunks(
     rates: Sequence[float] = ()
     quoting: list[tuple[Mapping[str, Any], str]] = []
     layouts: set[tuple[str, ...]] = set()
+    answered = 0
     for rows, lines in chunks:
         match = matcher.add(read_predictions(rows, lines, parsed=True, known=layouts))
         agreement = agreement_columns(match, own)
@@ -285,6 +298,7 @@ def score_chunks(
         tallies["eraser_agreement"].add(agreement, marked)
         tallies["eraser_faithfulness"].add(measure_erasure(match), marked)
         places.append(match.rows)
+        answered += int(match.answered.sum())
         if "null" in matcher.used:
             fidelity, rates = fidelity_columns(read_fidelity(rows))
             tallies["normalized_fidelity"].add(fidelity, marked)
@@ -304,6 +318,8 @@ def score_chunks(
     scores.iou_thresholds = settings.iou_thresholds
     groups = {} if settings.by is None else dict(zip(gold.ids, (columns or {})[settings.by], strict=True))
     scores.notes += matcher.notes()
+    used = matcher.used
+    aopc = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
     for metric, tally in tallies.items():
         if not tally.parts:
             continue
@@ -311,10 +327,18 @@ def score_chunks(
         statistics = Statistics(scores.ids if settings.by_rows else ["without gold", "with gold"], table, {})
         measured = Measured(statistics, matcher.facts())
         if metric == "eraser_agreement":
-            statistics.scores = agreement_scores(table, own, matcher.used)
-            measured.settings, measured.notes = describe_agreement(table, own, matcher.used)
+            statistics.scores = agreement_scores(table, own, used)
+            measured.settings, measured.notes = describe_agreement(table, own, used)
+            if sentence_end_inclusive and "sentence_micro_f1" in statistics.scores:
+                measured.settings = {**measured.settings, "sentences": "[start,end)"}
         elif metric == "eraser_faithfulness":
             statistics.scores = erasure_scores(table)
+            thresholds = {"aopc": aopc} if aopc else {}
+            measured.settings = {**thresholds, **count_bounded(table, answered)}
+            if not used.isdisjoint(ERASED):
+                lacking = find_lacking(statistics.scores, used, with_gold=True)
+                words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
+                measured.notes = [f"left out: {'; '.join(words)}"] if words else []
             if "accuracy" in statistics.scores:
                 scores.label_report = report_labels(table, matcher.labels)
         elif metric == "normalized_fidelity":
@@ -330,8 +354,8 @@ def score_chunks(
             cluster(statistics, gold, kept, settings.cluster_by, columns or {})
         if metric == "eraser_agreement":
             measured.statistics, measured.extra = agreement_extra(statistics, own)
-        elif "thresholds" in matcher.used and metric == "eraser_faithfulness" and matcher.thresholds is not None:
-            measured.extra = {"aopc_thresholds": matcher.thresholds.tolist()}
+        elif metric == "eraser_faithfulness" and aopc:
+            measured.extra = {"aopc_thresholds": aopc}
         add_result(scores, metric, measured, settings, groups, len(statistics.ids) if settings.by_rows else kept.size)
     if quoting:
         measured = score_quotes(

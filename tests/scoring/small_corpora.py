@@ -13,7 +13,6 @@ from eraser_hub.metrics.errors import DataError
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.scored_split import ScoredSplit
 
-
 Rows = list[dict[str, Any]]
 
 
