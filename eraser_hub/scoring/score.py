@@ -318,6 +318,8 @@ def score_chunks(
     scores.iou_thresholds = settings.iou_thresholds
     groups = {} if settings.by is None else dict(zip(gold.ids, (columns or {})[settings.by], strict=True))
     scores.notes += matcher.notes()
+    if kept.size < len(gold.ids):
+        scores.notes.append(f"{kept.size:,} of {len(gold.ids):,} annotations have an instance, and are scored")
     used = matcher.used
     aopc = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
     for metric, tally in tallies.items():

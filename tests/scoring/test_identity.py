@@ -11,7 +11,7 @@ import pytest
 
 from eraser_hub import api
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
-from eraser_hub.metrics.gold_digest import gold_digest
+from eraser_hub.metrics.match import digest
 from eraser_hub.records.run_record import run_path, write_run
 
 CONFIGS = ("movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli")
@@ -25,20 +25,20 @@ def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def digest_of(predictions: Path, **where: object) -> str:
-    return api.score(predictions, split="val", **where).digests()["data_digest"]
+    return api.score(predictions, split="val", **where).data_digest
 
 
 def test_the_digest_is_of_ids_labels_and_spans_by_id() -> None:
     spans = np.array([[0, 1, 2, 4], [1, 0, 0, 1], [1, 0, 5, 6]])
-    found = gold_digest(["b", "a"], ["POS", None], ["y", "x"], spans)
+    found = digest(["b", "a"], ["POS", None], ["y", "x"], spans)
     text = '[["a","b"],[null,"POS"],["x","y"]]'
     numbers = np.array([[0, 1, 0, 1], [0, 1, 5, 6], [1, 0, 2, 4]], "<i8")
     assert found == hashlib.sha256(text.encode() + numbers.tobytes()).hexdigest()
-    assert found == gold_digest(["a", "b"], [None, "POS"], ["x", "y", "z"], np.array(numbers)[[2, 1, 0]])
-    assert found != gold_digest(["b", "a"], ["NEG", None], ["y", "x"], spans)
-    assert found != gold_digest(["b", "a"], ["POS", None], ["y", "x"], spans[:2])
+    assert found == digest(["a", "b"], [None, "POS"], ["x", "y", "z"], np.array(numbers)[[2, 1, 0]])
+    assert found != digest(["b", "a"], ["NEG", None], ["y", "x"], spans)
+    assert found != digest(["b", "a"], ["POS", None], ["y", "x"], spans[:2])
     empty = np.zeros((0, 4), int)
-    assert gold_digest(["10", "9"], ["A", "B"], [], empty) == gold_digest(["9", "10"], ["B", "A"], ["d"], empty)
+    assert digest(["10", "9"], ["A", "B"], [], empty) == digest(["9", "10"], ["B", "A"], ["d"], empty)
 
 
 @pytest.mark.parametrize("config", CONFIGS)
@@ -50,11 +50,11 @@ def test_a_released_corpus_and_the_built_one_have_one_digest(hub: Path, samples:
 
 def test_a_module_signs_with_the_digest_of_the_score_file(hub: Path, samples: Path) -> None:
     predictions = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    digest = digest_of(predictions, dataset=hub, config="movies")
+    expected = digest_of(predictions, dataset=hub, config="movies")
     gold, rows = api.load(hub, "movies", "val"), list(map(json.loads, predictions.read_text("utf-8").splitlines()))
     for references, named in ((gold, {}), (gold.to_list(), {"label_names": ["NEG", "POS"]})):
         result = EraserAgreement().compute(predictions=rows, references=references, **named)
-        assert result["signature"].startswith(f"eraser_agreement|data:{digest[:12]}|n:24|")
+        assert result["signature"].startswith(f"eraser_agreement|data:{expected[:12]}|n:24|")
 
 
 def test_predictions_are_known_by_the_bytes_of_their_file(hub: Path, samples: Path, tmp_path: Path) -> None:

@@ -9,12 +9,12 @@ from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
 from eraser_hub.scoring.score import score
+from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.scores import Scores
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
-from .small_corpora import Inputs, nested, written
+from .small_corpora import Inputs, written
 
 pytestmark = pytest.mark.unit
 
@@ -45,7 +45,7 @@ def corpus(folder: Path, *, strange: int = 12) -> Inputs:
 def test_a_folder_that_happens_to_be_called_so_has_labels_of_its_own(tmp_path: Path) -> None:
     inputs = corpus(tmp_path)
     scored = score(*inputs)
-    assert set(nested(scored)["classification_scores"]["prf"]) >= set(NAMES.values())
+    assert set(scored.label_report or ()) >= set(NAMES.values())
     assert any(note.startswith("labels: ") and "movies" in note for note in scored.notes)
     _register(("score", "compare"))
     words = ["score", "--source", str(inputs.source.data_dir), "--split", "val", "--predictions", str(inputs.results)]

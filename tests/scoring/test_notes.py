@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.scoring.score import score
+from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.settings import ScoreSettings
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
@@ -31,7 +29,7 @@ def test_unknown_fields_are_said_once_with_their_numbers(tmp_path: Path) -> None
     scored = score(*written(tmp_path, predictions, references))
     (note,) = [note for note in scored.notes if "zebra" in note or "wall" in note]
     assert "rationales.wall_clock (in 1), zebra (in 5)" in note
-    compare(nested(scored), {key: part for key, part in expected.items() if key not in ("signature", "data_digest")})
+    compare(nested(scored), {key: part for key, part in expected.items() if key != "predictions_sha256"})
 
 
 def test_a_misspelt_field_is_an_error_with_its_line(tmp_path: Path) -> None:
@@ -45,10 +43,10 @@ def test_null_and_nothing_are_the_same(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     for row in predictions:
         del row["tokens_to_flip"]
-    expected = nested(score(*written(tmp_path, predictions, references)))
+    expected = score(*written(tmp_path, predictions, references))
     for row in predictions[::2]:
         row["tokens_to_flip"] = None
-    compare(nested(score(*written(tmp_path, predictions, references))), expected)
+    assert score(*written(tmp_path, predictions, references)).scores == expected.scores
 
 
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
@@ -57,43 +55,35 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         del row["thresholded_scores"], row["tokens_to_flip"]
         for rationale in row["rationales"]:
             del rationale["soft_rationale_predictions"], rationale["soft_sentence_predictions"]
-    scored = score(*written(tmp_path, predictions, references), ScoreSettings(random_baseline=3))
-    left_out = [
+    notes = " ".join(score(*written(tmp_path, predictions, references)).notes)
+    for words in (
         "AUPRC, AP, ROC-AUC (no soft_rationale_predictions)",
         "sentence AUPRC, AP, ROC-AUC (no soft_sentence_predictions)",
-        "the random baseline (no soft_rationale_predictions)",
-        "AOPC (no thresholded_scores)",
+        "comprehensiveness_aopc, sufficiency_aopc (no thresholded_scores)",
         "tokens_to_flip_ratio (no tokens_to_flip)",
-    ]
-    assert scored.notes[0] == f"left out: {'; '.join(left_out)}"
+    ):
+        assert words in notes
 
 
 def test_nothing_to_score_is_an_error_that_lists_the_fields(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     inputs = written(tmp_path, [{"annotation_id": row["annotation_id"]} for row in predictions], references)
-    with refused("score-missing", "hard_rationale_predictions or ", " or classif", file="p.jsonl"):
+    with refused("score-missing", "hard_rationale_predictions, ", ", classif", file="p.jsonl"):
         score(*inputs)
 
 
-@pytest.mark.parametrize("totals", [False, True])
-def test_only_predicted(totals: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_only_predicted(by_rows: bool, tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     inputs = written(tmp_path, predictions[:7], references)
-    with refused("id-missing", "5 of 12 annotations", "`only_predicted`", file="val.jsonl", line=8, total=5):
+    with refused("id-missing", "5 of 12 annotations", "`only_predicted`", file="p.jsonl"):
         score(*inputs)
-    settings = {"totals_only": True} if totals else {"per_instance": True, "by": "classification", "n_resamples": 50}
+    settings = {"per_instance": True, "by": "classification", "n_resamples": 50} if by_rows else {}
     scored = score(*inputs, ScoreSettings(only_predicted=True, **settings))
-    found = nested(scored)
-    assert found["agreement"]["signature"].count("|scored:7/12|") == 1 and "scored:7/12" in "".join(scored.notes)
+    assert all(line.count("|scored:7/12|") == 1 for line in scored.signatures) and "7 of 12" in "".join(scored.notes)
     (tmp_path / "alone").mkdir()
     alone = nested(score(*written(tmp_path / "alone", predictions[:7], references[:7]), ScoreSettings(**settings)))
-    compare(without_signatures(found | {"config": ""}), without_signatures(alone | {"config": ""}))
-
-
-def without_signatures(part: Any) -> Any:
-    if not isinstance(part, dict):
-        return part
-    return {key: without_signatures(value) for key, value in part.items() if key not in ("signature", "data_digest")}
+    compare(nested(scored), {key: alone[key] for key in alone.keys() - {"config", "signature", "data_digest"}})
 
 
 @pytest.mark.parametrize("built", [False, True])
@@ -103,7 +93,7 @@ def test_a_wrong_split_names_the_one_that_fits(built: bool, samples: Path, tmp_p
     if built:
         HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
         inputs = Inputs(ScoredSplit(split="train", dataset=tmp_path / "eraser", config="movies"), results)
-    with refused("id-unknown", f"`split` {'validation' if built else 'val'}", file=results, line=1) as caught:
+    with refused("id-unknown", f"those of {'validation' if built else 'val'}", file=results, line=1) as caught:
         score(*inputs)
     assert len(str(caught.error).splitlines()) == 1
 
@@ -122,12 +112,10 @@ def test_what_is_no_answer_counts_as_wrong(tmp_path: Path) -> None:
     name = predictions[0]["annotation_id"]
     predictions[0] = {"annotation_id": name, "outcome": "refused", "classification": None, "rationales": []}
     inputs = written(tmp_path, predictions, references)
-    found = nested(score(*inputs, ScoreSettings(per_instance=True)))
-    assert "|answered:11/12|" in found["faithfulness"]["signature"]
-    assert found["faithfulness"]["per_instance"]["accuracy"][0] == 0
-    assert found["agreement"]["per_instance"]["token_micro_f1"][0] == 0
-    expected = {key: value for key, value in found["agreement"].items() if key not in ("per_instance", "signature")}
-    compare(nested(score(*inputs, ScoreSettings(totals_only=True)))["agreement"], expected)
+    found = score(*inputs, ScoreSettings(per_instance=True))
+    assert all("|answered:11/12|" in line for line in found.signatures)
+    assert found.per_instance["accuracy"][0] == found.per_instance["token_micro_f1"][0] == 0
+    compare(score(*inputs).scores, found.scores)
 
 
 def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
@@ -141,15 +129,3 @@ def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
         with refused("size-limit", "64 levels", file="deep.jsonl", line=1):
             score(ScoredSplit(tmp_path, "val", tmp_path / "deep.jsonl"), inputs.results)
 
-
-def test_lines_that_are_yaml_or_one_list(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=3)
-    inputs = written(tmp_path, predictions, references)
-    inputs.results.write_text("- annotation_id: a0\n  rationales: []\n", "utf-8")
-    with refused("syntax", "YAML", "'- annotation_id: a0'", file="p.jsonl", line=1):
-        score(*inputs)
-    inputs.results.write_text(json.dumps(predictions), "utf-8")
-    with refused("type", "a list", file="p.jsonl", line=1):
-        score(*inputs)
-    lines(inputs.results, predictions)
-    score(*inputs)
