@@ -376,7 +376,9 @@ def describe_agreement(
     notes = {
         f"left out: {left_out}": bool(left_out),
         f"agreement leaves out {n - n_marked:,} of {n:,} annotations without gold rationale": skip and n_marked < n,
-        "no annotation has a gold rationale: scores of agreement are conventions, not measurements": not n_marked,
+        "no annotation has a gold rationale: scores of agreement are conventions, not measurements": (
+            not n_marked and not skip
+        ),
         f"sentence scores leave out {unknown:,} annotations whose evidence has no sentence offsets": unknown > 0,
         f"sentence p, r and f1 leave out {single:,} documents of one sentence": single > 0,
         f"all tokens have one score in {constant:,} of {documents:,} documents, which auprc rewards: compare by "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -12,25 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eraser_hub.metrics.erasure import (
-    ERASED,
-    count_bounded,
-    erasure_scores,
-    find_lacking,
-    measure_erasure,
-    report_labels,
-)
+from eraser_hub.metrics.erasure import count_bounded, erasure_scores, find_lacking, measure_erasure, report_labels
 from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
-from eraser_hub.metrics.match import Gold, Matcher, read_predictions
+from eraser_hub.metrics.match import ERASED, Gold, Matcher, read_predictions
 from eraser_hub.metrics.match import read_gold as read_gold_rows
 from eraser_hub.metrics.plain import is_plain, to_instances
-from eraser_hub.metrics.ranking import (
-    agreement_columns,
-    agreement_extra,
-    agreement_scores,
-    describe_agreement,
-)
+from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_extra, agreement_scores
+from eraser_hub.metrics.ranking import describe_agreement as list_facts
 from eraser_hub.metrics.statistics import (
     Measured,
     Score,
@@ -288,9 +277,9 @@ def score_chunks(
     tallies = {metric: Tally(settings.by_rows) for metric in METRICS}
     places: list[np.ndarray] = []
     rates: Sequence[float] = ()
-    quoting: list[tuple[Mapping[str, Any], str]] = []
+    quoting: dict[str, Mapping[str, Any]] = {}
     layouts: set[tuple[str, ...]] = set()
-    answered = 0
+    answered, columns, functions = 0, columns or {}, functions or {}
     for rows, lines in chunks:
         match = matcher.add(read_predictions(rows, lines, parsed=True, known=layouts))
         agreement = agreement_columns(match, own)
@@ -302,85 +291,103 @@ def score_chunks(
         if "null" in matcher.used:
             fidelity, rates = fidelity_columns(read_fidelity(rows))
             tallies["normalized_fidelity"].add(fidelity, marked)
-        if any(row.get("quotes") is not None for row in rows):
-            quoting += [(row, name) for row, name in zip(rows, match.ids, strict=True) if row.get("quotes") is not None]
-        if functions and rows_by_id:
-            values = {
-                name: np.array([float(function(rows_by_id[str(row["annotation_id"])], row)) for row in rows])
-                for name, function in functions.items()
-            }
-            added = [mean_columns(name, numbers) for name, numbers in values.items()]
-            tallies["custom"].add(dict(item for each in added for item in each.items()), marked)
+        quoting |= {name: row for row, name in zip(rows, match.ids, strict=True) if row.get("quotes") is not None}
+        if functions:
+            tallies["custom"].add(measure_functions(functions, rows_by_id or {}, rows), marked)
     scored, order = matcher.finish(), np.argsort(np.concatenate(places), kind="stable")
     kept = np.arange(len(gold.ids)) if scored is None else scored
     scores.ids = [gold.ids[row] for row in kept.tolist()]
     scores.by, scores.data_digest, scores.paper = settings.by, gold.digest(), settings.paper
     scores.iou_thresholds = settings.iou_thresholds
-    groups = {} if settings.by is None else dict(zip(gold.ids, (columns or {})[settings.by], strict=True))
+    groups = {} if settings.by is None else dict(zip(gold.ids, columns[settings.by], strict=True))
     scores.notes += matcher.notes()
     if kept.size < len(gold.ids):
         scores.notes.append(f"{kept.size:,} of {len(gold.ids):,} annotations have an instance, and are scored")
-    used = matcher.used
-    aopc = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
-    for metric, tally in tallies.items():
-        if not tally.parts:
-            continue
-        table = tally.columns(order if settings.by_rows else None)
+    for metric in (metric for metric in METRICS if tallies[metric].parts):
+        table = tallies[metric].columns(order if settings.by_rows else None)
         statistics = Statistics(scores.ids if settings.by_rows else ["without gold", "with gold"], table, {})
-        measured = Measured(statistics, matcher.facts())
+        cluster(statistics, gold, kept, settings, columns)
         if metric == "eraser_agreement":
-            statistics.scores = agreement_scores(table, own, used)
-            measured.settings, measured.notes = describe_agreement(table, own, used)
-            if sentence_end_inclusive and "sentence_micro_f1" in statistics.scores:
-                measured.settings = {**measured.settings, "sentences": "[start,end)"}
+            measured = describe_agreement(statistics, own, matcher.used, sentence_end_inclusive)
         elif metric == "eraser_faithfulness":
-            statistics.scores = erasure_scores(table)
-            thresholds = {"aopc": aopc} if aopc else {}
-            measured.settings = {**thresholds, **count_bounded(table, answered)}
-            if not used.isdisjoint(ERASED):
-                lacking = find_lacking(statistics.scores, used, with_gold=True)
-                words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
-                measured.notes = [f"left out: {'; '.join(words)}"] if words else []
-            if "accuracy" in statistics.scores:
-                scores.label_report = report_labels(table, matcher.labels)
+            measured = describe_erasure(statistics, matcher, answered)
+            scores.label_report = report_labels(table, matcher.labels) if "accuracy" in statistics.scores else None
         elif metric == "normalized_fidelity":
             statistics.scores = fidelity_scores(rates)
-            measured.extra = {"occlusion_rates": sorted(set(rates))} if rates[-1] > 0 else {}
+            measured = Measured(statistics, extra={"occlusion_rates": sorted(set(rates))} if rates[-1] > 0 else {})
         else:
-            statistics.scores = {name: Score(mean(name), None, None, None) for name in functions or ()}
-        if not statistics.scores:
+            statistics.scores = {name: Score(mean(name), None, None, None) for name in functions}
+            measured = Measured(statistics)
+        if statistics.scores:
+            measured.settings = {**matcher.facts(), **measured.settings}
+            n = measured.statistics.columns["gold.rows"].sum() if metric == "eraser_agreement" else kept.size
+            add_result(scores, metric, measured, settings, groups, int(n))
+        else:
             scores.notes += measured.notes
-            continue
-        measured.settings = {**matcher.facts(), **measured.settings}
-        if settings.by_rows:
-            cluster(statistics, gold, kept, settings.cluster_by, columns or {})
-        if metric == "eraser_agreement":
-            measured.statistics, measured.extra = agreement_extra(statistics, own)
-        elif metric == "eraser_faithfulness" and aopc:
-            measured.extra = {"aopc_thresholds": aopc}
-        add_result(scores, metric, measured, settings, groups, len(statistics.ids) if settings.by_rows else kept.size)
     if quoting:
-        measured = score_quotes(
-            gold, dict(zip([name for _, name in quoting], [row for row, _ in quoting], strict=True))
-        )
+        measured = score_quotes(gold, quoting)
         rows_of = np.array([matcher.index[name] for name in measured.statistics.ids])
-        if settings.by_rows:
-            cluster(measured.statistics, gold, rows_of, settings.cluster_by, columns or {})
+        cluster(measured.statistics, gold, rows_of, settings, columns)
         add_result(scores, "quote_faithfulness", measured, settings, groups, rows_of.size)
     if not scores.scores:
         fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
         raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
 
 
+def measure_functions(
+    functions: Mapping[str, CustomMetric], rows_by_id: Mapping[str, Mapping[str, Any]], rows: Rows
+) -> dict[str, np.ndarray]:
+    """Return the columns of a user's own scores of some instances."""
+    columns: dict[str, np.ndarray] = {}
+    for name, function in functions.items():
+        values = [float(function(rows_by_id[str(row["annotation_id"])], row)) for row in rows]
+        columns |= mean_columns(name, np.array(values))
+    return columns
+
+
+def describe_agreement(
+    statistics: Statistics, settings: AgreementSettings, used: Set[str], sentence_end_inclusive: bool
+) -> Measured:
+    """Return scores of agreement; without scores where all annotations lack gold rationales and are skipped."""
+    table = statistics.columns
+    statistics.scores = agreement_scores(table, settings, used)
+    facts, notes = list_facts(table, settings, used)
+    if sentence_end_inclusive and "sentence_micro_f1" in statistics.scores:
+        facts["sentences"] = "[start,end)"
+    if settings.unmarked == "skip" and not table["gold.marked"].any():
+        statistics.scores = {}
+    if not statistics.scores:
+        return Measured(statistics, facts, notes=notes)
+    scored, extra = agreement_extra(statistics, settings)
+    return Measured(scored, facts, extra, notes)
+
+
+def describe_erasure(statistics: Statistics, matcher: Matcher, answered: int) -> Measured:
+    """Return scores of faithfulness and of labels, of ``answered`` instances that have an answer."""
+    statistics.scores, used = erasure_scores(statistics.columns), matcher.used
+    thresholds = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
+    facts = {**({"aopc": thresholds} if thresholds else {}), **count_bounded(statistics.columns, answered)}
+    lacking = find_lacking(statistics.scores, used, with_gold=True) if not used.isdisjoint(ERASED) else {}
+    words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
+    notes = [f"left out: {'; '.join(words)}"] if words else []
+    return Measured(statistics, facts, {"aopc_thresholds": thresholds} if thresholds else {}, notes)
+
+
 def cluster(
-    statistics: Statistics, gold: Gold, kept: np.ndarray, cluster_by: str, columns: Mapping[str, Sequence[Any]]
+    statistics: Statistics,
+    gold: Gold,
+    kept: np.ndarray,
+    settings: ScoreSettings,
+    columns: Mapping[str, Sequence[Any]],
 ) -> None:
-    """Set the clusters of the annotations ``kept``: those that share a document, or a value of a column."""
-    if cluster_by == "auto":
+    """Set the clusters of the annotations ``kept``, unless sums are all that is kept of them."""
+    if not settings.by_rows:
+        return
+    if settings.cluster_by == "auto":
         clusters = gold.clusters()
         statistics.set_clusters(*(("none", None) if clusters is None else ("documents", clusters[kept].tolist())))
-    elif cluster_by != "none":
-        statistics.set_clusters(cluster_by, [columns[cluster_by][row] for row in kept.tolist()])
+    elif settings.cluster_by != "none":
+        statistics.set_clusters(settings.cluster_by, [columns[settings.cluster_by][row] for row in kept.tolist()])
 
 
 def load_metric(path: str) -> CustomMetric:
