@@ -9,10 +9,11 @@ from typing import Any
 import evaluate
 
 from .errors import DataError, cut
-from .module import Measured, RationaleMetric
+from .module import RationaleMetric
 from .plain import ID_FIELDS, find_near, read_text, to_list
 from .quotes import QUOTE_SCORES, Document, align, measure_quotes
 from .rows import index_rows, join_rows
+from .statistics import Measured
 
 
 class QuoteFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  # evaluate is untyped
