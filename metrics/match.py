@@ -230,7 +230,10 @@ def _flatten_instances(p: Predictions, rows: Sequence[Row]) -> dict[tuple[str, .
     entries = [row.get("thresholded_scores") for row in rows] if "thresholded_scores" in fields else [None] * len(rows)
     p.thresholds = _measure_lists(entries)
     thresholded = list(chain.from_iterable(filter(None, entries)))
-    p.threshold_values = np.array([float(entry["threshold"]) for entry in thresholded])
+    values = [entry["threshold"] for entry in thresholded]
+    if {*map(type, values)} - {int, float}:
+        raise TypeError  # a text would pass as a number
+    p.threshold_values = np.array(values, float)
     owner = np.repeat(np.arange(len(rows)), np.maximum(p.thresholds, 0))
     for side in ERASED if thresholded else ():
         _add_probabilities(p, f"threshold_{side}", [entry.get(SIDES[side]) for entry in thresholded], owner)
