@@ -197,28 +197,29 @@ def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     from eraser_hub.scoring.score import ScoreSettings
 
     instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
-    instances[0][field] = value
+    instances[-1][field] = value
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
     with pytest.raises(DataError) as caught:
         systems, settings = parse_systems([str(path)]), ScoreSettings(n_resamples=5)
         part: dict[str, Any] = {"config": "movies", "split": "val"}
         make_report(hub / "eraser", **part, systems=systems, out=tmp_path / "out", settings=settings)
-    assert "p.jsonl" in str(caught.value) and caught.value.rule != "input" and not (tmp_path / "out").exists()
+    assert "p.jsonl" in str(caught.value) and not (tmp_path / "out").exists()
+    assert caught.value.instance == instances[-1]["annotation_id"] and str(caught.value.field).startswith(field)
 
 
-def test_thresholds_are_those_of_most_instances(hub, tmp_path):
+def test_thresholds_are_those_of_the_first_instance(hub, tmp_path):
     instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
     sides = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
     for instance in instances:
         erased = dict.fromkeys(sides, instance["classification_scores"])
         instance["thresholded_scores"] = [{"threshold": threshold, **erased} for threshold in (0.1, 0.5)]
-    del instances[0]["thresholded_scores"][0]
+    del instances[1]["thresholded_scores"][0]
     path = tmp_path / "p.jsonl"
     path.write_text("".join(json.dumps(instance) + "\n" for instance in instances))
     done = report_of(hub, path)
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
-    assert "p.jsonl:1: " in done.stderr
+    assert "p.jsonl:2: " in done.stderr
 
 
 def test_broken_utf8_names_its_line(hub, tmp_path):
