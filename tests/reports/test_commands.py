@@ -120,7 +120,7 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     assert one.spread["token_macro_f1"] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
     assert not one.intervals and not other.spread and other.intervals["token_macro_f1"]
     page = written.page.read_text(encoding="utf-8")
-    assert "±0.24" in page and "show the first of 2 runs" in page and "|tests:5|" in page
+    assert "±0.24" in page and "show the first of 2 runs" in page and re.search(r"\|tests:\d", page)
     assert "|cluster:none|clusters:24|" in page and "|cluster:documents|" not in page
     row = to_board_json([one])["rows"][0]
     assert row["spread"]["token_macro_f1"] == one.spread["token_macro_f1"]
