@@ -187,7 +187,10 @@ def _make_content(
     pairs, names = split.kind == "perturbation", [system.name for system in systems]
     marked, places, counts, missing = (_mark_pairs if pairs else _mark_rows)(split, systems, answers, settings)
     result = compared.result
-    values, headline = collect_instance_values(scored, places), list_headline(scored, result)
+    values, headline = (
+        collect_instance_values(scored, [split.ids[place] for place in places]),
+        list_headline(scored, result),
+    )
     people = [] if pairs else find_systems(scored, PEOPLE)
     shown = [drop_agreement(one) if one.name in people else one for one in scored]
     made = [

@@ -202,18 +202,18 @@ def format_p_value(p: float | None) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def collect_instance_values(scored: Sequence[Scores], places: Sequence[int]) -> list[dict[str, list[float | None]]]:
+def collect_instance_values(scored: Sequence[Scores], ids: Sequence[str]) -> list[dict[str, list[float | None]]]:
     """Return the per-instance scores of each system, without empty columns, in a table's order.
 
     Args:
         scored: the systems.
-        places: for each document of the list the row whose scores stand beside it.
+        ids: for each document of the list the annotation whose scores stand beside it.
     """
-    return [
-        {
-            key: [column[place] for place in places]
-            for key, column in sorted(system.per_instance.items(), key=lambda item: get_sort_key(item[0]))
-            if any(value is not None for value in column)
-        }
-        for system in scored
-    ]
+    collected = []
+    for system in scored:
+        places, columns = {name: place for place, name in enumerate(system.ids)}, dict[str, list[float | None]]()
+        for key, column in sorted(system.per_instance.items(), key=lambda item: get_sort_key(item[0])):
+            if any(value is not None for value in column):
+                columns[key] = [column[places[name]] if name in places else None for name in ids]
+        collected.append(columns)
+    return collected

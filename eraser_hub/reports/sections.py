@@ -14,7 +14,7 @@ from eraser_hub.scoring.score import ScoreSettings
 
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures
 from .explorer.matrix import make_matrix_block
-from .explorer.notes import count_systems, merge_notes, merge_pair_notes
+from .explorer.notes import count_systems, merge_notes
 from .report_tables import Section, make_class_blocks, make_score_blocks
 
 
@@ -39,7 +39,7 @@ def make_provenance_section(scored: Sequence[Scores], compared: Mapping[str, Any
     if compared is not None:
         # a caution about one module's scores begins with the module; a comparison's does not
         repeated = {f"{name}: {line}" for name, why in own for line in (why, why.partition(": ")[2])}
-        section.notes += merge_pair_notes((n for n in compared["notes"] if n not in repeated), names)
+        section.notes += [note for note in compared["notes"] if note not in repeated]
         section.signatures.append(f"comparison: {compared['signature']}")
     lines = []
     for system in scored:

@@ -63,7 +63,6 @@ from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.version import __version__
 
 from ..catalogue import metric
-from ..explorer.notes import merge_pair_notes
 from ..explorer.overview import Compared
 from ..options import BenchArguments
 from ..report import make_report
@@ -436,7 +435,7 @@ class _Run:
             inference: dict[str, Any] = {} if plan.resamples is None else {"resamples": plan.resamples}
             asked = replace(settings, confidence_level=None, n_resamples=None)
             comparison = compare_systems(source, compared, asked, minimum_effect=plan.minimum_effect, **inference)
-            notes = merge_pair_notes(comparison["notes"], [one.name for one in compared])
+            notes = comparison["notes"]
             comparison.save(out / "comparison.json", force=True)
         self.say("writing the report")
         title = f"{dataset.name}, {plan.config}, {plan.split}"

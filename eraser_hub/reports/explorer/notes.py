@@ -24,24 +24,6 @@ def merge_notes(notes: Iterable[tuple[str, str]], systems: Sequence[str]) -> lis
     return [f"{count_systems(names, len(systems))}: {text}" for text, names in named.items()]
 
 
-def merge_pair_notes(notes: Iterable[str], systems: Sequence[str]) -> list[str]:
-    """Return one line for each text on pairs of systems, ``A and B: text``; other notes stay as they are.
-
-    >>> merge_pair_notes(["a and b: alike", "few texts", "a and c: alike", "b and c: apart"], ["a", "b", "c"])
-    ['2 pairs (a and b, a and c): alike', 'few texts', 'b and c: apart']
-    """
-    pairs = [f"{one} and {other}" for one in systems for other in systems if one != other]
-    named: dict[tuple[bool, str], list[str]] = {}
-    for note in notes:
-        pair = next((pair for pair in pairs if note.startswith(f"{pair}: ")), "")
-        named.setdefault((bool(pair), note[len(pair) + 2 :] if pair else note), []).append(pair)
-    return [f"{_count_pairs(names)}: {text}" if of_pairs else text for (of_pairs, text), names in named.items()]
-
-
-def _count_pairs(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{len(names)} pairs ({_list_some(names)})"
-
-
 def _list_some(names: Sequence[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
