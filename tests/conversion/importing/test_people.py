@@ -181,7 +181,7 @@ def test_two_texts_of_a_row_have_a_list_of_positions_each(tmp_path: Path) -> Non
     result = run([row], Columns(("one", "two"), ("m1", "m2"), "label"), tmp_path)
     assert [positions for *_, positions in kept_people(result.folder)] == [[[1], [0]], [[0], []]]
     (text,) = read_annotators(result.folder / "annotators/mine.parquet", "train").values()
-    assert text.lengths == (2, 1) and text.marks.astype(int).tolist() == [[0, 1, 1], [1, 0, 0]]
+    assert text.lengths == [2, 1] and text.marks.astype(int).tolist() == [[0, 1, 1], [1, 0, 0]]
 
 
 def test_files_of_version_2_are_read(tmp_path: Path) -> None:
