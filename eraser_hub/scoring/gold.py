@@ -24,7 +24,7 @@ from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
 from .result import HumanPerformance
 
 if TYPE_CHECKING:
-    from eraser_hub.metrics.annotator_rows import AnnotatedText
+    from eraser_hub.metrics.annotators import AnnotatedText
     from eraser_hub.scoring.scored_split import ScoredSplit
 
 TEXT_BYTES = 1 << 17  # of documents that are measured together
