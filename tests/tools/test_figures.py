@@ -22,8 +22,7 @@ def test_a_figure_is_up_to_date_and_has_every_number(name):
 
 def test_the_page_shows_each_figure_and_links_its_numbers():
     page = (DOCS / "results.md").read_text("utf-8")
-    # a table of its own, without a figure
-    assert {path.stem for path in DATA.glob("*.csv")} == FIGURES.keys() | {"uncertainty"}
+    assert {path.stem for path in DATA.glob("*.csv")} == FIGURES.keys()
     for name in FIGURES:
         assert f"(images/results-{name}.svg)" in page and f"(results/{name}.csv)" in page
 
