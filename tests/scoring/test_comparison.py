@@ -25,7 +25,7 @@ from eraser_hub.scoring.comparison import (
 )
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
-from eraser_hub.scoring.scores import to_json_bytes
+from eraser_hub.scoring.result import to_json_bytes
 from eraser_hub.scoring.tables import make_comparison_tables
 
 from ..refusals import refused

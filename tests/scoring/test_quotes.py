@@ -14,7 +14,7 @@ from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.records.built import open_built
-from eraser_hub.scoring.scores import to_json_bytes
+from eraser_hub.scoring.result import to_json_bytes
 
 from ..refusals import refused
 
