@@ -334,7 +334,7 @@ def measure_quotes(
     columns = {key: np.array([count[key] for count in counts], dtype=float) for key in counts[0]}
     owner = np.array([number for number, _ in items], dtype=np.int64)
     clusters = find_components(owner, number_values(docid for _, docid in items), len(rows))
-    statistics = Statistics(list(rows), columns, QUOTE_SCORES, clusters, "documents" if items else "none")
+    statistics = Statistics(list(rows), columns, QUOTE_SCORES, clusters, "none" if clusters is None else "documents")
     return statistics, {"quotes": int(columns["quotes"].sum()), "empty": n_empty}
 
 

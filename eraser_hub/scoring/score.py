@@ -31,7 +31,7 @@ from eraser_hub.metrics.statistics import (
 from eraser_hub.records.predictions import read_chunks, read_rows
 from eraser_hub.records.run_record import read_model_digest, read_signature
 
-from .adding import add_result, score_quotes
+from .adding import QuotedInstances, add_result, score_quotes
 from .gold import choose_gold, find_split, list_rows, read_column, read_flat_rows, read_gold, score_people
 from .result import Scores, average_runs
 from .settings import ScoreSettings
@@ -277,7 +277,7 @@ def score_chunks(
     tallies = {metric: Tally(settings.by_rows) for metric in METRICS}
     places: list[np.ndarray] = []
     rates: Sequence[float] = ()
-    quoting: dict[str, Mapping[str, Any]] = {}
+    quoting = QuotedInstances()
     layouts: set[tuple[str, ...]] = set()
     answered, columns, functions = 0, columns or {}, functions or {}
     for rows, lines in chunks:
@@ -291,7 +291,7 @@ def score_chunks(
         if "null" in matcher.used:
             fidelity, rates = fidelity_columns(read_fidelity(rows))
             tallies["normalized_fidelity"].add(fidelity, marked)
-        quoting |= {name: row for row, name in zip(rows, match.ids, strict=True) if row.get("quotes") is not None}
+        quoting.add(rows, lines, match.ids)
         if functions:
             tallies["custom"].add(measure_functions(functions, rows_by_id or {}, rows), marked)
     scored, order = matcher.finish(), np.argsort(np.concatenate(places), kind="stable")
@@ -324,8 +324,9 @@ def score_chunks(
             add_result(scores, metric, measured, settings, groups, int(n))
         else:
             scores.notes += measured.notes
-    if quoting:
-        measured = score_quotes(gold, quoting)
+    if quoting.rows:
+        measured = score_quotes(gold, quoting.rows, quoting.lines)
+        measured.settings = {**matcher.facts(), **measured.settings}
         rows_of = np.array([matcher.index[name] for name in measured.statistics.ids])
         cluster(measured.statistics, gold, rows_of, settings, columns)
         add_result(scores, "quote_faithfulness", measured, settings, groups, rows_of.size)

@@ -128,4 +128,3 @@ def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
         )
         with refused("size-limit", "64 levels", file="deep.jsonl", line=1):
             score(ScoredSplit(tmp_path, "val", tmp_path / "deep.jsonl"), inputs.results)
-
