@@ -313,7 +313,7 @@ def choose_gold(gold: Gold, source: ScoredSplit, form: str, without: str | None 
         return gold, []
     texts, file = read_people(source)
     if not texts:
-        message = "expected annotators of this split, found no annotators/NAME.parquet with marks of it"
+        message = f"{form} needs annotators of this split, found no annotators/NAME.parquet with marks of it"
         raise DataError(message, file=source.dataset or source.data_dir, argument="gold")
     spans: list[tuple[int, int, int, int]] = []
     changed = np.zeros(len(gold.ids), dtype=bool)
@@ -400,10 +400,10 @@ def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -
                     for doc, part in split_marks(gold, rows[name], text, marks, file)
                 ]
                 instances.append({"annotation_id": name, "rationales": rationales})
-        columns = agreement_columns(Matcher(others, only_predicted=True).add(read_predictions(instances)), settings)
-        scores = Statistics(
-            [row["annotation_id"] for row in instances], columns, agreement_scores(columns, settings)
-        ).values()
+        matcher = Matcher(others, only_predicted=True)
+        columns = agreement_columns(matcher.add(read_predictions(instances)), settings)
+        table = agreement_scores(columns, settings, matcher.used)
+        scores = Statistics([row["annotation_id"] for row in instances], columns, table).values()
         for key, value in scores.items():
             if not np.isnan(value):
                 values.setdefault(key, []).append(float(value))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -17,7 +18,7 @@ from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
 from eraser_hub.metrics.match import ERASED, Gold, Matcher, read_predictions
 from eraser_hub.metrics.match import read_gold as read_gold_rows
-from eraser_hub.metrics.plain import is_plain, to_instances
+from eraser_hub.metrics.plain import is_plain, row_id, to_instances
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_extra, agreement_scores
 from eraser_hub.metrics.ranking import describe_agreement as list_facts
 from eraser_hub.metrics.statistics import (
@@ -114,7 +115,8 @@ def score(
     first = next(iter(chunks))
     if is_plain(first[0][0]):
         rows = [*first[0], *chain.from_iterable(rows for rows, _ in chunks)]
-        instances, _, changes = to_instances(rows, list_rows(source))
+        with locate(predictions, rows):
+            instances, _, changes = to_instances(rows, list_rows(source))
         chunks, notes = [(instances, range(1, len(instances) + 1))], [*notes, *changes]
     else:
         chunks = chain([first], chunks)
@@ -214,20 +216,17 @@ def score_flat(gold_file: Path, predictions: Path, settings: ScoreSettings | Non
     settings.check()
     settings = replace(settings, unmarked=settings.unmarked or "skip")
     rows = read_flat_rows(gold_file)
-    try:
+    with locate(gold_file, rows):
         _, references, notes = to_instances([], rows)
         labels = sorted(
             {str(row["classification"]) for row in references or () if row.get("classification") is not None}
         )
         gold = replace(read_gold_rows(references, labels, ("documents", "evidences")), file=gold_file)
-    except DataError as error:
-        error.file = error.file or gold_file
-        raise
     scores = Scores(notes=notes)
     if not labels:
         scores.notes.append("labels: none in the gold, so labels and probabilities of predictions are not scored")
-    try:
-        answers = read_flat_rows(predictions)
+    answers = read_flat_rows(predictions)
+    with locate(predictions, answers):
         instances, _, changes = to_instances(answers, rows)
         fields = READ if labels else READ[:2]
         if any(map(is_plain, answers)):
@@ -239,12 +238,22 @@ def score_flat(gold_file: Path, predictions: Path, settings: ScoreSettings | Non
             if name not in (None, *OWN)
         }
         score_chunks(scores, gold, [(instances, range(1, len(instances) + 1))], settings, columns)
-    except DataError as error:
-        error.file = error.file or predictions
-        raise
     scores.files, scores.inputs = [predictions], [gold_file, predictions]
     scores.predictions_sha256 = [hashlib.sha256(predictions.read_bytes()).hexdigest()]
     return scores
+
+
+@contextmanager
+def locate(path: Path, rows: Rows) -> Iterator[None]:
+    """Add to an error the file, and the line of the row that it names."""
+    try:
+        yield
+    except DataError as error:
+        if error.file is None and error.line is None:
+            names = {row_id(row) or str(place): place for place, row in enumerate(rows)}
+            error.line = names[str(error.instance)] + 1 if str(error.instance) in names else None
+        error.file = error.file or path
+        raise
 
 
 def score_chunks(
@@ -303,6 +312,7 @@ def score_chunks(
     scores.notes += matcher.notes()
     if kept.size < len(gold.ids):
         scores.notes.append(f"{kept.size:,} of {len(gold.ids):,} annotations have an instance, and are scored")
+    facts = matcher.facts() | ({"gold": settings.gold} if settings.gold != "evidence" else {})
     for metric in (metric for metric in METRICS if tallies[metric].parts):
         table = tallies[metric].columns(order if settings.by_rows else None)
         statistics = Statistics(scores.ids if settings.by_rows else ["without gold", "with gold"], table, {})
@@ -319,7 +329,7 @@ def score_chunks(
             statistics.scores = {name: Score(mean(name), None, None, None) for name in functions}
             measured = Measured(statistics)
         if statistics.scores:
-            measured.settings = {**matcher.facts(), **measured.settings}
+            measured.settings = {**facts, **measured.settings}
             n = measured.statistics.columns["gold.rows"].sum() if metric == "eraser_agreement" else kept.size
             add_result(scores, metric, measured, settings, groups, int(n))
         else:
