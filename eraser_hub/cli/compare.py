@@ -18,9 +18,11 @@ class CompareOptions(CompareArguments):
 
     Attributes:
         out: JSON file to write the result to.
+        all: Print all scores, not those alone that are tested.
     """
 
     out: Path | None = None
+    all: bool = False
     format: TableFormat = "text"
     force: Force = False
 
@@ -57,4 +59,4 @@ def compare(options: CompareOptions) -> None:
     if options.out is not None:
         result.save(options.out, options.force)
     signatures = [result["signature"], *result.get("score_signatures", ())]
-    print_tables(result.table(), options.format, result, signatures)
+    print_tables(result.table(whole=options.all), options.format, result, signatures)

@@ -128,7 +128,7 @@ class Comparison(dict[str, Any]):
                 }
                 if cells:
                     chance.add(key, **cells)
-            tables.tables.append(chance)
+            tables.tables += [chance] if chance.rows else []
         tables.tables[-1].notes += [
             f"not compared, {name} alone has them: {', '.join(keys)}" for name, keys in self["left_out"].items()
         ]

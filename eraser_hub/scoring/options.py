@@ -138,7 +138,8 @@ class ScoreArguments(AgainstArguments):
         sentence_threshold: Lowest score of a predicted sentence.
         per_instance: Add every score of every instance.
         people: Also score each annotator against the majority of the others, where annotators are known.
-        metric: A score of your own, FILE.py:FUNCTION, of (row of the dataset, instance) to a number; repeat it for several.
+        metric: A score of your own, FILE.py:FUNCTION, of (row of the dataset, instance) to a number; repeat it for
+            several.
 
     Uncertainty:
         confidence_level: Confidence level of the intervals, e.g. 0.95; no intervals by default.
@@ -173,8 +174,7 @@ class CompareArguments(AgainstArguments):
         primary: Score to test, declared in advance, in place of the headline scores; repeat it for several.
 
     Uncertainty:
-        resamples: Exchanges of documents of the test; by default 10,000, and more where a star among so many tests
-            needs them.
+        resamples: Exchanges of documents of the test, where more than 12 differ; 10,000 by default.
         confidence_level: Confidence level of the intervals of differences, in (0, 1).
     """
 
