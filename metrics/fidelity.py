@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError, cut
-from .plain import row_id
+from .plain import find_near, row_id
 from .rows import PROBABILITY_SLACK, Row, find_fault, join_rows, simplify
 from .statistics import Columns, Measured, Score, Statistics, divide, find_components, mean, mean_columns, number_values
 
@@ -109,18 +109,22 @@ def read_fidelity(rows: Sequence[Row]) -> dict[str, Points]:
     """
     if not rows:
         raise DataError("expected at least one row, found none", argument="predictions")
-    strange = next((row for row in rows if not isinstance(row, Mapping)), None)
-    if strange is not None:
-        raise DataError(f"expected rows of probabilities, found {cut(strange)}", argument="predictions")
+    strange = [row for row in rows if not isinstance(row, Mapping)]
+    if strange:
+        raise DataError(f"expected rows of probabilities, found {cut(strange[0])}", argument="predictions")
     is_instance = any(FIDELITY_FIELDS["p_full"] in row for row in rows)
     fields = FIDELITY_INSTANCE if is_instance else FIDELITY_ROW
     curves = is_instance or any(row.get("occlusion_rate") is not None for row in rows)
     unnamed = not curves and all(row_id(row) is None for row in rows)
     points: dict[str, Points] = {}
+    known = () if is_instance else (*fields,)
     for number, cells in enumerate(rows):
         name = str(number) if unnamed else row_id(cells)
         if name is None:
             raise DataError("expected an id, found none", field=f"predictions[{number}]")
+        for field in cells:
+            if (near := find_near(field, known)) and near not in cells:
+                raise DataError(f"no field of this format: did you mean {near!r}?", instance=name, field=field)
         row = simplify({field: cells.get(field) for field in fields})
         if fault := find_fault(row, fields):
             raise DataError(fault[1], instance=name, field=fault[0])
@@ -130,11 +134,11 @@ def read_fidelity(rows: Sequence[Row]) -> dict[str, Points]:
                     message = f"expected a number in [0, 1], found {point.get(key)}"
                     raise DataError(message, instance=name, field=key)
             # to nine digits: 0.1 + 0.2 is 0.3
-            place, known = (round(point["occlusion_rate"], 9), point.get("trial", 0)), points.setdefault(name, {})
-            if place in known:
+            place, own = (round(point["occlusion_rate"], 9), point.get("trial", 0)), points.setdefault(name, {})
+            if place in own:
                 message = f"expected each id, rate and trial once, found rate {place[0]:g}, trial {place[1]} again"
                 raise DataError(message, instance=name, field="occlusion_rate")
-            known[place] = [point[key] for key in FIDELITY_FIELDS]
+            own[place] = [point[key] for key in FIDELITY_FIELDS]
     check_trials(points)
     return points
 

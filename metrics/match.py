@@ -194,7 +194,11 @@ def read_predictions(
     suspects: Iterable[int] = range(len(rows))
     try:
         layouts = _flatten_instances(p, rows)
-        if set(map(type, p.starts + p.ends)) <= {int} and set(map(type, p.classification)) <= {str, type(None)}:
+        if (
+            None not in p.ids
+            and set(map(type, p.starts + p.ends)) <= {int}
+            and set(map(type, p.classification)) <= {str, type(None)}
+        ):
             suspects = sorted(at for layout, at in layouts.items() if layout not in known)
             known |= layouts.keys()
     except (TypeError, KeyError, AttributeError, ValueError):
@@ -554,9 +558,14 @@ def _make_table(rows: Sequence[Row]) -> pa.Table:
             raise DataError(fault[1], instance=name, field=field)
         columns["annotation_id"].append(row_id(row))
         columns["classification"].append(row.get("classification"))
-        columns["documents"].append([{**each, "docid": str(each["docid"])} for each in row.get("documents") or ()])
+        documents, groups = row.get("documents") or (), row.get("evidences") or ()
+        columns["documents"].append([{"docid": str(each["docid"]), "text": each["text"]} for each in documents])
+        fields = tuple(GOLD["evidences"][0][0])[1:]
         columns["evidences"].append(
-            [[{**each, "docid": str(each["docid"])} for each in group] for group in row.get("evidences") or ()]
+            [
+                [{"docid": str(each["docid"]), **{name: each.get(name) for name in fields}} for each in group]
+                for group in groups
+            ]
         )
     kinds = set(map(type, columns["classification"])) - {type(None)}
     if kinds == {int, str}:

@@ -19,7 +19,9 @@ from .rows import to_rows
 from .statistics import Measured, Score, Statistics, summarize
 
 Row = Mapping[str, Any]
-OPTIONS = ("by", "cluster_by", "per_instance", "confidence_level", "n_resamples", "seed")
+# of compute, and their kinds; `check_inference` checks the other values
+OPTIONS = {"by": "str | None", "cluster_by": "str", "per_instance": "bool"}
+OPTIONS |= dict.fromkeys(("confidence_level", "n_resamples", "seed"), "")
 # annotation of a setting -> what is expected, and whether a value is it; measures check choices and ranges
 KINDS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "bool": ("True or False", lambda value: isinstance(value, bool)),
@@ -117,14 +119,17 @@ class RationaleMetric:
         Raises:
             ValueError: wrong input; it names the instance and the field.
         """
+        self._check_settings(settings, OPTIONS)
         options = {key: settings.pop(key) for key in OPTIONS if key in settings}
-        self._check_settings(settings)
         try:
             self.add_batch(predictions=predictions, references=references)
             rows = dict(self._rows)
         finally:
             vars(self).pop("_held", None)
-        measured = self.measure(rows["predictions"], rows["references"], **settings)
+        try:
+            measured = self.measure(rows["predictions"], rows["references"], **settings)
+        except RecursionError:
+            raise DataError("expected rows of this format, found lists within lists past any bound") from None
         sides, ids = [rows["references"] or (), rows["predictions"] or ()], measured.statistics.ids
         cluster_by, by = options.pop("cluster_by", "auto"), options.get("by")
         if cluster_by != "auto":
@@ -145,16 +150,17 @@ class RationaleMetric:
         rows = [None if data is None else to_rows(data, side) for side, data in sides.items()]
         return self.measure(*rows, **settings).statistics
 
-    def _check_settings(self, settings: dict[str, Any]) -> None:
-        """Check the keyword arguments against those of ``measure``; lists of any kind become lists."""
-        known = dict([*inspect.signature(self.measure).parameters.items()][2:])
+    def _check_settings(self, settings: dict[str, Any], options: Mapping[str, str] = {}) -> None:
+        """Check the keyword arguments against those of ``measure``; lists and numbers of any kind become plain."""
+        own = [*inspect.signature(self.measure).parameters.items()][2:]
+        known = {**{key: str(parameter.annotation) for key, parameter in own}, **options}
         for key, value in settings.items():
             if key not in known:
-                near = find_similar(key, [*known, *OPTIONS])
-                hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join([*known, *OPTIONS])}"
+                near = find_similar(key, known)
+                hint = f"did you mean {near!r}?" if near else f"expected one of {', '.join(known)}"
                 raise TypeError(f"{self.name}: unknown keyword argument {key!r}: {hint}")
             settings[key] = value = to_list(value) if hasattr(value, "__len__") or hasattr(value, "item") else value
-            kind, _, optional = str(known[key].annotation).partition(" | ")
+            kind, _, optional = known[key].partition(" | ")
             expected, is_kind = KINDS.get(kind, ("", None))
             if is_kind and not is_kind(value) and not (value is None and optional):
                 raise DataError(f"expected {expected}, found {cut(value)}", argument=key)

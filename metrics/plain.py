@@ -154,6 +154,8 @@ def to_list(value: Any) -> Any:
         value = value.to_pylist()
     elif isinstance(value, tuple):
         value = list(value)
+    elif type(value).__name__ in ("NAType", "NaTType"):  # the nulls of pandas
+        value = None
     if isinstance(value, list) and not {*map(type, value)} <= SCALARS:
         return [to_list(item) for item in value]
     return value
@@ -277,12 +279,15 @@ def read_text(row: Mapping[str, Any], name: str) -> PlainText | None:
         row: the row.
         name: its id, which is the name of its document if it does not have a ``docid``.
     """
-    for at, document in enumerate(to_list(row.get("documents")) or ()):
+    documents = to_list(row.get("documents"))
+    if not isinstance(documents, list | None):
+        raise DataError(f"expected a list of documents, found {cut(documents)}", instance=name, field="documents")
+    for at, document in enumerate(documents or ()):
         if not isinstance(document, Mapping) or not isinstance(document.get("text"), str):
             message = f"expected an object with docid and text, found {cut(document)}"
             raise DataError(message, instance=name, field=f"documents[{at}]")
-    if row.get("documents") is not None:
-        texts = [(str(document.get("docid")), document["text"]) for document in to_list(row["documents"])]
+    if documents is not None:
+        texts = [(str(document.get("docid")), document["text"]) for document in documents]
         return PlainText([(docid, split_tokens(text), sentence_sizes(text)) for docid, text in texts])
     docid = str(row.get("docid") or name)
     text = to_list(row.get("tokens") if row.get("tokens") is not None else row.get("text"))

@@ -76,6 +76,10 @@ class QuoteFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc]
             pairs = join_rows(rows, gold, only_predicted)
         else:
             pairs = [(name, row, {}) for name, row in index_rows(rows, "predictions").items()]
+        for name, row, _ in pairs:
+            for field in row:
+                if (near := find_near(field, ("quotes", "outcome"))) and near not in row:
+                    raise DataError(f"no field of this format: did you mean {near!r}?", instance=name, field=field)
         quoting = [pair for pair in pairs if pair[1].get("quotes") is not None] or pairs
         aligned: dict[str, Mapping[str, Any]] = {}
         sizes: dict[str, dict[str, int]] = {}
@@ -115,9 +119,6 @@ def name_rows(rows: Sequence[Any], field: str, names: Sequence[str] = ()) -> lis
 
 def align_row(row: Mapping[str, Any], documents: Sequence[Document]) -> Mapping[str, Any]:
     """Return an instance whose quotes are strings with their places in the documents; others as they are."""
-    for field in row:
-        if (near := find_near(field, ("quotes", "outcome"))) and near not in row:
-            raise DataError(f"no field of this format: did you mean {near!r}?", field=field)
     quotes = to_list(row.get("quotes"))
     quotes = [quotes] if isinstance(quotes, str) else quotes
     if not quotes or not isinstance(quotes, list) or not all(isinstance(quote, str) for quote in quotes):

@@ -156,9 +156,9 @@ def find_fault(value: Any, expected: Any, path: str = "") -> tuple[str, str] | N
 def simplify(value: Any) -> Any:
     """Return a value in plain Python: arrays as lists, objects without fields that are null."""
     if isinstance(value, Mapping):
-        return {str(key): simplify(each) for key, each in value.items() if each is not None}
+        return {str(key): plain for key, each in value.items() if (plain := simplify(each)) is not None}
     if isinstance(value, (str, bytes)) or value is None:
         return value
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], (Mapping, list, tuple)):
         return [simplify(each) for each in value]
-    return to_list(value) if hasattr(value, "__len__") else value.item() if hasattr(value, "item") else value
+    return to_list(value)
