@@ -1,17 +1,22 @@
-"""Inputs of the four row-shaped metrics, made up at random, for the tests of what they have in common."""
+"""Inputs of the seven modules, made up at random, for the tests of what they have in common."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
+from eraser_hub.metrics.eraser_agreement import EraserAgreement
+from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.metrics.perturbation_map import PerturbationMap
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
-from eraser_hub.metrics.quotes import CONSISTENCY_KINDS
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 
+from .eraser_rows import random_case
+
 MODULES = {
+    "eraser_agreement": EraserAgreement,
+    "eraser_faithfulness": EraserFaithfulness,
     "perturbation_map": PerturbationMap,
     "rationale_set_agreement": RationaleSetAgreement,
     "normalized_fidelity": NormalizedFidelity,
@@ -30,6 +35,9 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
     random = np.random.default_rng(seed)
     groups = ["x", "y", "z"]
 
+    if name.startswith("eraser"):
+        predictions, references = random_case(seed, n)
+        return predictions, [{**row, "group": groups[at % 3]} for at, row in enumerate(references)]
     if name == "perturbation_map":
         predictions, references = [], []
         for at in range(n):
@@ -59,11 +67,7 @@ def made_up(name: str, n: int = 8, seed: int = 0) -> tuple[list[dict], list[dict
             start = int(random.integers(0, 5))
             place = {"docid": f"d{at}", "start_token": start, "end_token": start + 2, "similarity": 1.0}
             quotes = [{"text": "w w", "status": "exact", **place}, {"text": "x", "status": "not_found"}][: 1 + at % 2]
-            again = [
-                {"kind": kind, "classification": "PN"[(at + place) % 2]} for place, kind in enumerate(CONSISTENCY_KINDS)
-            ]
-            answer = {"outcome": "answered", "classification": "P", "asked_again": again}
-            predictions.append({"annotation_id": at, "quotes": quotes, **answer})
+            predictions.append({"annotation_id": at, "quotes": quotes, "outcome": "answered"})
             document = {"docid": f"d{at}", "text": "w " * (8 + at)}
             evidence = {"docid": f"d{at}", "start_token": 0, "end_token": 1}
             references.append(

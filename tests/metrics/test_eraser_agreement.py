@@ -12,8 +12,8 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_extra, agreement_scores
 from eraser_hub.metrics.match import Matcher, read_gold, read_predictions
+from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_extra, agreement_scores
 from eraser_hub.metrics.statistics import Statistics, concatenate
 
 from ..golden.record import mean_of, random_rows, soft_rows

@@ -20,7 +20,6 @@ from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.errors import DataError
 
-
 TEXTS = {"d1": "a dull film .\nno one laughs .", "d2": "what a joy ,\nstart to end", "d3": "another one"}
 AOPC = (0.01, 0.05, 0.1, 0.2, 0.5)
 

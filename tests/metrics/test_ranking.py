@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.metrics import ranking
 from eraser_hub.metrics.errors import DataError
+from eraser_hub.metrics.match import Match, Ranked, Spans
 from eraser_hub.metrics.ranking import (
     AgreementSettings,
     agreement_columns,
@@ -20,7 +21,6 @@ from eraser_hub.metrics.ranking import (
     measure_rankings,
     rank_documents,
 )
-from eraser_hub.metrics.match import Match, Ranked, Spans
 
 pytestmark = pytest.mark.unit
 

@@ -1,0 +1,407 @@
+"""What the seven modules have in common: how evaluate drives them, containers, keyword arguments, what is refused."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import json
+import math
+import pickle
+import re
+import warnings
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import datasets
+import evaluate
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.metrics.errors import DataError
+
+from .family import MODULES, made_up
+
+NAMES = sorted(MODULES)
+COUNTS = {"signature", "aopc_thresholds", "pairs", "comparisons", "undefined_kappas", "quotes", "empty", "gold"}
+SCORES_PAGE = Path(__file__).resolve().parents[2] / "docs" / "scores.md"
+each = pytest.mark.parametrize("name", NAMES)
+Rows = list[dict[str, Any]]
+
+
+def listen(name: str, predictions: Any, references: Any, **options: Any) -> tuple[dict[str, Any], list[str]]:
+    """The result, and what was said beside it."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = MODULES[name]().compute(predictions=predictions, references=references, **options)
+    return result, [str(line.message) for line in said]
+
+
+def compute(name: str, predictions: Any, references: Any, **options: Any) -> dict[str, Any]:
+    return listen(name, predictions, references, **options)[0]
+
+
+def same(one: dict[str, Any], two: dict[str, Any], atol: float = 1e-12) -> None:
+    assert one.keys() == two.keys()
+    for key, value in one.items():
+        if isinstance(value, (float, list)):
+            assert np.allclose(value, two[key], atol=atol, equal_nan=True), key
+
+
+def id_field(rows: Rows) -> str:
+    return "annotation_id" if "annotation_id" in rows[0] else "id"
+
+
+# --------------------------------------------------------------------------------------------------- how evaluate drives
+@each
+def test_loads_as_a_space_and_its_card_and_docstring_run(
+    name: str, spaces: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = evaluate.load(str(spaces / name))
+    inputs = made_up(name)
+    same(loaded.compute(predictions=inputs[0], references=inputs[1]), compute(name, *inputs))
+    monkeypatch.chdir(spaces)
+    card = Path(name, "README.md").read_text(encoding="utf-8")
+    blocks = "\n".join(re.findall(r"```python\n(.*?)```", card, flags=re.DOTALL))
+    for text in (blocks, MODULES[name]().inputs_description):
+        test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+        assert test.examples and doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+@each
+def test_every_score_has_direction_range_and_a_line_in_the_documents(name: str) -> None:
+    found, info = compute(name, *made_up(name)), MODULES[name]().info
+    assert set(info.higher_is_better) == set(info.ranges) >= {*found} - COUNTS and {*info.headline} <= {*found}
+    assert set(info.higher_is_better.values()) <= {True, False, None} and info.citation.startswith("@")
+    for key in found.keys() - COUNTS:
+        low, high = info.ranges[key]
+        for value in np.ravel(found[key]):
+            assert math.isnan(value) or ((low is None or value >= low) and (high is None or value <= high))
+    lines = [line for line in SCORES_PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    keys = [key for line in lines for key in named_in(line.split("|")[1])]
+    wanted = {key.removesuffix("_std") for key in info.ranges}
+    assert [key for key in sorted(wanted) if not any(fnmatch(key, known) for known in keys)] == []
+
+
+def named_in(cell: str) -> Iterator[str]:
+    """The keys in a cell of the table: ``{a,b}_c`` names two, ``*`` stands for any."""
+    for words in re.findall(r"`([^`]+)`", cell):
+        yield from map("".join, product(*(part.split(",") for part in re.split(r"[{}]", words))))
+
+
+@each
+def test_add_add_batch_and_compute_agree(name: str) -> None:
+    predictions, references = made_up(name)
+    whole = compute(name, predictions, references)
+    batches, singles, cut = MODULES[name](), MODULES[name](), len(predictions) // 3
+    batch = predictions[:cut]
+    batches.add_batch(predictions=batch)
+    batch.clear()
+    batches.add_batch(predictions=predictions[cut:], references=references)
+    assert len(batches) == len(predictions)
+    same(batches.compute(), whole)
+    assert len(batches) == 0
+    for at, row in enumerate(predictions):
+        singles.add(prediction=row, reference=references[at] if references and at < len(references) else None)
+    same(singles.compute(), whole)
+    with pytest.raises(DataError):
+        singles.compute(predictions=[{"id": "no", "annotation_id": "no"}], references=references)
+    same(singles.compute(predictions=predictions, references=references), whole)  # nothing is left behind
+
+
+@each
+def test_saves_combines_and_pickles(name: str, tmp_path: Path) -> None:
+    predictions, references = made_up(name)
+    whole = compute(name, predictions, references)
+    result = compute(name, predictions, references, per_instance=True, n_resamples=10, by="group")
+    saved = evaluate.save(tmp_path / "result.json", **result)
+    assert json.loads(Path(saved).read_text())["signature"] == result["signature"]
+    again = pickle.loads(pickle.dumps(MODULES[name]()))
+    same(again.compute(predictions=predictions, references=references), whole)
+    both = evaluate.combine([MODULES[name](), again], force_prefix=True)
+    assert len(both.compute(predictions=predictions, references=references)) == 2 * len(whole)
+    added = evaluate.combine([MODULES[name]()])
+    for at, row in enumerate(predictions):
+        added.add(row, references[at] if references and at < len(references) else None)
+    same(added.compute(), whole)
+
+
+@each
+def test_several_processes_are_refused(name: str, tmp_path: Path) -> None:
+    metric = MODULES[name](num_process=2, process_id=0, experiment_id="pair", cache_dir=str(tmp_path))
+    predictions, references = made_up(name)
+    with pytest.raises(DataError, match="expected 1 process, found 2"):
+        metric.compute(predictions=predictions, references=references)
+
+
+# ------------------------------------------------------------------------------------------------------------ containers
+def as_text_ids(rows: Rows) -> Rows:
+    """Ids as strings, as an Arrow column has them in all rows."""
+    ids = ("id", "annotation_id")
+    rows = [{key: str(value) if key in ids else value for key, value in row.items()} for row in rows]
+    return [{**row, "rel_ids": [*map(str, row["rel_ids"] or ())]} if "rel_ids" in row else row for row in rows]
+
+
+def tensors(value: Any) -> Any:
+    """The value with its lists of numbers as tensors."""
+    if isinstance(value, dict):
+        return {key: tensors(inner) for key, inner in value.items()}
+    if isinstance(value, list) and value and all(isinstance(one, (int, float)) for one in value):
+        return pytest.importorskip("torch").tensor(value)
+    return [tensors(inner) for inner in value] if isinstance(value, list) else value
+
+
+def narrow(rows: Rows) -> pa.Table:
+    """A table with whole numbers of 16 bits."""
+
+    def cast(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_list(kind):
+            return pa.list_(cast(kind.value_type))
+        if pa.types.is_struct(kind):
+            return pa.struct([pa.field(inner.name, cast(inner.type)) for inner in kind])
+        return pa.uint16() if pa.types.is_int64(kind) else kind
+
+    table = pa.Table.from_pylist(rows)
+    return table.cast(pa.schema([pa.field(field.name, cast(field.type)) for field in table.schema]))
+
+
+CONTAINERS: dict[str, Any] = {
+    "Dataset": datasets.Dataset.from_list,
+    "Dataset of numpy": lambda rows: datasets.Dataset.from_list(rows).with_format("numpy"),
+    "IterableDataset": lambda rows: datasets.Dataset.from_list(rows).to_iterable_dataset(),
+    "table": pa.Table.from_pylist,
+    "table of 16 bits": narrow,
+    "frame": pd.DataFrame,
+    "columns": lambda rows: {key: [row[key] for row in rows] for key in rows[0]},
+    "tensors": lambda rows: [tensors(row) for row in rows],
+    "iterator": iter,
+    "tuple": tuple,
+}
+
+
+@each
+@pytest.mark.parametrize("form", CONTAINERS)
+def test_every_container_scores_the_same(name: str, form: str) -> None:
+    predictions, references = made_up(name)
+    rows = [as_text_ids(predictions), references and as_text_ids(references)]
+    before, convert = copy.deepcopy(rows), CONTAINERS[form]
+    found = compute(name, convert(rows[0]), convert(rows[1]) if rows[1] else None)
+    same(found, compute(name, predictions, references), atol=1e-6)  # tensors are float32
+    assert rows == before
+
+
+def test_class_numbers_of_a_dataset_become_their_names() -> None:
+    rows, _ = made_up("normalized_fidelity", 6)
+    features = datasets.Features(
+        {"annotation_id": datasets.Value("int64"), "label": datasets.ClassLabel(names=["N", "P"])}
+    )
+    numbered = [{"annotation_id": at, "label": at % 2} for at in range(6)]
+    references = datasets.Dataset.from_list(numbered, features=features)
+    for one in (references, references.to_iterable_dataset()):
+        assert set(compute("normalized_fidelity", rows, one, by="label")["by"]) == {"N", "P"}
+
+
+@each
+def test_a_column_twice_is_refused(name: str) -> None:
+    predictions, references = made_up(name)
+    table = pa.Table.from_pylist(as_text_ids(predictions))
+    last = table.column_names[-1]
+    with pytest.raises(DataError, match=f"predictions: .*'{last}' twice"):
+        compute(name, table.append_column(last, table.column(last)), references)
+
+
+# ------------------------------------------------------------------------------------------------------------ invariants
+@each
+@given(seed=st.integers(0, 10**6), n=st.integers(2, 7), data=st.data())
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_order_and_names_of_rows_do_not_matter(name: str, seed: int, n: int, data: st.DataObject) -> None:
+    predictions, references = made_up(name, n, seed)
+    whole = compute(name, predictions, references)
+    shuffled = data.draw(st.permutations(predictions))
+    same(compute(name, shuffled, data.draw(st.permutations(references)) if references else None), whole)
+
+    def rename(row: dict[str, Any]) -> dict[str, Any]:
+        new = {**row, **{key: f"new-{row[key]}" for key in ("id", "annotation_id") if key in row}}
+        return {**new, "rel_ids": [f"new-{one}" for one in row["rel_ids"]]} if row.get("rel_ids") else new
+
+    same(compute(name, [*map(rename, predictions)], references and [*map(rename, references)]), whole)
+
+
+@each
+def test_statistics_are_those_of_the_scores(name: str) -> None:
+    predictions, references = made_up(name)
+    whole = compute(name, predictions, references)
+    statistics = MODULES[name]().statistics(predictions, references)
+    for key, value in statistics.values().items():
+        assert np.allclose(value, whole[key], equal_nan=True)
+    with pytest.raises(TypeError, match="unknown keyword"):
+        MODULES[name]().statistics(predictions, references, by="group")
+
+
+# ------------------------------------------------------------------------------------------------------ keyword arguments
+@each
+def test_per_instance_by_and_intervals(name: str) -> None:
+    bca = {"confidence_level": np.float32(0.5), "n_resamples": 60, "seed": np.int64(3)}
+    found = compute(name, *made_up(name), per_instance=np.True_, by="group", **bca)
+    whole = compute(name, *made_up(name), **bca)
+    columns = found["per_instance"]
+    assert {len(column) for column in columns.values()} == {8} and len(columns["cluster"]) == 8
+    assert set(found["by"]) == {"x", "y", "z"}
+    for key in MODULES[name]().info.ranges.keys() & found.keys():
+        bounds = np.array(found[f"{key}_ci"])
+        assert (np.isnan(bounds).any(axis=-1) | (bounds[..., 0] <= bounds[..., 1])).all()
+        assert all(key in group for group in found["by"].values()) and key in columns
+        assert np.array_equal(bounds, whole[f"{key}_ci"], equal_nan=True)
+    assert re.search(
+        r"\|level:0\.5\|resamples:60\|seed:3\|cluster:(original|documents|none)\|clusters:\d+\|by:group\|",
+        found["signature"],
+    )
+
+
+@each
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"by": "colour"},
+        {"cluster_by": "colour"},
+        {"by": 3},
+        {"only_predicted": "yes"},
+        {"per_instance": "False"},
+        {"confidence_level": 2},
+        {"confidence_level": "0.95"},
+        {"n_resamples": 0},
+        {"n_resamples": "many"},
+        {"n_resamples": True},
+        {"seed": "1"},
+        {"seed": -1},
+        {"seed": None},
+    ],
+)
+def test_wrong_settings_are_refused(name: str, wrong: dict[str, Any]) -> None:
+    ((argument, value),) = wrong.items()
+    with pytest.raises(DataError, match="expected .*found") as caught:
+        compute(name, *made_up(name), **wrong)
+    assert caught.value.argument == argument and repr(value) in str(caught.value)
+
+
+@each
+def test_unknown_keywords_are_refused_with_the_near_one(name: str) -> None:
+    with pytest.raises(TypeError, match=r"'per_instances'.* 'per_instance'\?"):
+        compute(name, *made_up(name), per_instances=True)
+    with pytest.raises(TypeError, match=r"'colour': expected one of only_predicted|'colour': expected one of .*only_"):
+        compute(name, *made_up(name), colour=True)
+
+
+# --------------------------------------------------------------------------------------------------------------- refusals
+@each
+@pytest.mark.parametrize("rows", ["text", 3, [1, 2], [None], {"id": 1}, [], None, np.array(0.5), b"x"])
+def test_what_is_no_row_is_one_clear_error(name: str, rows: Any) -> None:
+    with pytest.raises(DataError, match="expected "):
+        compute(name, rows, made_up(name)[1])
+
+
+@each
+def test_ids_that_are_none_or_stand_twice_are_refused(name: str) -> None:
+    for wrong in (None, True, 1.5, ["a"], {"a": 1}):
+        predictions, references = made_up(name)
+        predictions[2][id_field(predictions)] = wrong
+        with pytest.raises(DataError, match="expected .*found"):
+            compute(name, predictions, references)
+    predictions, references = made_up(name)
+    field = id_field(predictions)
+    predictions.append({**predictions[0], field: str(predictions[0][field])})
+    with pytest.raises(DataError, match="again"):
+        compute(name, predictions, references)
+
+
+@each
+def test_only_predicted(name: str) -> None:
+    """Those that have a prediction are scored as if the others were not there; without the option they are an error."""
+    predictions, references = made_up(name)
+    references = references or [{id_field(predictions): row[id_field(predictions)]} for row in predictions]
+    with pytest.raises(DataError, match=r"expected a prediction .* of \d+ annotations have none; `?only_predicted"):
+        compute(name, predictions[:2], references)
+    found = compute(name, predictions[:2], references, only_predicted=True)
+    same(found, compute(name, predictions[:2], references[:2]))
+    assert re.search(r"\|scored:\d/\d", found["signature"])
+
+
+@each
+def test_predictions_of_another_corpus(name: str) -> None:
+    predictions, references = made_up(name)
+    field = id_field(predictions)
+    references = references or [{field: row[field]} for row in predictions]
+    predictions = [{**row, field: f"other {row[field]}"} for row in predictions]
+    with pytest.raises(DataError, match=r"none of the [\d,]+ ids .*split\?"):
+        compute(name, predictions, references)
+
+
+MISSPELT = {
+    "eraser_agreement": ("rationale", "rationales"),
+    "eraser_faithfulness": ("comprehensivness_classification_scores", "comprehensiveness_classification_scores"),
+    "perturbation_map": ("rationale_token", "rationale_tokens"),
+    "rationale_set_agreement": ("rationalle", "rationale"),
+    "normalized_fidelity": ("p_compliment", "p_complement"),
+    "annotator_agreement": ("anotators", "annotators"),
+    "quote_faithfulness": ("qoutes", "quotes"),
+}
+
+
+@each
+def test_a_misspelt_field_is_an_error(name: str) -> None:
+    (predictions, references), (wrong, meant) = made_up(name), MISSPELT[name]
+    predictions[1][wrong] = predictions[1].pop(meant)
+    with pytest.raises(DataError, match=f"did you mean '{meant}'") as caught:
+        compute(name, predictions, references)
+    assert caught.value.field == wrong
+
+
+@each
+def test_an_unknown_field_is_not_scored(name: str) -> None:
+    predictions, references = made_up(name)
+    expected = compute(name, predictions, references)
+    found, said = listen(name, [{**row, "zebra": 1} for row in predictions], references)
+    same(found, expected)
+    if name.startswith("eraser"):
+        assert sum("zebra (in 8)" in line for line in said) == 1
+
+
+def odd_values() -> list[Any]:
+    torch = pytest.importorskip("torch")
+    own: list[Any] = []
+    own.append(own)
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep]
+    arrays = [*map(np.array, (0.5, "x", None, [], [None, 1])), np.array([1, "x"], dtype=object), torch.tensor(1.0)]
+    return [*arrays, np.ma.masked, pd.NA, pd.NaT, own, deep, {"a": own}, object(), b"x", {1}, 1j, ...]
+
+
+@each
+def test_odd_values_end_in_a_score_or_one_clear_error(name: str) -> None:
+    for odd in odd_values():
+        for side in (0, 1) if made_up(name)[1] else (0,):
+            for place in cells(made_up(name, 2)[side]):
+                both = made_up(name, 2)
+                container: Any = both[side]
+                for step in place[:-1]:
+                    container = container[step]
+                container[place[-1]] = odd
+                try:
+                    compute(name, *both)
+                except DataError as error:
+                    assert str(error)
+
+
+def cells(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths to the second row's values; of long lists to the first item alone."""
+    if not path:
+        return cells(value[1], (1,))
+    keys = list(value) if isinstance(value, dict) else [0] if isinstance(value, list) and value else []
+    return [place for key in keys for place in ((*path, key), *cells(value[key], (*path, key)))]
