@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from eraser_hub.metrics.plain import is_plain, mask_from_spans, split_sentences, to_instances
-from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.predictions import read_plain_rows
@@ -307,7 +306,7 @@ def read_answers(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any]]:
     return predictions
 
 
-def choose_evidences(source: ScoredSplit, form: GoldForm) -> tuple[dict[str, list[list[Mapping[str, Any]]]], str]:
+def choose_evidences(source: ScoredSplit, form: str) -> tuple[dict[str, list[list[Mapping[str, Any]]]], str]:
     """Return annotation id -> the evidences of a form of the gold, and a note on it; none of the dataset's own.
 
     Raises:
@@ -331,7 +330,7 @@ def mark_rows(
     rows: Sequence[Mapping[str, Any]],
     systems: Sequence[System],
     answers: Sequence[Mapping[str, Mapping[str, Any]]],
-    gold: GoldForm,
+    gold: str,
 ) -> tuple[list[list[MarkedInstance]], str]:
     """Mark rows with each system's answers; a row without an answer has the gold alone.
 

@@ -13,8 +13,9 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.score import ScoreSettings, score, score_system
+from eraser_hub.scoring.score import score, score_system
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 from . import sections
 from .documents import index_documents
@@ -187,10 +188,8 @@ def _make_content(
     pairs, names = split.kind == "perturbation", [system.name for system in systems]
     marked, places, counts, missing = (_mark_pairs if pairs else _mark_rows)(split, systems, answers, settings)
     result = compared.result
-    values, headline = (
-        collect_instance_values(scored, [split.ids[place] for place in places]),
-        list_headline(scored, result),
-    )
+    values = collect_instance_values(scored, [split.ids[place] for place in places])
+    headline = list_headline(scored, result)
     people = [] if pairs else find_systems(scored, PEOPLE)
     shown = [drop_agreement(one) if one.name in people else one for one in scored]
     made = [

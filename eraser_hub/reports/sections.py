@@ -8,9 +8,10 @@ from typing import Any
 from eraser_hub.metrics.statistics import DEFAULT_LEVEL
 from eraser_hub.records.digests import shorten_digest
 from eraser_hub.records.run_record import read_model_digest
-from eraser_hub.scoring.compare import DRAWS, compare
+from eraser_hub.scoring.compare import compare
 from eraser_hub.scoring.result import Scores
-from eraser_hub.scoring.score import ScoreSettings
+from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.statistics import DRAWS
 
 from .curves import make_aopc_figures, make_distribution_figures, make_fidelity_figures
 from .explorer.matrix import make_matrix_block

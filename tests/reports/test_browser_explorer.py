@@ -17,7 +17,7 @@ from eraser_hub.reports.marked_instances import mark_instance
 from eraser_hub.reports.page import ReportContent, write_report
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import parse_systems
-from eraser_hub.scoring.score import ScoreSettings
+from eraser_hub.scoring.settings import ScoreSettings
 from tools.browser import view_as
 
 from .test_browser_report import choose, heads, listed, press, shown_id, wait

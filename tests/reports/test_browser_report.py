@@ -12,8 +12,8 @@ from eraser_hub.reports.marked_instances import mark_instance
 from eraser_hub.reports.page import ReportContent, write_report
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import parse_systems
-from eraser_hub.scoring.score import ScoreSettings
 from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 pytestmark = pytest.mark.browser
 HOSTILE = "</script><img src=x onerror=\"document.title='run'\"><script>document.title='run'</script><!--"

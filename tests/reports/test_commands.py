@@ -87,7 +87,7 @@ def test_gold_alone(hub, tmp_path):
 def test_every_config(hub, tmp_path, config):
     from eraser_hub.reports.report import make_report
     from eraser_hub.scoring.runs import parse_systems
-    from eraser_hub.scoring.score import ScoreSettings
+    from eraser_hub.scoring.settings import ScoreSettings
 
     systems = parse_systems([str(PREDICTIONS / f"{config}.val.jsonl")])
     written = make_report(
@@ -105,7 +105,7 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     from eraser_hub.reports.board import to_board_json
     from eraser_hub.reports.report import make_report
     from eraser_hub.scoring.runs import parse_systems
-    from eraser_hub.scoring.score import ScoreSettings
+    from eraser_hub.scoring.settings import ScoreSettings
 
     first, second = (PREDICTIONS / f"movies.val{end}.jsonl" for end in ("", ".baseline"))
     third = tmp_path / "third.jsonl"
@@ -194,7 +194,7 @@ def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     from eraser_hub.records.errors import DataError
     from eraser_hub.reports.report import make_report
     from eraser_hub.scoring.runs import parse_systems
-    from eraser_hub.scoring.score import ScoreSettings
+    from eraser_hub.scoring.settings import ScoreSettings
 
     instances = [json.loads(line) for line in (PREDICTIONS / "movies.val.jsonl").read_text().splitlines()]
     instances[-1][field] = value

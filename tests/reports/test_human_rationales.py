@@ -10,8 +10,8 @@ from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import highlight
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import parse_systems
-from eraser_hub.scoring.score import ScoreSettings
 from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 pytestmark = pytest.mark.unit
 

@@ -12,8 +12,9 @@ from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.marked_pairs import find_lost_partners, mark_pair, pair_rows
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import parse_systems
-from eraser_hub.scoring.score import ScoreSettings, score
+from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 from ..refusals import refused
 

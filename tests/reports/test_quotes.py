@@ -9,8 +9,9 @@ import pytest
 
 from eraser_hub.reports.sections import compare_all_pairs
 from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.score import ScoreSettings, score_system
+from eraser_hub.scoring.score import score_system
 from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.settings import ScoreSettings
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 SETTINGS = ScoreSettings(n_resamples=20, per_instance=True)

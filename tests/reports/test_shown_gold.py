@@ -15,7 +15,7 @@ from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.reports.documents import unpack
 from eraser_hub.reports.report import make_report
 from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.score import ScoreSettings
+from eraser_hub.scoring.settings import ScoreSettings
 
 TOKENS = ["a", "very", "good", "film", "indeed"]
 MARKS = {"Ana": [0, 0, 1, 0, 0], "Boris": [0, 1, 1, 0, 0], "Chai": [0, 0, 1, 0, 1]}

@@ -56,8 +56,9 @@ from eraser_hub.records.run_record import read_run
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.compare import BETTER, WORSE, Comparison
 from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.score import ScoreSettings, compare_systems
+from eraser_hub.scoring.score import compare_systems
 from eraser_hub.scoring.scored_split import ScoredSplit
+from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.version import __version__

@@ -35,7 +35,7 @@ class ForestRow:
     system: str
     place: int
     value: float
-    interval: tuple[float, float] | None = None
+    interval: Sequence[float] | None = None
     chance: float | None = None
 
 
