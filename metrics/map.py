@@ -180,6 +180,9 @@ def measure_map(
             columns[f"{key}.count"] += [missed[name] for name in ids]
     scores = {key: score for key, score in MAP_SCORES.items() if f"{key}.count" in columns}
     clusters = cluster_originals({name: records.get(name, {}) for name in ids})
+    for name, row in rows.items():
+        if not all(0 < share <= 1 and share is not True for share in row.get("kd", ())):
+            raise DataError(f"expected shares in (0, 1], found {cut(row['kd'])}", instance=name, field="kd")
     shares = [",".join(f"{share:g}" for share in dict.fromkeys(row["kd"])) for row in rows.values() if "kd" in row]
     settings["kd"] = " or ".join(dict.fromkeys(shares)) or "unknown"
     notes = ["MAP ranks what is given: the predictions have no kd"] if settings["kd"] == "unknown" else []

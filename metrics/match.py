@@ -194,15 +194,14 @@ def read_predictions(
     suspects: Iterable[int] = range(len(rows))
     try:
         layouts = _flatten_instances(p, rows)
-        if (
-            None not in p.ids
-            and set(map(type, p.starts + p.ends)) <= {int}
-            and set(map(type, p.classification)) <= {str, type(None)}
-        ):
+        offsets, labels = set(map(type, p.starts + p.ends)), set(map(type, p.classification))
+        if None not in p.ids and offsets <= {int} and labels <= {str, type(None)}:
             suspects = sorted(at for layout, at in layouts.items() if layout not in known)
             known |= layouts.keys()
     except (TypeError, KeyError, AttributeError, ValueError):
         pass  # of a value of another type; the first is looked for
+    except OverflowError:
+        raise DataError("expected numbers of 64 bits, found larger ones", argument="predictions") from None
     for at in suspects:
         if fault := find_fault(rows[at], INSTANCE):
             raise p.error(at, *fault)
