@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -79,12 +80,36 @@ def test_annotations_without_gold() -> None:
     assert skipped["token_macro_f1"] == scored["marked"]["token_macro_f1"] == pytest.approx((2 / 3) / 2)
     assert "|n:3|" in scored["signature"] and "|n:2|" in skipped["signature"]
     assert "unmarked:skip|marked_rows:2|unmarked_rows:1" in skipped["signature"]
+    alone = compute(PREDICTIONS[:2], REFERENCES[::2], chance=True, per_instance=True, n_resamples=9)
+    skipped = compute(unmarked="skip", chance=True, per_instance=True, n_resamples=9)
+    assert {"marked", "all", "gold"} == skipped.keys() - alone.keys() | {"gold"}
+    for key in alone.keys() - {"signature", "gold"}:
+        assert skipped[key] == pytest.approx(alone[key], nan_ok=True) if key != "per_instance" else True, key
 
 
-def test_chance() -> None:
+def test_chance_is_the_mean_over_all_rationales_of_the_size() -> None:
     chance = compute(chance=True, unmarked="skip")["chance"]
     assert chance["token_micro_p"] == pytest.approx((2 / 9 + 1 / 9) / 2)
     assert chance["roc_auc_score"] == 0.5 and "sentence_auprc" not in chance
+    gold = [[0, 1, 1, 0, 0, 0], [1, 0, 0, 0, 1]]
+    chance = compute([[1, 1, 0, 0, 0, 0], [0, 1, 1, 1, 0]], gold, chance=True)["chance"]
+    masks = [[[int(at in one) for at in range(n)] for one in combinations(range(n), k)] for n, k in ((6, 2), (5, 3))]
+    drawn = [compute(list(both), gold) for both in product(*masks)]
+    for key in (f"token_{kind}_{part}" for kind in ("micro", "macro") for part in ("p", "r", "f1")):
+        assert chance[key] == pytest.approx(np.mean([one[key] for one in drawn]), abs=1e-12), key
+
+
+def test_an_instance_without_answer_has_no_spans_and_scores_of_0() -> None:
+    silent = {"annotation_id": "c", "outcome": "refused", "rationales": []}
+    empty = {"docid": "dc", "hard_rationale_predictions": [], "soft_rationale_predictions": [0.0] * 9}
+    found, expected = (compute([row, *PREDICTIONS[1:]]) for row in (silent, {**PREDICTIONS[0], "rationales": [empty]}))
+    assert "|answered:2/3|" in found.pop("signature") and "answered" not in expected.pop("signature")
+    assert found.pop("gold") == expected.pop("gold")
+    for key in ("marked", "all"):
+        assert found.pop(key) == pytest.approx(expected.pop(key), nan_ok=True)
+    assert found == pytest.approx(expected, nan_ok=True)
+    with pytest.raises(DataError, match="neither label nor rationales"):
+        compute([{**PREDICTIONS[0], "outcome": "refused"}, *PREDICTIONS[1:]])
 
 
 def test_signature_names_what_differs_from_the_defaults() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import datasets
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,6 +26,7 @@ from eraser_hub.metrics.statistics import Statistics, concatenate
 from ..metrics import eraser_rows as made
 
 probabilities = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).filter(lambda p: sum(p) > 0.01)
+BOUNDS = {"lower": -0.1, "upper": 0.7, "sufficiency_lower": -0.2, "sufficiency_upper": 0.6}
 FULL, ALONE, REST = (f"{side}classification_scores" for side in ("", "sufficiency_", "comprehensiveness_"))
 
 
@@ -110,9 +112,6 @@ def test_an_instance_without_answer_is_wrong_and_counts_nowhere_else():
     assert all(found[key] == pytest.approx(rest[key]) for key in same)
 
 
-BOUNDS = {"lower": -0.1, "upper": 0.7, "sufficiency_lower": -0.2, "sufficiency_upper": 0.6}
-
-
 def test_naopc_normalises_the_aopc_that_its_bounds_speak_of():
     predictions, _ = made.random_case(3)
     for row in predictions:
@@ -153,15 +152,55 @@ def test_scores_that_lack_a_field_are_named_in_one_line():
         ({"thresholded_scores": []}, {}, "thresholded_scores.threshold", "0.01, 0.05"),
         ({}, {"aopc_thresholds": [0.1, 0.5]}, "thresholded_scores.threshold", "the thresholds 0.1, 0.5"),
         ({}, {"label_names": ["neg", "POS"]}, "classification", "did you mean 'neg'"),
+        ({"aopc_bounds": None}, {}, "aopc_bounds.lower", "in all or in none"),
+        ({"aopc_bounds": []}, {}, "aopc_bounds", "an object"),
+        ({"aopc_bounds": {**BOUNDS, "upper": None}}, {}, "aopc_bounds.upper", "in all or in none"),
+        ({"aopc_bounds": {**BOUNDS, "upper": "high"}}, {}, "aopc_bounds.upper", "found 'high'"),
+        ({"aopc_bounds": {**BOUNDS, "upper": -0.5}}, {}, "aopc_bounds", "lower <= upper"),
+        ({"soft_scores": {"comprehensiveness": 0.5, "sufficiency": 1.5}}, {}, "soft_scores.sufficiency", "found 1.5"),
+        ({"infidelity": -1}, {}, "infidelity", "found -1"),
     ],
 )
 def test_wrong_input(change, options, field, words):
     predictions, _ = made.random_case(4, n=4)
+    for row in predictions:
+        row |= {"aopc_bounds": BOUNDS, "soft_scores": {"comprehensiveness": 0.5, "sufficiency": 0.5}, "infidelity": 2}
     predictions[2] |= change
     with pytest.raises(DataError, match=words) as seen:
         compute(predictions, **options)
     assert seen.value.field == field
+    predictions[2]["infidelity"] = 10**400
+    with pytest.raises(DataError, match="64 bits"):
+        compute(predictions, **options)
     with pytest.raises(DataError, match="nothing to score"):
         compute([{"annotation_id": "a"}])
     with pytest.raises(DataError, match="at least one instance"):
         compute([])
+
+
+def test_numbers_of_labels_need_names():
+    predictions, references = made.random_case(6)
+    expected = compute(predictions, references)["accuracy"]
+    numbered = [{**row, "classification": made.LABELS.index(row["classification"])} for row in references]
+    with pytest.raises(DataError, match="label_names"):
+        compute(predictions, numbered)
+    assert compute(predictions, numbered, label_names=made.LABELS)["accuracy"] == expected
+    dataset = datasets.Dataset.from_list(numbered).cast_column("classification", datasets.ClassLabel(names=made.LABELS))
+    found = compute(predictions, dataset, by="classification")
+    assert found["accuracy"] == expected and set(found["by"]) <= set(made.LABELS)
+    assert "macro_f1" in found and not any("macro_f1" in group for group in found["by"].values())
+    numbered[0]["classification"] = 7
+    with pytest.raises(DataError, match="instance 'a0'.*found 7"):
+        compute(predictions, numbered, label_names=made.LABELS)
+
+
+def test_points_ascend_and_documents_of_rationales_are_clusters():
+    predictions, _ = made.random_case(4)
+    expected = compute(predictions)
+    for at, row in enumerate(predictions):
+        row["thresholded_scores"].reverse()
+        row["rationales"] = [{"docid": f"d{at // 2}"}]
+    found = compute(predictions, aopc_thresholds=[0.5, 0.2, 0.1, 0.05, 0.01], n_resamples=9)
+    assert found["aopc_thresholds"] == [0.01, 0.05, 0.1, 0.2, 0.5]
+    assert found["comprehensiveness_aopc_points"] == expected["comprehensiveness_aopc_points"]
+    assert "|cluster:documents|clusters:3|" in found["signature"]

@@ -58,7 +58,7 @@ def id_field(rows: Rows) -> str:
     return "annotation_id" if "annotation_id" in rows[0] else "id"
 
 
-# --------------------------------------------------------------------------------------------------- how evaluate drives
+# -------------------------------------------------------------------------------------------------- how evaluate drives
 @each
 def test_loads_as_a_space_and_its_card_and_docstring_run(
     name: str, spaces: Path, monkeypatch: pytest.MonkeyPatch
@@ -140,7 +140,7 @@ def test_several_processes_are_refused(name: str, tmp_path: Path) -> None:
         metric.compute(predictions=predictions, references=references)
 
 
-# ------------------------------------------------------------------------------------------------------------ containers
+# ----------------------------------------------------------------------------------------------------------- containers
 def as_text_ids(rows: Rows) -> Rows:
     """Ids as strings, as an Arrow column has them in all rows."""
     ids = ("id", "annotation_id")
@@ -202,7 +202,7 @@ def test_class_numbers_of_a_dataset_become_their_names() -> None:
         {"annotation_id": datasets.Value("int64"), "label": datasets.ClassLabel(names=["N", "P"])}
     )
     numbered = [{"annotation_id": at, "label": at % 2} for at in range(6)]
-    references = datasets.Dataset.from_list(numbered, features=features)
+    references = datasets.Dataset.from_list(numbered, features=datasets.Features(kinds))
     for one in (references, references.to_iterable_dataset()):
         assert set(compute("normalized_fidelity", rows, one, by="label")["by"]) == {"N", "P"}
 
@@ -216,7 +216,7 @@ def test_a_column_twice_is_refused(name: str) -> None:
         compute(name, table.append_column(last, table.column(last)), references)
 
 
-# ------------------------------------------------------------------------------------------------------------ invariants
+# ----------------------------------------------------------------------------------------------------------- invariants
 @each
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 7), data=st.data())
 @settings(max_examples=10, deadline=None, derandomize=True)
@@ -244,7 +244,7 @@ def test_statistics_are_those_of_the_scores(name: str) -> None:
         MODULES[name]().statistics(predictions, references, by="group")
 
 
-# ------------------------------------------------------------------------------------------------------ keyword arguments
+# ---------------------------------------------------------------------------------------------------- keyword arguments
 @each
 def test_per_instance_by_and_intervals(name: str) -> None:
     bca = {"confidence_level": np.float32(0.5), "n_resamples": 60, "seed": np.int64(3)}
@@ -285,7 +285,7 @@ def test_per_instance_by_and_intervals(name: str) -> None:
 )
 def test_wrong_settings_are_refused(name: str, wrong: dict[str, Any]) -> None:
     ((argument, value),) = wrong.items()
-    with pytest.raises(DataError, match="expected .*found") as caught:
+    with pytest.raises(DataError, match=r"expected .*found") as caught:
         compute(name, *made_up(name), **wrong)
     assert caught.value.argument == argument and repr(value) in str(caught.value)
 
@@ -298,7 +298,7 @@ def test_unknown_keywords_are_refused_with_the_near_one(name: str) -> None:
         compute(name, *made_up(name), colour=True)
 
 
-# --------------------------------------------------------------------------------------------------------------- refusals
+# ------------------------------------------------------------------------------------------------------------- refusals
 @each
 @pytest.mark.parametrize("rows", ["text", 3, [1, 2], [None], {"id": 1}, [], None, np.array(0.5), b"x"])
 def test_what_is_no_row_is_one_clear_error(name: str, rows: Any) -> None:
@@ -311,7 +311,7 @@ def test_ids_that_are_none_or_stand_twice_are_refused(name: str) -> None:
     for wrong in (None, True, 1.5, ["a"], {"a": 1}):
         predictions, references = made_up(name)
         predictions[2][id_field(predictions)] = wrong
-        with pytest.raises(DataError, match="expected .*found"):
+        with pytest.raises(DataError, match=r"expected .*found"):
             compute(name, predictions, references)
     predictions, references = made_up(name)
     field = id_field(predictions)
