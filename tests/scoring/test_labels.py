@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
-from eraser_hub.scoring.score import score
 from eraser_hub.scoring.result import Scores
+from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ..metrics.eraser_rows import random_case

@@ -13,7 +13,7 @@ from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
-from .small_corpora import Inputs, compare, lines, nested, written
+from .small_corpora import Inputs, compare, nested, written
 
 pytestmark = pytest.mark.unit
 

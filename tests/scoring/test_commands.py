@@ -1,0 +1,230 @@
+"""`score` and `compare` on the command line: tables and files, systems of several runs, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+from eraser_hub.__main__ import _register, app
+
+from ..refusals import refused
+
+
+@pytest.fixture(scope="module")
+def run():
+    _register(("score", "compare"))
+    return lambda *words: CliRunner().invoke(app, list(map(str, words)))
+
+
+# -- score ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scored(run, samples, tmp_path_factory):
+    """(arguments of `score` on the sample movies, the scores that it writes)."""
+    path = tmp_path_factory.mktemp("scores") / "ours.json"
+    arguments = ["score", "--source", samples / "eraser" / "movies", "--split", "val"]
+    arguments += ["--predictions", samples / "predictions" / "eraser" / "movies.val.jsonl"]
+    arguments += ["--confidence-level", "0.9", "--by", "classification"]
+    done = run(*arguments, "--out", path)
+    assert done.exit_code == 0, done.output
+    return arguments, path
+
+
+def test_json_is_the_score_file(run, scored):
+    found = json.loads(run(*scored[0], "--format", "json").stdout)
+    assert found == json.loads(scored[1].read_bytes())
+    assert (found["config"], found["split"], "dataset" in found) == ("movies", "validation", False)
+
+
+def test_csv_holds_all_digits_and_the_intervals(run, scored):
+    flat = json.loads(scored[1].read_bytes())
+    rows = {
+        (row["table"], row["score"]): row
+        for text in run(*scored[0], "--format", "csv", "--all").stdout.split("\n\n")
+        for row in csv.DictReader(io.StringIO(text))
+    }
+    keys = [key for key, value in flat.items() if isinstance(value, float)]
+    assert {"token_macro_f1", "comprehensiveness"} <= set(keys)
+    for key in keys:
+        row = rows["scores", key]
+        assert float(row["value"]) == flat[key]
+        ends = [math.nan if end is None else end for end in flat[f"{key}_ci"]]
+        assert [float(row["value_low"]), float(row["value_high"])] == pytest.approx(ends, abs=0, nan_ok=True)
+    for group, scores in flat["by"].items():
+        assert all(float(rows["scores_by", key][group]) == scores[key] for key in ("auprc", "accuracy"))
+    for threshold, point in zip(flat["aopc_thresholds"], flat["sufficiency_aopc_points"], strict=True):
+        assert float(rows["scores", f"sufficiency_aopc_points@{threshold:g}"]["value"]) == point
+
+
+@pytest.mark.parametrize(
+    ("format", "words"),
+    [
+        ("text", ["Scores: movies, validation\n", "\ntoken_macro_f1", "\neraser_agreement|data:"]),
+        ("markdown", ["**Scores: movies, validation**", "| token_macro_f1 | 0.7563 [", "\n`eraser_agreement|"]),
+        ("latex", ["% eraser_agreement|", r"\toprule", r"token\_macro\_f1 & 0.7563 {\scriptsize ["]),
+    ],
+)
+def test_the_other_forms_name_title_headline_scores_and_signature(run, scored, format, words):
+    text = run(*scored[0], "--format", format).stdout
+    assert all(word in text for word in words), text
+    assert "micro" not in text and "token_micro" in run(*scored[0], "--format", format, "--all").stdout.replace(
+        "\\", ""
+    )
+
+
+def test_an_unknown_form_is_bad_usage(run, scored):
+    done = run(*scored[0], "--format", "xml")
+    assert done.exit_code == 2 and "'xml'" in done.output
+
+
+# -- compare ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def movies(samples):
+    """The place of the gold, and two systems."""
+    folder = samples / "predictions" / "eraser"
+    common = ("--source", samples / "eraser" / "movies", "--split", "val", "--resamples", 200)
+    return common, [folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"]
+
+
+def compare(run, common, *files, **options):
+    words = [word for file in files for word in ("--predictions", file)]
+    words += [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+    done = run("compare", *common, *words, "--format", "json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def changed(path, source, change, digest=""):
+    """A copy of predictions with changed records, and the digest of their model beside it."""
+    records = list(map(json.loads, source.read_text(encoding="utf-8").splitlines()))
+    for record in records:
+        change(record)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    if digest:
+        path.with_name(f"{path.name}.run.json").write_text(json.dumps({"model": {"digest": digest}}))
+    return path
+
+
+def test_a_table_and_json(run, movies):
+    common, (ours, baseline) = movies
+    table = run("compare", *common, "--predictions", ours, "--predictions", baseline)
+    assert table.exit_code == 0, table.output
+    assert "token_macro_f1" in table.output and "movies.val against movies.val.baseline" in table.output
+    found = compare(run, common, ours, baseline, seed=3)
+    assert any(note.startswith("different models (movies.val and movies.val.baseline)") for note in found["notes"])
+    assert found["signature"].startswith("compare|") and "|n:24|" in found["signature"]
+    headline = ["token_macro_f1", "iou_macro_f1", "average_precision"]
+    assert found["family"] == [*headline, "comprehensiveness_aopc", "sufficiency_aopc", "macro_f1"]
+    keys, scores = found["comparisons"][0]["keys"], found["scores"]
+    for key, sign in (("token_macro_f1", 1), ("sufficiency", -1)):  # a lower sufficiency is better
+        difference = scores["movies.val"][key] - scores["movies.val.baseline"][key]
+        assert keys[key]["difference"] == pytest.approx(sign * difference)
+    assert set(found["chance"]) == set(scores) and "token_macro_f1" in found["chance"]["movies.val"]
+
+
+def test_the_order_of_lines_does_not_matter_and_equal_systems_are_said(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    third = tmp_path / "third.jsonl"
+    third.write_text("".join(reversed(ours.read_text(encoding="utf-8").splitlines(keepends=True))), encoding="utf-8")
+    found = compare(run, common, f"self={ours}", f"difference={baseline}", third)
+    pairs = {(one["first"], one["second"]): one["keys"] for one in found["comparisons"]}
+    assert len(pairs) == 3
+    same = pairs["self", "third"]["token_macro_f1"]
+    assert (same["difference"], same["verdict"], same["p_holm"]) == (0, "undecided", None)
+    assert any(note.startswith("self and third give the same rationales") for note in found["notes"])
+    table = run("compare", *common, "--predictions", f"self={ours}", "--predictions", f"difference={baseline}")
+    assert "difference (system)" in table.output, "a system may be called as a column is"
+
+
+def test_runs_clusters_and_the_family(run, movies, tmp_path):
+    pytest.importorskip("scipy")
+    common, (ours, baseline) = movies
+    second = changed(tmp_path / "second.jsonl", ours, lambda record: None)
+    options = {"primary": "auprc", "minimum_effect": 0.1, "cluster_by": "classification"}
+    found = compare(run, common, f"ours={ours},{second}", f"theirs={baseline}", **options)
+    tested = found["comparisons"][0]["keys"]["auprc"]
+    assert tested["p_holm"] is None and tested["verdict"] == "undecided", "two clusters decide nothing"
+    assert (tested["minimum_effect"], found["family"]) == (0.1, ["auprc"])
+    assert set(found["spread"]) == {"ours"} and found["spread"]["ours"]["auprc"] == 0
+    assert found["runs"] == {"ours": 2, "theirs": 1}
+    assert "|cluster:classification|clusters:2|" in found["signature"]
+
+
+def test_models_are_known_by_their_digests(run, movies, tmp_path):
+    common, (ours, _) = movies
+    files = [
+        changed(tmp_path / f"{name}.jsonl", ours, lambda record: None, digest)
+        for name, digest in (("one", "m1"), ("two", "m1"), ("three", "m2"))
+    ]
+    found = compare(run, common, *files)
+    pairs = {(one["first"], one["second"]): one["keys"]["comprehensiveness_aopc"] for one in found["comparisons"]}
+    (note,) = [note for note in found["notes"] if note.startswith("different models")]
+    assert "(one and three; two and three)" in note and "comprehensiveness_aopc" in note
+    assert [pair for pair, test in pairs.items() if test["exploratory"]] == [("one", "three"), ("two", "three")]
+
+
+def remove(*fields):
+    def change(record):
+        for field in fields:
+            record.pop(field, None)
+            for rationale in record["rationales"]:
+                rationale.pop(field, None)
+
+    return change
+
+
+def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    lacking = ("soft_rationale_predictions", "thresholded_scores", "tokens_to_flip")
+    poorer = changed(tmp_path / "poorer.jsonl", baseline, remove(*lacking))
+    whole, shared = (compare(run, common, ours, other) for other in (baseline, poorer))
+    first, second = whole["comparisons"][0]["keys"], shared["comparisons"][0]["keys"]
+    assert set(first) - set(second) == set(shared["left_out"]["movies.val"])
+    assert {"auprc", "tokens_to_flip_ratio", "comprehensiveness_aopc"} <= set(first) - set(second)
+    uncorrected = ("difference", "ci", "p", "detectable")
+    assert all(second[key][name] == first[key][name] for key in second for name in uncorrected)
+    turned = run("compare", *common, "--predictions", poorer, "--predictions", ours)
+    assert "not compared, movies.val alone has them:" in turned.output and "auprc" in turned.output
+
+
+def test_sentences_by_scores_and_by_spans_are_not_compared(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    spans = changed(tmp_path / "spans.jsonl", baseline, remove("soft_sentence_predictions"))
+    for pair in ((ours, spans), (spans, ours)):
+        found = compare(run, common, *pair)
+        keys = found["comparisons"][0]["keys"]
+        assert "token_micro_f1" in keys and not any(key.startswith("sentence") for key in keys)
+        assert all("sentence_macro_f1" in found["left_out"][name] for name in ("movies.val", "spans"))
+
+
+def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
+    common, (ours, baseline) = movies
+    both = ("--predictions", ours, "--predictions", baseline)
+    for words in (
+        (*common, "--predictions", ours),
+        (*common, *both, "--confidence-level", 1),
+        (*common, *both, "--format", "xml"),
+        (*common, *both, "--minimum-effect", "-1"),
+        ("--split", "val", *both),
+    ):
+        assert run("compare", *words).exit_code == 2, words
+    cut = tmp_path / "cut.jsonl"
+    cut.write_text(ours.read_text(encoding="utf-8")[:500], encoding="utf-8")
+    with refused("input", file="cut.jsonl", line=1):
+        raise run("compare", *common, "--predictions", ours, "--predictions", cut).exception
+    with refused("file-twice"):
+        raise run("compare", *common, "--predictions", ours, "--predictions", ours).exception
+    with refused("input", "'nothing'", file="val.jsonl", line=1):
+        raise run("compare", *common, *both, "--cluster-by", "nothing").exception
+    with refused("input", file="val.jsonl", line=1, field="evidences"):
+        raise run("compare", *common, *both, "--cluster-by", "evidences").exception
+    with refused("input", "token_macro_f1", "'token_f1'"):
+        raise run("compare", *common, *both, "--primary", "token_f1").exception
