@@ -138,7 +138,7 @@ class Table:
     def __repr__(self) -> str:
         return Tables("", [self]).written("text")
 
-    def add(self, *left: str, **cells: Cell) -> None:
+    def add(self, /, *left: str, **cells: Cell) -> None:
         """Add a row: its headings, and its cells by column name."""
         self.rows.append((left, cells))
 

@@ -22,6 +22,7 @@ OnlyPredicted = Annotated[
 MinimumEffect = Annotated[
     float,
     Option(
+        min=0,
         group="Uncertainty",
         help="Smallest difference that matters, in the scores' units; 0 by default.",
     ),
