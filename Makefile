@@ -23,7 +23,7 @@ help:
 	@echo "make slow           those marked slow: installations of the wheel, pages as typed, browsers, Ray"
 	@echo "make lint types     ruff, the schemas of workflows; mypy --strict, pyright: what CI asks for before the tests"
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
-	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (a quarter of an hour)"
+	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (a minute)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make docs           the documentation site, strictly, into site/"
 	@echo "make reference      docs/reference.md and docs/commands.md out of docstrings and declarations"
@@ -107,7 +107,7 @@ bench: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks
 
 bench-inference: $(VENV)/.installed-test
-	$(BIN)/python -m benchmarks inference uncertainty
+	$(BIN)/python -m benchmarks inference
 
 explain-table: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.explain_table
