@@ -209,7 +209,7 @@ def read_predictions(
 
 
 def _flatten_instances(p: Predictions, rows: Sequence[Row]) -> dict[tuple[str, ...], int]:
-    """Fill the arrays, and return {fields of a row, or of a rationale, in their order: a row that has them}."""
+    """Fill the arrays, and return {fields of a row, or of a rationale, in their order: the first row that has them}."""
     layouts = Counter(map(tuple, rows))
     fields = set(chain.from_iterable(layouts))
     lists = [row.get("rationales") for row in rows]
@@ -251,7 +251,8 @@ def _flatten_instances(p: Predictions, rows: Sequence[Row]) -> dict[tuple[str, .
         for layout, count in counted.items():
             p.unknown.update({f"{path}{name}": count for name in layout if name not in known})
     owners = [*range(len(rows)), *p.instance.tolist()]
-    return dict(zip([*map(tuple, rows), *map(tuple, rationales)], owners, strict=True))
+    each = [*map(tuple, rows), *map(tuple, rationales)]
+    return dict(zip(reversed(each), reversed(owners), strict=True))  # of equal keys a dict keeps the last
 
 
 def _measure_lists(lists: Sequence[Sequence[Any] | None]) -> np.ndarray:

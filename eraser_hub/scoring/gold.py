@@ -259,13 +259,13 @@ def find_split(source: ScoredSplit, ids: Sequence[str]) -> str:
     found: dict[str, int] = {}
     wanted = set(ids)
     if source.dataset is not None:
+        wanted -= set(source.ids)
         from eraser_hub.records.built import read_rows
 
         for split, files in source.built.splits(source.built_config).items():
             column = "id" if source.kind == "tokens" else "annotation_id"
             names = {str(name) for table in read_rows(files, [column]) for name in table.column(column).to_pylist()}
             found[split] = len(wanted & names)
-        wanted -= set(source.ids)
     else:
         import orjson
 

@@ -70,10 +70,10 @@ class ScoreSettings:
 
     def check(self) -> None:
         """Raise a `DataError` for a setting out of its range."""
-        for name, least in (("iou_thresholds", 1e-300), ("aopc_thresholds", 0.0)):
+        for name, least, end in (("iou_thresholds", 1e-300, "(0"), ("aopc_thresholds", 0.0, "[0")):
             values = getattr(self, name)
             if values is not None and not (len(values) and all(least <= value <= 1 for value in values)):
-                raise DataError(f"expected numbers up to 1, at least one, found {cut(list(values))}", argument=name)
+                raise DataError(f"expected numbers in {end}, 1], found {cut(list(values))}", argument=name)
         check_choice(self.auprc_policy, AUPRC_POLICIES, "auprc_policy")
         check_choice(self.unmarked or "score", ("score", "skip"), "unmarked")
         check_choice(self.paper or "eraser", ("eraser", "wang2022"), "paper")
