@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from eraser_hub.metrics.plain import is_plain, mask_from_spans, split_sentences, to_instances
+from eraser_hub.metrics.plain import is_plain, mask_from_spans, row_id, split_sentences, to_instances
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.predictions import read_plain_rows
@@ -295,7 +295,7 @@ def read_answers(source: ScoredSplit, path: Path) -> dict[str, dict[str, Any]]:
     """
     field, predictions = source.id_field, dict[str, dict[str, Any]]()
     for line, row in read_plain_rows(path):
-        identity = str(row.get(field) or "")
+        identity = row_id(row) or ""
         if not identity or identity in predictions:
             found = f"{show(identity)} again" if identity else "none"
             raise DataError(f"expected an id of its own, found {found}", file=path, line=line, field=field)

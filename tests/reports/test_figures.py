@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.records.outputs import GENERATOR, OutputWriter
 from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figures
-from eraser_hub.reports.figures import Figure, Series, compute_histogram, compute_ticks, get_series_style, render_svg
+from eraser_hub.reports.figures import Figure, Series, get_series_style, render_svg
 from eraser_hub.reports.page import write_files
 from eraser_hub.reports.sections import make_fidelity_section
 from eraser_hub.scoring.result import Scores
@@ -108,19 +108,6 @@ def test_any_numbers_and_names_make_an_svg(values, name):
     assert drawn == render_svg(figure) and "nan" not in drawn.lower().replace(name.lower(), "")
     printable = "".join(c for c in drawn if c.isprintable())
     ET.fromstring(printable)
-
-
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(st.floats(-1e6, 1e6), st.floats(1e-6, 1e6))
-def test_ticks_lie_inside(low, width):
-    places = compute_ticks(low, low + width)
-    assert len(places) <= 7 and places == sorted(set(places))
-    assert all(low - width * 1e-6 <= place <= low + width * (1 + 1e-6) for place in places)
-
-
-def test_histogram_closes_its_last_bin():
-    assert compute_histogram([0.0, 1.0, 1.0], 0.0, 1.0, 2) == pytest.approx((1 / 3, 2 / 3))
-    assert compute_histogram([], 0.0, 1.0, 2) == (0.0, 0.0)
 
 
 def test_files_for_a_paper_are_deterministic(tmp_path):

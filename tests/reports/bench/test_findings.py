@@ -46,35 +46,6 @@ def test_a_lower_score_that_is_better():
     )
 
 
-def test_a_difference_without_a_minimum_effect_says_so():
-    comparison = make_comparison({("a", "b", "comprehensiveness_aopc"): "better"}, "ab")
-    test = comparison["comparisons"][0]["keys"]["comprehensiveness_aopc"]
-    words = "no minimum effect is set: any significant difference counts"
-    assert words not in describe_findings(comparison)[0]
-    test["minimum_effect"] = 0.0
-    assert describe_findings(comparison)[0].endswith(f"[0.150, 0.250] ({words}).")
-    test["minimum_effect"] = 0.1
-    assert words not in describe_findings(comparison)[0]
-
-
-def test_several_leaders_and_chance():
-    key = "comprehensiveness_aopc"
-    comparison = make_comparison({("a", "c", key): "better", ("b", "c", key): "better"})
-    words = describe_findings(comparison, chance=["c"])[0]
-    assert words == (
-        "a and b explain the model more faithfully than c: Comprehensiveness (AOPC) is better by 0.200 "
-        "[0.150, 0.250] (a against c, the smallest difference); among themselves nothing is decided."
-    )
-
-
-def test_chance_leads_nothing():
-    comparison = make_comparison({("a", "b", "token_macro_f1"): "better"}, "ab")
-    assert describe_findings(comparison, chance=["a"])[1] == (
-        "In agreement with people's rationales no system is shown to be better: 0 of 1 differences are undecided, 1 "
-        "are in favour of chance."
-    )
-
-
 def test_better_in_one_score_and_worse_in_another():
     comparison = make_comparison(
         {("a", "b", "comprehensiveness_aopc"): "better", ("a", "b", "sufficiency_aopc"): "worse"}, "ab"

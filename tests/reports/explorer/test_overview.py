@@ -9,27 +9,22 @@ import re
 import pytest
 
 from eraser_hub.reports.catalogue import METRICS
-from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figures
+from eraser_hub.reports.curves import make_aopc_figures
 from eraser_hub.reports.documents import compute_disagreement
 from eraser_hub.reports.explorer.definitions import define_score, describe_score
 from eraser_hub.reports.explorer.example import LINES, TOKENS, choose_example
 from eraser_hub.reports.explorer.forest import (
-    NAME_LENGTH,
     PEOPLE,
     drop_agreement,
     find_systems,
     make_panels,
     render_panel,
-    shorten,
 )
-from eraser_hub.reports.explorer.notes import merge_notes
 from eraser_hub.reports.explorer.overview import (
     Compared,
     describe_alone,
-    describe_tests,
     make_overview,
 )
-from eraser_hub.reports.figures import COLOURS, find_system_style
 from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance
 from eraser_hub.reports.report_tables import make_score_blocks
 from eraser_hub.scoring.result import HEADLINE, Scores
@@ -70,18 +65,6 @@ def test_findings_after_the_fourth_are_folded():
     assert len(overview.shown) == 3 and len(overview.folded) == 3
 
 
-def test_how_findings_were_tested():
-    result = {"comparisons": [1, 2, 3], "family": ["a"], "runs": {"x": 1, "y": 2}, "instances": 24, "clusters": 20}
-    result["notes"] = ["one", "no star is possible: 75 tests need 1500 resamples or more, not 1000"]
-    assert describe_tests(result) == (
-        "Tested on 24 texts in 20 documents, one run of a system, with Holm's correction over 1 headline score of 3 "
-        "pairs. "
-        "No star is possible: 75 tests need 1500 resamples or more, not 1000. "
-        "A system trained anew may differ more than its interval says."
-    )
-    assert "trained anew" not in describe_tests({**result, "runs": {"x": 3, "y": 2}})
-
-
 def test_the_example_is_where_two_systems_differ_most():
     rows = [[make_marked("same", ((1, 3),)), make_marked("same", ((1, 3),))]]
     rows.append([make_marked("other", ((30, 32),), "NEG"), make_marked("other", ((1, 3),))])
@@ -99,13 +82,6 @@ def test_the_example_of_one_system_is_a_right_label_with_a_bad_rationale():
     rows = [[make_marked("wrong", (), "NEG")], [make_marked("bad", ((9, 10),))], [make_marked("good", ((1, 3),))]]
     example = choose_example(rows, ["a"], [{"token_macro_f1": [0.0, 0.1, 1.0]}])
     assert example is not None and example.identity == "bad" and example.words.startswith("Of the right labels")
-
-
-def test_the_example_of_one_system_says_how_many_are_as_bad_and_has_marks():
-    rows = [[make_marked(name, spans)] for name, spans in (("none", ()), ("bad", ((9, 10),)), ("good", ((1, 3),)))]
-    example = choose_example(rows, ["a"], [{"token_macro_f1": [0.0, 0.0, 1.0]}])
-    assert example is not None and example.identity == "bad"
-    assert example.words == "Of the right labels, this text has the lowest Token F1 (macro), as 1 other:"
 
 
 def test_a_long_text_is_cut_to_its_marks():
@@ -153,18 +129,6 @@ def test_a_definition_has_this_datas_numbers():
     assert len(one.numbers) == 5 and one.numbers[-1] == "and 2 more systems"
 
 
-def test_notes_of_many_systems_are_merged():
-    names = [f"s{k}" for k in range(8)]
-    lines = merge_notes([(name, "x") for name in names] + [(name, "y") for name in names[:7]] + [("s0", "z")], names)
-    assert lines == ["all 8 systems: x", "7 of 8 systems (s0, s1, s2, s3, s4 and 2 more): y", "s0: z"]
-
-
-def test_forty_nine_systems_look_different():
-    styles = {find_system_style(place) for place in range(49)}
-    assert len(styles) == 49 and len({style[1:] for style in map(find_system_style, range(7))}) == 7
-    assert len(COLOURS) == 7
-
-
 def test_gold_rationales_have_no_agreement_with_themselves(tmp_path):
     """A run of people's rationales is drawn where the model answers, not where its rationales are compared."""
     systems = [make_system("people", token_macro_f1=1.0, sufficiency_aopc=0.2), make_system("lime", token_macro_f1=0.3)]
@@ -197,12 +161,6 @@ def test_a_narrow_screen_begins_with_agreement_and_faithfulness():
     assert len(overview.panels) == 3 and overview.lead == ["token_macro_f1", "comprehensiveness_aopc"]
 
 
-def test_names_that_begin_alike_stay_apart():
-    methods = ("occlusion", "lime", "input-x-gradient", "integrated-gradients", "kernel-shap", "coefficients")
-    names = {shorten(f"logistic-regression, {method}") for method in methods}
-    assert len(names) == len(methods) and max(map(len, names)) == NAME_LENGTH and shorten("ours") == "ours"
-
-
 @pytest.mark.parametrize("count", [4, 5])
 def test_chance_is_a_line_of_a_table_of_many_systems(count):
     systems = [make_system(f"s{k}") for k in range(count)]
@@ -225,13 +183,6 @@ def test_a_baseline_that_is_a_system_is_drawn_once():
     figure = make_aopc_figures([ours, chance], [chance])[0]
     assert [line.name for line in figure.series] == ["ours", "random"]
     assert [line.name for line in make_aopc_figures([ours], [chance])[0].series] == ["ours", "random"]
-
-
-def test_a_caption_of_many_systems_names_the_ends():
-    systems = [Scores(f"s{k}", per_instance={"auprc": [k / 10, k / 10]}) for k in range(6)]
-    caption = make_distribution_figures(systems, ["auprc"])[0].caption
-    assert caption == "2 instances each; medians from 0.000 (s0) to 0.500 (s5)."
-    assert make_distribution_figures(systems[:1], ["auprc"])[0].caption == "s0: 2 instances, median 0.000."
 
 
 def test_a_panel_says_how_many_annotations_its_own_systems_count():
