@@ -94,8 +94,13 @@ def compare(
     if isinstance(first, Mapping) and not isinstance(first, Scores):
         systems, predictions = (), first
     if predictions is None and not any(isinstance(system, str | os.PathLike) for system in systems):
+        if names is not None and len(set(names)) != len(systems):
+            raise UsageError(f"expected {len(systems)} different names, found {list(names)}", argument="names")
         given = [getattr(system, "name", "") or f"system {number}" for number, system in enumerate(systems, 1)]
         named = dict(zip(names or given, map(get_runs, systems), strict=True))
+        data = {system.data_digest[:12] for system in systems if isinstance(system, Scores)}
+        if len(data) > 1:
+            raise UsageError(f"expected scores of the same data, found {', '.join(sorted(data))}", argument="systems")
         chance = {
             name: system.chance for name, system in zip(named, systems, strict=True) if isinstance(system, Scores)
         }

@@ -154,17 +154,20 @@ def test_a_comparison_takes_a_mapping_of_files_and_what_score_gave(folder, sampl
     by_scores = eraser_hub.compare(*scores, names=list(files), resamples=50)
     assert by_scores["scores"] == by_files["scores"]
     assert by_scores.to_frame()["difference"].tolist() == by_files.to_frame()["difference"].tolist()
-    with refused("key-missing", "per_instance=True", "found sums", field="B"):
+    with refused("input", "per_instance=True", "found sums", argument="systems"):
         eraser_hub.compare(scores[0], eraser_hub.score(files["theirs"], **source))
+    for names in (["one"], ["one", "one"]):
+        with refused("input", "2 different names", argument="names"):
+            eraser_hub.compare(*scores, names=names)
     half = tmp_path / "half.jsonl"
     half.write_text("".join(Path(files["theirs"]).read_text().splitlines(keepends=True)[:12]))
     partly = [eraser_hub.score(one, per_instance=True, only_predicted=True, **source) for one in (half, half)]
     same = eraser_hub.compare(*partly, names=["one", "two"])["comparisons"][0]["keys"]
     assert same["token_macro_f1"]["difference"] == 0, "not all of the gold has predictions"
-    other = replace(scores[1], identity=scores[1].identity._replace(data=64 * "0"))
-    with refused("constant", "same data", 12 * "0"):
+    other = replace(scores[1], data_digest=64 * "0")
+    with refused("input", "same data", 12 * "0"):
         eraser_hub.compare(scores[0], other)
-    with refused("option-value", "'token_f1'", "did you mean 'token_m"):
+    with refused("input", "'token_f1'", "token_macro_f1", argument="primary"):
         eraser_hub.compare(files, primary="token_f1", resamples=50, **source)
 
 
