@@ -403,9 +403,11 @@ def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -
         matcher = Matcher(others, only_predicted=True)
         columns = agreement_columns(matcher.add(read_predictions(instances)), settings)
         table = agreement_scores(columns, settings, matcher.used)
-        scores = Statistics([row["annotation_id"] for row in instances], columns, table).values()
-        for key, value in scores.items():
-            if not np.isnan(value):
+        statistics = Statistics([row["annotation_id"] for row in instances], columns, table)
+        if settings.unmarked == "skip":
+            statistics = statistics.take(np.flatnonzero(columns["gold.marked"]))
+        for key, value in statistics.values().items():
+            if statistics.ids and not np.isnan(value):
                 values.setdefault(key, []).append(float(value))
         hits = []
         for text in texts.values():
