@@ -146,7 +146,7 @@ def test_a_method_of_ones_own_is_two_files(day: Path) -> None:
     given = ("--split", "validation", "--model", "model", "--method", "backwards", "--out", "backwards.jsonl")
     command(day, "explain", *movies, *given)
     printed = command(day, "score", *movies, "--split", "validation", "--predictions", "backwards.jsonl")
-    (line,) = [line for line in printed.splitlines() if line.startswith("comprehensiveness ")]
+    (line,) = [line for line in printed.splitlines() if line.startswith("comprehensiveness_aopc ")]
     assert float(line.split()[1]) < 0
 
 

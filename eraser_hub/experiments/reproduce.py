@@ -157,7 +157,8 @@ class RowRun:
         scored = score(source, path, replace(settings, aopc_thresholds=tuple(bins)) if bins else settings)
         scored.name = ", ".join(filter(None, [self.row.system, suffix]))
         scored.save(path.with_name(make_score_file_name(path.name)))
-        self.notes += [note for note in scored.notes if note.startswith("scored:")]
+        if found := re.search(r"\|scored:(\d+/\d+)", scored.signature):
+            self.notes.append(f"scored:{found[1]} annotations")
         return scored.as_json()
 
     def _compute_scores(self) -> Figures:

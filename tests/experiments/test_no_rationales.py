@@ -74,7 +74,7 @@ def test_explained_and_scored_by_faithfulness_alone(place: Path, tmp_path: Path)
     done = run("score", *data, "--predictions", out)
     assert done.exit_code == 0 and "comprehensiveness_aopc" in done.stdout
     assert "token_" not in done.stdout and "auprc" not in done.stdout
-    assert "agreement (no gold rationales in any annotation)" in done.stderr
+    assert "20 of 20 annotations without gold rationale" in done.stderr
     raw = run("score", "--source", place / "corpora" / "plain", "--split", "test", "--predictions", out)
     assert raw.exit_code == 0 and raw.stdout.splitlines()[1:] == done.stdout.splitlines()[1:]
     done = run("report", *data, "--predictions", out, "--out", tmp_path / "report")
