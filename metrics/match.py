@@ -1,7 +1,7 @@
 """Predictions and gold as flat arrays, and the match of both by id and document.
 
-Predictions (ERASER instances) are read from dicts, in chunks of any size; gold (annotations) from the buffers of an Arrow
-table. All checks are made here: the scores' kernels get a `Match`, whose arrays are sound.
+Predictions (ERASER instances) are read from dicts, in chunks of any size; gold (annotations) from the buffers of an
+Arrow table. All checks are made here: the scores' kernels get a `Match`, whose arrays are sound.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Probabilities:
     @property
     def widths(self) -> np.ndarray:
         """The number of labels of each row: int64 (rows,)."""
-        return np.array([len(layout) for layout in self.layouts], np.int64)[self.codes]
+        return np.array([len(layout) for layout in self.layouts], np.int64).take(self.codes)
 
     def to_matrix(self, places: Mapping[str, int]) -> np.ndarray:
         """Return the values in columns by label, float64 (rows, labels); NaN: a label that the row lacks."""
@@ -190,7 +190,7 @@ def read_predictions(
     """
     rows = list(rows) if parsed else [simplify(row) for row in rows]
     known = set() if known is None else known
-    p = Predictions([row_id(row) for row in rows], lines)  # type: ignore[list-item]
+    p = Predictions([row_id(row) for row in rows], lines)  # type: ignore[misc]  # None is refused below
     suspects: Iterable[int] = range(len(rows))
     try:
         layouts = _flatten_instances(p, rows)
@@ -318,7 +318,7 @@ NO_SPANS = Spans(NOTHING, NOTHING, NOTHING)
 
 
 def expand_ranges(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (range, number) for each number of the ranges [low, high), one range after another: int64 (numbers,) each."""
+    """Return (range, number) for each number of the ranges [low, high), in their order: int64 (numbers,) each."""
     size = np.maximum(high - low, 0)
     owner = np.repeat(np.arange(size.size), size)
     return owner, np.arange(owner.size) - np.repeat(np.cumsum(size) - size - low, size)
@@ -437,7 +437,7 @@ class Gold:
         return digest(self.ids, [labels[code] for code in self.label.tolist()], self.docids, spans)
 
     def clusters(self) -> np.ndarray | None:
-        """Return the cluster of each annotation: those that share a document, directly or through others; int64 (n,)."""
+        """Return the cluster of each annotation, those that share documents, also through others: int64 (n,)."""
         owner = np.concatenate([self.listed[0], self.owner])
         return find_components(owner, np.concatenate([self.listed[1], self.doc]), len(self.ids))
 
@@ -528,16 +528,22 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
         at = int(np.setdiff1d(np.arange(owner.size), repeated)[0])
         message = f"expected each document once, found {docids[document[at]]!r} again"
         raise DataError(message, instance=ids[owner[at]], field="documents")
-    bounds = [evidences.field(name).fill_null(-1).to_numpy(zero_copy_only=False) for name, _ in spans]
+    bounds = (evidences.field(name).fill_null(-1).to_numpy(zero_copy_only=False) for name, _ in spans)
+    start, end, first, last = bounds
     counts = np.bincount(group_owner, weights=np.bincount(group, minlength=len(members)), minlength=n)
+    labels, label = _read_labels(table, names, ids)
     gold = Gold(
         ids,
-        *_read_labels(table, names, ids),
+        labels,
+        label,
         docids,
         np.append(0, np.cumsum(counts)).astype(np.int64),
         group,
         doc,
-        *bounds,
+        start,
+        end,
+        first,
+        last,
         Documents(docids, owner, document, _measure(documents.field("text"))),
         (owner, document),
         named=bool(names),
@@ -637,7 +643,7 @@ def _measure(texts: pa.Array) -> Any:
 
 # -- match
 class Ranked(NamedTuple):
-    """Soft scores of m documents: their keys, int64 (m,), offsets, int64 (m + 1,), and values, float64 (offsets[-1],)."""
+    """Soft scores of m documents: keys, int64 (m,), offsets, int64 (m + 1,), and values, float64 (offsets[-1],)."""
 
     key: np.ndarray
     offsets: np.ndarray
@@ -909,9 +915,9 @@ class Matcher:
             if name in self.used:
                 match.numbers[name] = np.where(match.answered, column, np.nan)
         for side in ERASED:
-            low, high = (match.numbers.get(f"{side}_{end}", np.zeros(0)) for end in ("lower", "upper"))
-            if low.size and high.size:
-                check(low > high, p, None, "aopc_bounds", "expected lower <= upper, found {} and {}", low, high)
+            lower, upper = (match.numbers.get(f"{side}_{end}", NOTHING) for end in ("lower", "upper"))
+            if lower.size and upper.size:
+                check(lower > upper, p, None, "aopc_bounds", "expected lower <= upper, found {} and {}", lower, upper)
 
     def finish(self) -> np.ndarray | None:
         """Return the rows of the annotations that are scored, ascending; None if all are.

@@ -1,4 +1,4 @@
-"""Base of the modules, between evaluate's API and the measures: rows, keyword arguments, intervals, breakdowns, signature.
+"""Base of the modules, between evaluate's API and the measures: rows, keyword arguments, breakdowns, signature.
 
 Rows stay in memory as they come; a module runs in one process.
 """

@@ -93,6 +93,7 @@ def join_rows(
 
 
 def describe_unknown_id(name: str, count: int, total: int, known: Sequence[str], noun: str) -> DataError:
+    """Return the error of predictions whose ids are not among the known ones."""
     if count == total:
         like = f" (ids like {cut(known[0])})" if known else ""
         message = f"none of the {total:,} ids occurs among the {len(known):,} {noun}{like}: another dataset or split?"
@@ -102,6 +103,7 @@ def describe_unknown_id(name: str, count: int, total: int, known: Sequence[str],
 
 
 def describe_missing_id(name: str, count: int, total: int) -> DataError:
+    """Return the error of annotations without a prediction."""
     hint = f"{count:,} of {total:,} annotations have none; `only_predicted` scores the others alone"
     return DataError(f"expected a prediction of this annotation, found none ({hint})", instance=name)
 
@@ -125,14 +127,12 @@ def find_fault(value: Any, expected: Any, path: str = "") -> tuple[str, str] | N
         faults = (find_fault(each, expected[0], f"{path}[{number}]") for number, each in enumerate(value))
         return next(filter(None, faults), None)
     if not isinstance(expected, dict):
-        kinds = expected if isinstance(expected, tuple) else (expected, int) if expected is float else (expected,)
+        wanted = expected if isinstance(expected, tuple) else (expected,)
+        kinds = (float, int) if expected is float else wanted
         if isinstance(value, kinds) and (not isinstance(value, bool) or expected is float):
             return None
         nouns = {str: "a string", int: "a whole number", float: "a number"}
-        return (
-            path,
-            f"expected {' or '.join(nouns[kind] for kind in kinds if kind is not int or expected is not float)}, found {cut(value)}",
-        )
+        return path, f"expected {' or '.join(nouns[kind] for kind in wanted)}, found {cut(value)}"
     if not isinstance(value, Mapping):
         return path, f"expected an object, found {cut(value)}"
     before = f"{path}." if path else ""

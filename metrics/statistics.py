@@ -204,12 +204,9 @@ class Statistics:
             if units is not None and units.max() <= 1 and not np.isnan(value):
                 bounds[key] = np.array(clopper_pearson(round(float(value * units.sum())), int(units.sum()), level))
                 continue
-            points = value.reshape(-1)
-            ends = [
-                find_bca_bounds(float(point), *(part.reshape(n_rows, -1)[:, at] for part, n_rows in each), level)
-                for each in [((draws[key], resamples), (left_out[key], n))]
-                for at, point in enumerate(points)
-            ]
+            columns = draws[key].reshape(resamples, -1).T, left_out[key].reshape(n, -1).T
+            points = zip(value.reshape(-1), *columns, strict=True)
+            ends = [find_bca_bounds(float(point), drawn, left, level) for point, drawn, left in points]
             bounds[key] = np.array(ends).reshape(*value.shape, 2)
             if score.low is not None and score.high is not None:
                 constant = np.ptp(left_out[key], axis=0) <= TIE * np.maximum(1.0, np.abs(value))  # False for NaN
@@ -226,7 +223,8 @@ class Statistics:
             return ["one cluster says nothing of others: there is no interval"]
         if n < MIN_CLUSTERS:
             return [f"{n} clusters: intervals of fewer than {MIN_CLUSTERS} are too short"]
-        sums, values, lines, few = self.cluster_sums(), self.values(), [], {}
+        sums, values, lines = self.cluster_sums(), self.values(), list[str]()
+        few: dict[str, list[str]] = {}
         left_out = self.compute({name: column.sum(axis=0) - column for name, column in sums.items()})
         alone = self.compute(sums)
         for key, value in values.items():
@@ -237,7 +235,7 @@ class Statistics:
                 few.setdefault(f"{counted} of {n} clusters count", []).append(key)
             elif (units := sums.get(self.scores[key].units)) is not None:
                 total = float(units.sum())
-                rare = round(min(value, 1 - value) * total)
+                rare = round(min(float(value), 1 - float(value)) * total)
                 if 0 < rare < MIN_COUNT and units.max() > 1:
                     few.setdefault(f"fewer than {MIN_COUNT} hits or misses", []).append(key)
         for why, keys in few.items():
@@ -302,7 +300,8 @@ def find_counted(value: np.ndarray, left_out: np.ndarray, alone: np.ndarray) -> 
         left_out: the score without each cluster: (n, ...).
         alone: the score of each cluster: (n, ...); NaN, or 0 by convention, where there is nothing to divide.
     """
-    return (left_out != value) | ~(np.isnan(alone) | ((alone == 0) & (value != 0)))
+    silent = np.isnan(alone) | ((alone == 0) & (value != 0))
+    return np.asarray((left_out != value) | ~silent)
 
 
 def find_bca_bounds(value: float, draws: np.ndarray, left_out: np.ndarray, level: float) -> tuple[float, float]:
