@@ -190,7 +190,7 @@ def test_numbers_of_labels_need_names():
     assert found["accuracy"] == expected and set(found["by"]) <= set(made.LABELS)
     assert "macro_f1" in found and not any("macro_f1" in group for group in found["by"].values())
     numbered[0]["classification"] = 7
-    with pytest.raises(DataError, match="instance 'a0'.*found 7"):
+    with pytest.raises(DataError, match=r"instance 'a0'.*found 7"):
         compute(predictions, numbered, label_names=made.LABELS)
 
 

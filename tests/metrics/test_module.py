@@ -198,9 +198,7 @@ def test_every_container_scores_the_same(name: str, form: str) -> None:
 
 def test_class_numbers_of_a_dataset_become_their_names() -> None:
     rows, _ = made_up("normalized_fidelity", 6)
-    features = datasets.Features(
-        {"annotation_id": datasets.Value("int64"), "label": datasets.ClassLabel(names=["N", "P"])}
-    )
+    kinds = {"annotation_id": datasets.Value("int64"), "label": datasets.ClassLabel(names=["N", "P"])}
     numbered = [{"annotation_id": at, "label": at % 2} for at in range(6)]
     references = datasets.Dataset.from_list(numbered, features=datasets.Features(kinds))
     for one in (references, references.to_iterable_dataset()):
