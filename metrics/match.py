@@ -142,7 +142,7 @@ class Predictions:
         unknown: field that the format does not know -> number of instances (or rationales) that have it.
     """
 
-    ids: list[str]
+    ids: list[Any]
     lines: Sequence[int] | None = None
     outcomes: dict[int, str] = field(default_factory=dict)
     classification: list[str | None] = field(default_factory=list)
@@ -338,7 +338,7 @@ class Documents:
         self.numbers = {docid: number for number, docid in enumerate(docids)}
         self.tokens, self.sentences = sizes.tokens, sizes.sentences
         first = np.cumsum(self.sentences) - self.sentences
-        self.sentence_places = first, np.append(0, np.cumsum(sizes.sentence_tokens, dtype=np.int64))
+        self.places = first, np.append(0, np.cumsum(sizes.sentence_tokens, dtype=np.int64))
         self.width = max(len(self.numbers), 1)
         packed = owner * self.width + name
         self.order = np.argsort(packed, kind="stable")
@@ -350,6 +350,11 @@ class Documents:
         same = self.tokens[rows] == self.tokens[by_name[start + size - 1]]
         self.any_row = np.full(self.width + 1, -1, dtype=np.int64)
         self.any_row[names[same]] = rows[same]
+
+    @property
+    def sentence_places(self) -> tuple[np.ndarray, np.ndarray]:
+        """The place of each document's first sentence; and the tokens before each sentence of all documents."""
+        return self.places
 
     def number(self, docids: Sequence[str]) -> np.ndarray:
         """Return the number of each document, int64; -1 for an unknown one."""

@@ -445,8 +445,8 @@ def summarize(
     statistics, notes = measured.statistics, list(measured.notes)
     check_inference(confidence_level or DEFAULT_LEVEL, DEFAULT_RESAMPLES if n_resamples is None else n_resamples, seed)
     if names is None:
-        names = {key: measured.settings[key] for key in ("data",) if key in measured.settings}
-        names |= {"n": len(statistics.ids)}
+        data = {"data": measured.settings["data"]} if "data" in measured.settings else {}
+        names = {**data, "n": len(statistics.ids)}
     settings = {**names, **measured.settings}
     bounds: Mapping[str, np.ndarray] = {}
     if confidence_level is not None or n_resamples is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, repeat
@@ -59,7 +59,7 @@ class CorpusDocuments(Documents):
         self.sentence_sizes, self.looked_for = array("i"), 0
         self.places = np.zeros(0, np.int64), np.zeros(1, np.int64)
 
-    @property  # type: ignore[override]
+    @property
     def sentence_places(self) -> tuple[np.ndarray, np.ndarray]:
         """See `Documents`; computed anew when documents were added."""
         if len(self.places[1]) != len(self.sentence_sizes) + 1:
@@ -68,20 +68,16 @@ class CorpusDocuments(Documents):
             self.places = np.cumsum(counts) - counts, np.append(0, np.cumsum(sizes, dtype=np.int64))
         return self.places
 
-    @sentence_places.setter
-    def sentence_places(self, _: object) -> None:
-        pass
-
     def number(self, docids: Sequence[str]) -> np.ndarray:
         """Return the number of each document, int64; -1 for one that does not exist. New documents are measured."""
         numbers = self.numbers
         if self.path == self.lines:
             if not numbers:
-                from eraser_hub.conversion.eraser.documents import read_document_lines
+                from eraser_hub.conversion.eraser.format import read_document_lines
 
                 for _, documents in read_document_lines(self.lines, numbers, TEXT_BYTES):
-                    places = range(len(numbers) - len(documents), len(numbers))
-                    self._measure(places, [document.document.encode() for document in documents])
+                    added = range(len(numbers) - len(documents), len(numbers))
+                    self._measure(added, [document.document.encode() for document in documents])
             return np.fromiter(map(numbers.get, docids, repeat(-1)), np.int64, len(docids))
         places = np.fromiter([numbers.setdefault(docid, len(numbers)) for docid in docids], np.int64, len(docids))
         texts, found, size = list[bytes](), list[int](), 0
@@ -159,21 +155,28 @@ def read_corpus(source: ScoredSplit) -> Gold:
     for part in read_checked(path, labels.names, documents, index):
         records, members = part.run.records, np.diff(part.members)
         per_record = np.bincount(part.row, minlength=len(records))
-        label = [codes.setdefault(record.classification, len(codes)) for record in records]
-        group = np.repeat(np.arange(groups, groups + members.size), members)
-        listed = np.repeat(np.arange(n, n + len(records)), np.diff(part.offsets)), part.documents
-        columns = (label, per_record, group, part.documents[part.slots], *part.bounds.T, *listed)
+        labelled = [codes.setdefault(record.classification, len(codes)) for record in records]
+        numbered = np.repeat(np.arange(groups, groups + members.size), members)
+        owner = np.repeat(np.arange(n, n + len(records)), np.diff(part.offsets))
+        columns = (labelled, per_record, numbered, part.documents[part.slots], *part.bounds.T, owner, part.documents)
         parts.append(tuple(np.asarray(column, dtype=np.intc) for column in columns))
         n, groups = n + len(records), groups + members.size
     if not index:
         raise DataError("expected at least one annotation, found none", file=path)
-    label, sizes, group, doc, *bounds, owner, listed = (np.concatenate(column) for column in zip(*parts, strict=True))
-    offsets = np.append(0, np.cumsum(sizes, dtype=np.int64))
+    names = ("label", "sizes", "group", "doc", "start", "end", "first", "last", "owner", "listed")
+    joined = dict(zip(names, map(np.concatenate, zip(*parts, strict=True)), strict=True))
     gold = Gold(
-        list(index), list(codes), label, [*documents.numbers], offsets, group, doc, *bounds, documents, (owner, listed),
-        named=labels.names is not None, lines=range(1, n + 1),
-    )  # fmt: skip
-    gold.file = path
+        ids=list(index),
+        labels=list(codes),
+        docids=[*documents.numbers],
+        offsets=np.append(0, np.cumsum(joined.pop("sizes"), dtype=np.int64)),
+        documents=documents,
+        listed=(joined.pop("owner"), joined.pop("listed")),
+        named=labels.names is not None,
+        lines=range(1, n + 1),
+        file=path,
+        **joined,
+    )
     gold.check()
     return gold
 
@@ -185,7 +188,7 @@ def read_column(source: ScoredSplit, name: str) -> list[Any]:
         DataError: an annotation lacks it, or its value is a list or an object.
     """
     if source.dataset is not None:
-        rows = enumerate(source.labelled, 1)
+        rows: Iterable[tuple[int, Mapping[str, Any]]] = enumerate(source.labelled, 1)
         path = source.built.files(source.built_config, source.split)[0]
         own = {"perturbation": {"classification": "label"}, "tokens": {"label": "classification"}}
         name = own.get(source.kind, {}).get(name, name)
@@ -217,7 +220,7 @@ def list_rows(source: ScoredSplit) -> list[dict[str, Any]]:
     gold, rows = read_corpus(source), []
     path = gold.documents.path
     if path == gold.documents.lines:
-        from eraser_hub.conversion.eraser.documents import read_document_lines
+        from eraser_hub.conversion.eraser.format import read_document_lines
 
         runs = read_document_lines(path, {}, TEXT_BYTES)
         texts = {document.docid: document.document for _, documents in runs for document in documents}
@@ -325,12 +328,12 @@ def choose_gold(gold: Gold, source: ScoredSplit, form: str, without: str | None 
             tokens = 2 * marks.sum(axis=0) > len(marks) if form == "majority" else marks.any(axis=0)
             for doc, part in split_marks(gold, row, text, tokens, file):
                 spans += [(row, doc, start, end) for start, end in spans_from_mask(part.tolist())]
-    row, doc, start, end = np.array(spans, np.int64).reshape(-1, 4).T
-    sentences = gold.documents.sentence_spans(row, doc, start, end) if row.size else (start, end)
+    owners, docs, start, end = np.array(spans, np.int64).reshape(-1, 4).T
+    sentences = gold.documents.sentence_spans(owners, docs, start, end) if owners.size else (start, end)
     kept = ~changed[gold.owner]
-    owner = np.concatenate([gold.owner[kept], row])
+    owner = np.concatenate([gold.owner[kept], owners])
     order = np.argsort(owner, kind="stable")
-    added = {"group": gold.group.max(initial=-1) + 1 + row, "doc": doc, "start": start, "end": end}
+    added = {"group": gold.group.max(initial=-1) + 1 + owners, "doc": docs, "start": start, "end": end}
     added |= {"first": sentences[0], "last": sentences[1]}
     columns: Any = {name: np.concatenate([getattr(gold, name)[kept], each])[order] for name, each in added.items()}
     offsets = np.append(0, np.cumsum(np.bincount(owner, minlength=len(gold.ids)))).astype(np.int64)

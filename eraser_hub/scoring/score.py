@@ -65,18 +65,13 @@ class Tally:
     def add(self, columns: dict[str, np.ndarray], marked: np.ndarray) -> None:
         """Add the columns of a chunk; ``marked`` tells the annotations with a gold token: bool (n,)."""
         if not self.by_rows:
-            columns = {name: np.stack([v[~marked].sum(0), v[marked].sum(0)]) for name, v in columns.items()}
+            summed = {name: np.stack([v[~marked].sum(0), v[marked].sum(0)]) for name, v in columns.items()}
             for part in self.parts:
-                columns = {name: columns.get(name, 0) + part.get(name, 0) for name in {**part, **columns}}
-            self.parts = [columns]
-            self.sizes = [2]
+                zero = np.zeros(1)
+                summed = {name: summed.get(name, zero) + part.get(name, zero) for name in {**part, **summed}}
+            self.parts, self.sizes = [summed], [2]
         else:
-            self.parts.append(
-                {
-                    name: np.asarray(values, np.float32 if values.dtype == bool else values.dtype)
-                    for name, values in columns.items()
-                }
-            )
+            self.parts.append(columns)
             self.sizes.append(marked.size)
 
     def columns(self, order: np.ndarray | None) -> dict[str, np.ndarray]:
