@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_predictions
 from eraser_hub.metrics.plain import TextSizes, measure_texts, spans_from_mask
@@ -325,7 +326,7 @@ def choose_gold(gold: Gold, source: ScoredSplit, form: str, without: str | None 
         chosen = [at for at, person in enumerate(text.names) if person != without] if text else []
         if text and chosen:
             changed[row], marks = True, text.marks[chosen]
-            tokens = 2 * marks.sum(axis=0) > len(marks) if form == "majority" else marks.any(axis=0)
+            tokens = majority(marks) if form == "majority" else np.asarray(marks.any(axis=0))
             for doc, part in split_marks(gold, row, text, tokens, file):
                 spans += [(row, doc, start, end) for start, end in spans_from_mask(part.tolist())]
     owners, docs, start, end = np.array(spans, np.int64).reshape(-1, 4).T
