@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from eraser_hub.metrics.errors import DataError, check_choice, cut
 from eraser_hub.metrics.ranking import AUPRC_POLICIES, AgreementSettings
 from eraser_hub.metrics.statistics import DEFAULT_LEVEL, DEFAULT_RESAMPLES, check_inference
+from eraser_hub.records.arguments import GoldForm
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class ScoreSettings:
     auprc_policy: str = "reference"
     sentence_threshold: float = 0.5
     unmarked: str | None = None
-    gold: str = "evidence"
+    gold: GoldForm = "evidence"
     only_predicted: bool = False
     by: str | None = None
     cluster_by: str = "auto"

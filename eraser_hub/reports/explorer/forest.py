@@ -67,7 +67,7 @@ def make_panels(
                 system.name,
                 place,
                 value,
-                interval if (interval := system.intervals.get(key)) and all(map(math.isfinite, interval)) else None,
+                (ends[0], ends[1]) if (ends := system.intervals.get(key)) and all(map(math.isfinite, ends)) else None,
                 system.chance.get(key, chance.get(key)),
             )
             for place, system in enumerate(systems)
