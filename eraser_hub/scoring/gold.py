@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_predictions
@@ -21,6 +22,7 @@ from eraser_hub.metrics.plain import TextSizes, measure_texts, spans_from_mask
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
 from eraser_hub.metrics.statistics import Statistics
 from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
+from eraser_hub.records.splits import release_split
 
 from .result import HumanPerformance
 
@@ -258,26 +260,32 @@ def read_flat_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def find_split(source: ScoredSplit, ids: Sequence[str]) -> str:
-    """Return a hint which other split (or backup file) has these ids; "" if none has."""
+def find_split(source: ScoredSplit, ids: Sequence[str], known: Sequence[str]) -> str:
+    """Return a hint which other split, or backup of the split, has ids of a file; "" if none has.
+
+    Args:
+        source: the split that the file answers.
+        ids: of its instances.
+        known: of the annotations.
+    """
     found: dict[str, int] = {}
-    wanted = set(ids)
+    wanted, backup = set(ids) - set(known), f"{release_split(source.split)}.jsonl.bak"
     if source.dataset is not None:
-        wanted -= set(source.ids)
         from eraser_hub.records.built import read_rows
 
         for split, files in source.built.splits(source.built_config).items():
             column = "id" if source.kind == "tokens" else "annotation_id"
             names = {str(name) for table in read_rows(files, [column]) for name in table.column(column).to_pylist()}
             found[split] = len(wanted & names)
+        if not any(found.values()) and any(backup in path.read_text("utf-8") for path in source.built.paths(RELEASE)):
+            return f" (the release has a backup, {backup}, whose own records are not built)"
     else:
         import orjson
 
         for path in sorted(source.data_dir.glob("*.jsonl*")):
-            with suppress(OSError, ValueError, AttributeError):
-                rows = map(orjson.loads, path.read_bytes().splitlines())
+            with suppress(OSError, ValueError, AttributeError, TypeError):
+                rows = [row for row in map(orjson.loads, path.read_bytes().splitlines()) if "evidences" in row]
                 found[path.name.removesuffix(".jsonl")] = len(wanted & {str(row.get("annotation_id")) for row in rows})
-        found.pop(source.annotation_file.stem, None)
     best = max(found, key=found.__getitem__, default="")
     return f" ({found[best]:,} of the file's ids are those of {best})" if best and found[best] else ""
 

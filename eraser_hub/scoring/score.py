@@ -129,7 +129,8 @@ def score(
         )
     except DataError as error:
         if error.field == "annotation_id" and error.file is None:
-            error.message += find_split(source, [str(row.get("annotation_id")) for row in read_rows(predictions)])
+            ids = [str(row.get("annotation_id")) for row in read_rows(predictions)]
+            error.message += find_split(source, ids, gold.ids)
         error.file = error.file or predictions
         raise
     scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()} if scores.gold else {}
