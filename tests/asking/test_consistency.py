@@ -22,7 +22,6 @@ from eraser_hub.asking.questions import Question
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.quotes import Quote
-from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 
 from ..refusals import refused
 from .scripted_server import Reply, answer, completion, error
@@ -159,9 +158,6 @@ def test_flips_and_probabilities_of_a_model_that_reads_its_quotes(asking):
     share = len(marked) / len(lines)  # the others quote nothing, so nothing is taken from them
     scores = EraserFaithfulness().compute(predictions=lines)
     assert 0 < share < 1 and scores["comprehensiveness"] == pytest.approx(0.5 * share)
-    quotes = QuoteFaithfulness().compute(predictions=lines)
-    assert (quotes["label_flip_redacted"], quotes["label_flip_random"]) == (share, 0)
-    assert quotes["label_kept_alone"] == 1
     assert "|again:redacted,removed,alone,random|" in asking.report.signature
 
 
@@ -200,15 +196,13 @@ def test_without_either_labels_alone_are_compared_and_that_is_said(asking):
     assert "JSON schema" not in said  # it was not the reason
 
 
-def test_no_answer_is_a_flip_and_not_kept(asking):
+def test_no_answer_to_what_is_asked_again_is_said(asking):
     def script(request, before):
         text = request["messages"][-1]["content"]
         return answer("NEG", text.split()[20]) if "[REDACTED]" not in text and len(text) > 100 else Reply(body=b"{}")
 
     (line,) = asking(script, again=("redacted", "alone"))
     assert [(one["classification"], one["outcome"]) for one in line["asked_again"]] == [(None, "broken")] * 2
-    result = QuoteFaithfulness().compute(predictions=[line])
-    assert (result["label_flip_redacted"], result["label_kept_alone"]) == (1, 0)
 
 
 def test_an_instance_without_answer_is_not_asked_again(asking):
