@@ -69,33 +69,6 @@ def random_case(seed: int, n: int = 6, documents: int = 2) -> tuple[list[dict[st
     return predictions, references
 
 
-def perfect(references: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Predictions that mark exactly the evidence."""
-    predictions = []
-    for row in references:
-        rationales = []
-        for document in row["documents"]:
-            lines = document["text"].split("\n")
-            soft, sentences = [0.0] * sum(len(line.split(" ")) for line in lines), [0.0] * len(lines)
-            hard = []
-            for evidence in (one for group in row["evidences"] for one in group if one["docid"] == document["docid"]):
-                start, end = evidence["start_token"], evidence["end_token"]
-                hard.append({"start_token": start, "end_token": end})
-                soft[start:end] = [1.0] * (end - start)
-                first, last = evidence["start_sentence"], evidence["end_sentence"]
-                sentences[first:last] = [1.0] * (last - first)
-            rationales.append(
-                {
-                    "docid": document["docid"],
-                    "hard_rationale_predictions": hard,
-                    "soft_rationale_predictions": soft,
-                    "soft_sentence_predictions": sentences,
-                }
-            )
-        predictions.append({"annotation_id": row["annotation_id"], "rationales": rationales})
-    return predictions
-
-
 def golden_case(reference_scores: Path, corpora: Path, corpus: str) -> tuple[list[dict], list[dict], dict[str, Any]]:
     """A golden set: its predictions, its annotations as dataset rows, its scores."""
     folder, source = reference_scores / corpus, corpora / corpus

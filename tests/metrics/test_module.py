@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import doctest
+import importlib
 import json
 import math
 import pickle
@@ -30,7 +31,8 @@ from .family import MODULES, made_up
 
 NAMES = sorted(MODULES)
 COUNTS = {"signature", "aopc_thresholds", "pairs", "comparisons", "undefined_kappas", "quotes", "empty", "gold"}
-SCORES_PAGE = Path(__file__).resolve().parents[2] / "docs" / "scores.md"
+ROOT = Path(__file__).resolve().parents[2]
+METRICS, SCORES_PAGE = ROOT / "metrics", ROOT / "docs" / "scores.md"
 each = pytest.mark.parametrize("name", NAMES)
 Rows = list[dict[str, Any]]
 
@@ -72,6 +74,11 @@ def test_loads_as_a_space_and_its_card_and_docstring_run(
     for text in (blocks, MODULES[name]().inputs_description):
         test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
         assert test.examples and doctest.DocTestRunner(verbose=False).run(test).failed == 0
+
+
+@pytest.mark.parametrize("leaf", sorted(path.stem for path in METRICS.glob("*.py") if path.stem not in (*NAMES, "app")))
+def test_examples_of_the_leaves_run(leaf: str) -> None:
+    assert doctest.testmod(importlib.import_module(f"eraser_hub.metrics.{leaf}")).failed == 0
 
 
 @each
