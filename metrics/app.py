@@ -8,6 +8,7 @@ import math
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import evaluate
 import gradio as gr
@@ -35,6 +36,7 @@ ARGUMENTS = [f"{side}={side}" for side in SIDES] + [f"{key}={value!r}" for key, 
 def score(*texts: str) -> tuple[str, dict[str, object]]:
     """Return the headline scores of the boxes as a table, or the error; and the whole result."""
     rows: dict[str, list[object]] = {}
+    where = ""
     try:
         for side, text in zip(SIDES, texts, strict=True):
             for number, line in enumerate(text.split("\n"), 1):
@@ -42,14 +44,14 @@ def score(*texts: str) -> tuple[str, dict[str, object]]:
                 if line.strip():
                     rows.setdefault(side, []).append(json.loads(line))
         where = ""
-        result = METRIC.compute(**rows, **EXAMPLE["options"])
+        result: Any = METRIC.compute(**rows, **EXAMPLE["options"])
     except (ValueError, TypeError, RecursionError) as error:
         return f"### Not scored\n\n```\n{where}{error}\n```", {}
     lines = ["| score | what it says |", "|---|---|"]
     for key, (rewards, misses) in EXAMPLE["headline"].items():
         value, chance = result.get(key, math.nan), result.get("chance", {}).get(key)
         value = f"**{value:.3f}**" + ("" if chance is None else f"<br>chance {chance:.3f}")
-        direction = DIRECTIONS[METRIC.info.higher_is_better[key]]
+        direction = DIRECTIONS[vars(METRIC.info)["higher_is_better"][key]]
         lines.append(f"| {key.replace('_', '_<wbr>')}<br>{value} | {direction}. {rewards}<br>*Misses:* {misses} |")
     return "\n".join(lines), result
 

@@ -456,7 +456,7 @@ class Gold:
             (self.last < self.first) | (self.last > sentences),
         )
         names = [self.docids[doc] for doc in self.doc[tokens < 0][:1]]
-        check(tokens < 0, self, owner, "evidences.docid", f"no document {cut(*names)}" if names else "")
+        check(tokens < 0, self, owner, "evidences.docid", f"no document {cut(names[0])}" if names else "")
         order = "expected 0 <= start_token <= end_token, found [{}, {})"
         check(reversed_, self, owner, "evidences.start_token", order, self.start, self.end)
         past = "expected at most {} (the document's tokens), found {}"
@@ -885,7 +885,7 @@ class Matcher:
         with np.errstate(invalid="ignore"):
             unsound = (named & ~((matrix >= 0) & np.isfinite(matrix))).any(axis=1)
             total = np.where(named, matrix, 0.0).sum(axis=1)
-        check(unsound, p, owner, path, "expected probabilities, found {}", matrix)
+        check(np.asarray(unsound), p, owner, path, "expected probabilities, found {}", matrix)
         off = np.abs(total - 1) > PROBABILITY_SLACK
         check(off, p, owner, path, "expected probabilities that sum to 1, found a sum of {:g}", total)
 
@@ -897,11 +897,11 @@ class Matcher:
             self.thresholds = np.unique(values[first : first + sizes[rows[0]]])
         wanted = match.thresholds = self.thresholds
         expected = f"expected the thresholds {', '.join(f'{x:g}' for x in wanted)}, each once, found "
-        check(sizes[rows] != wanted.size, p, rows, f"{path}.threshold", expected + "{}", sizes[rows])
+        check(np.asarray(sizes[rows] != wanted.size), p, rows, f"{path}.threshold", expected + "{}", sizes[rows])
         table = values.reshape(rows.size, wanted.size)
         order = np.argsort(table, axis=1, kind="stable")
         bad = (np.abs(np.take_along_axis(table, order, axis=1) - wanted) > SAME_THRESHOLD).any(axis=1)
-        check(bad, p, rows, f"{path}.threshold", expected + "{}", table)
+        check(np.asarray(bad), p, rows, f"{path}.threshold", expected + "{}", table)
         if len(matrix) < values.size:
             there = np.bincount(p.scores[f"threshold_{side}"].owner, minlength=match.n)[rows] == wanted.size
             deviates = int(rows[np.argmax(there != there[0])])

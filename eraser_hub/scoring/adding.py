@@ -89,8 +89,8 @@ def score_quotes(
     if gold is not None and whole:
         tokens = gold.documents.lengths(*gold.listed)[0]
         for row, doc, count in zip(*gold.listed, tokens, strict=True):
-            if (name := gold.ids[row]) in sizes:
-                sizes[name][gold.docids[doc]] = int(count)
+            if (name := gold.ids[int(row)]) in sizes:
+                sizes[name][gold.docids[int(doc)]] = int(count)
     try:
         statistics, counts = measure_quotes(rows, sizes)
     except DataError as error:

@@ -228,7 +228,7 @@ def list_rows(source: ScoredSplit) -> list[dict[str, Any]]:
         runs = read_document_lines(path, {}, TEXT_BYTES)
         texts = {document.docid: document.document for _, documents in runs for document in documents}
     else:
-        names = [gold.docids[doc] for doc in np.unique(gold.listed[1]).tolist()]
+        names = [gold.docids[int(doc)] for doc in np.unique(gold.listed[1])]
         texts = {name: read_utf8_file(f"{path}/{file_name(name)}").decode() for name in names}
     listed = np.split(gold.listed[1], np.searchsorted(gold.listed[0], np.arange(1, len(gold.ids))))
     for row, (name, own) in enumerate(zip(gold.ids, listed, strict=True)):
@@ -238,7 +238,7 @@ def list_rows(source: ScoredSplit) -> list[dict[str, Any]]:
             [{"docid": gold.docids[doc], "start_token": start, "end_token": end}]
             for doc, start, end in zip(*columns, strict=True)
         ]
-        documents = [{"docid": gold.docids[doc], "text": texts[gold.docids[doc]]} for doc in own.tolist()]
+        documents = [{"docid": gold.docids[doc], "text": texts[gold.docids[doc]]} for doc in map(int, own)]
         label = gold.labels[gold.label[row]]
         rows.append({"annotation_id": name, "documents": documents, "evidences": evidences, "classification": label})
     return rows
@@ -415,7 +415,7 @@ def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -
         matcher = Matcher(others, only_predicted=True)
         columns = agreement_columns(matcher.add(read_predictions(instances)), settings)
         table = agreement_scores(columns, settings, matcher.used)
-        statistics = Statistics([row["annotation_id"] for row in instances], columns, table)
+        statistics = Statistics([str(row["annotation_id"]) for row in instances], columns, table)
         if settings.unmarked == "skip":
             statistics = statistics.take(np.flatnonzero(columns["gold.marked"]))
         for key, value in statistics.values().items():

@@ -320,7 +320,7 @@ def score_chunks(
             scores.label_report = report_labels(table, matcher.labels) if "accuracy" in statistics.scores else None
         elif metric == "normalized_fidelity":
             statistics.scores = fidelity_scores(rates)
-            measured = Measured(statistics, extra={"occlusion_rates": sorted(set(rates))} if rates[-1] > 0 else {})
+            measured = Measured(statistics, extra={"occlusion_rates": sorted(set(rates))} if max(rates) > 0 else {})
         else:
             statistics.scores = {name: Score(mean(name), None, None, None) for name in functions}
             measured = Measured(statistics)

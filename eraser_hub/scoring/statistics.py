@@ -167,7 +167,7 @@ def count_exchanges(
         first, second = (compute_scores(scores, sums) for sums in both)
         return {key: first[key] - second[key] for key in scores}
 
-    counts = dict.fromkeys(scores, (0, 0))
+    counts: dict[str, tuple[int, int]] = dict.fromkeys(scores, (0, 0))
     with np.errstate(invalid="ignore", divide="ignore"):  # scores of nothing, and sums of infinite numbers
         observed = {key: abs(float(value)) for key, value in find_differences(totals).items()}
         for swap in swaps:
