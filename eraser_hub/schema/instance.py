@@ -113,7 +113,7 @@ class ConsistencyAnswer:
     """A language model's answer to a changed question."""
 
     kind: str | None = column("redacted, removed, random or alone: what was changed")
-    classification: str | None = column("the label that it answered", scores="label_flip .., label_kept_alone")
+    classification: str | None = column("the label that it answered")
     outcome: str | None = column('"answered", or why there is no answer')
 
 
@@ -140,9 +140,7 @@ class InstanceRecord:
     tokens_to_flip: float | None = column(
         "top tokens that had to go until the label changed", unit="tokens", low=0, scores="tokens_to_flip_ratio"
     )
-    random_rationales: list[ErasedRecord] | None = column(
-        "the same for random rationales of this length", scores="chance: p-value, win rate, effect size"
-    )
+    random_rationales: list[ErasedRecord] | None = column("the same for random rationales of this length")
     occluded_scores: list[OccludedScores] | None = column(
         "rationales with a share of their tokens occluded", scores="fidelity curves"
     )
@@ -153,9 +151,7 @@ class InstanceRecord:
     infidelity_normalized: float | None = column("of this instance", low=0, scores="infidelity_normalized")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
-    asked_again: list[ConsistencyAnswer] | None = column(
-        "answers to changed questions", scores="label_flip .., label_kept_alone"
-    )
+    asked_again: list[ConsistencyAnswer] | None = column("answers to changed questions")
 
 
 INSTANCE: Record = describe(InstanceRecord)

@@ -68,9 +68,7 @@ class PairRow(_RowIds):
     non_rationale_pred_label: str | None = column("the answer without it", scores="new_p")
     outcome: str | None = column('"answered", or why a model gave no answer')
     quotes: list[QuoteRecord] | None = column("a language model's quotes", scores="`quote_faithfulness`")
-    asked_again: list[ConsistencyAnswer] | None = column(
-        "answers to changed questions", scores="label_flip .., label_kept_alone"
-    )
+    asked_again: list[ConsistencyAnswer] | None = column("answers to changed questions")
 
 
 @dataclass(kw_only=True)
