@@ -372,6 +372,16 @@ def split_marks(
     return zip(documents.tolist(), np.split(tokens, np.cumsum(sizes)[:-1]), strict=True)
 
 
+def compare_labels(texts: Iterable[AnnotatedText], person: str) -> list[bool]:
+    """Return whether an annotator's labels are the most frequent ones of the others; ties are left out."""
+    hits = []
+    for text in texts:
+        labels = Counter(label for name, label in text.labels.items() if name != person).most_common(2)
+        if person in text.labels and labels and (len(labels) == 1 or labels[0][1] > labels[1][1]):
+            hits.append(text.labels[person] == labels[0][0])
+    return hits
+
+
 def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -> HumanPerformance | None:
     """Score each annotator against the majority of the others, and average over annotators.
 
@@ -400,7 +410,7 @@ def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -
     rows = {name: row for row, name in enumerate(gold.ids)}
     for person in people:
         others, _ = choose_gold(gold, source, "majority", without=person)
-        instances = []
+        instances: list[dict[str, Any]] = []
         for name, text in texts.items():
             if person in text.names and name in rows:
                 marks = text.marks[list(text.names).index(person)]
@@ -421,11 +431,7 @@ def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -
         for key, value in statistics.values().items():
             if statistics.ids and not np.isnan(value):
                 values.setdefault(key, []).append(float(value))
-        hits = []
-        for text in texts.values():
-            labels = Counter(label for name, label in text.labels.items() if name != person).most_common(2)
-            if person in text.labels and labels and (len(labels) == 1 or labels[0][1] > labels[1][1]):
-                hits.append(text.labels[person] == labels[0][0])
+        hits = compare_labels(texts.values(), person)
         if hits:
             values.setdefault("accuracy", []).append(fmean(hits))
     # of two people each is scored against the other: their scores are alike by construction

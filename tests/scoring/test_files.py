@@ -177,109 +177,62 @@ def test_annotations_encoded_twice(tmp_path: Path) -> None:
     assert nested(score(*inputs)) == expected
 
 
-def instance_twice(predictions: Rows, references: Rows) -> None:
-    predictions.append(predictions[0])
+def put(value: Any, path: tuple[Any, ...], new: Any) -> None:
+    """Change what stands at a path of keys and places; GONE deletes it."""
+    *parents, last = path
+    for key in parents:
+        value = value[key]
+    if new is GONE:
+        del value[last]
+    else:
+        value[last] = new
 
 
-def instance_missing(predictions: Rows, references: Rows) -> None:
-    predictions.pop()
+GONE = object()
+HARD, SPAN = "hard_rationale_predictions", "rationales[0].hard_rationale_predictions[0].end_token"
+FIRST, END = ("rationales", 0), ("rationales", 0, HARD, 0, "end_token")
+# of the last prediction or annotation: the path, what is put there, the field and words of the error
+WRONG: list[tuple[str, tuple[Any, ...], Any, str | None, str]] = [
+    ("p.jsonl", ("annotation_id",), "a0", "annotation_id", "'a0'"),
+    ("p.jsonl", ("annotation_id",), "b7", "annotation_id", "'b7'"),
+    ("p.jsonl", ("annotation_id",), GONE, "annotation_id", ""),
+    ("p.jsonl", ("tokens_to_flip",), GONE, "tokens_to_flip", ""),
+    ("p.jsonl", ("classification",), "MAYBE", "classification", "NEG, POS, found 'MAYBE'"),
+    ("p.jsonl", ("classification_scores",), {}, "classification_scores", ""),
+    ("p.jsonl", (*FIRST, "soft_rationale_predictions", 0), GONE, None, "soft_rationale_predictions"),
+    ("p.jsonl", (*FIRST, "docid"), "../p.jsonl", None, "'../p.jsonl'"),
+    ("p.jsonl", (*FIRST, "docid"), GONE, "rationales[0].docid", ""),
+    ("p.jsonl", END, 2**70, SPAN, ""),
+    ("p.jsonl", END, 2.0, SPAN, "2.0"),
+    ("p.jsonl", ("thresholded_scores", 1, "threshold"), 0.01, None, ""),
+    ("p.jsonl", ("thresholded_scores", 1, "threshold"), GONE, "thresholded_scores[1].threshold", ""),
+    ("val.jsonl", ("annotation_id",), "a0", None, "'a0'"),
+    ("val.jsonl", ("evidences",), GONE, None, "'evidences'"),
+    ("val.jsonl", ("evidences",), None, "evidences", "null"),
+    ("val.jsonl", ("evidences", 0, 0, "end_token"), 2**50, "evidences[0][0].end_token", "32 bits"),
+    ("val.jsonl", ("evidences", 0, 0, "start_sentence"), 2, None, "[2, 1)"),
+    ("val.jsonl", ("docids",), ["nowhere"], "docids", "'nowhere'"),
+    ("val.jsonl", ("classification",), None, "classification", "null"),
+]
 
 
-def instance_unknown(predictions: Rows, references: Rows) -> None:
-    references.pop()
-
-
-def annotation_twice(predictions: Rows, references: Rows) -> None:
-    references.append(references[0])
-
-
-def field_gone_late(predictions: Rows, references: Rows) -> None:
-    del predictions[-1]["tokens_to_flip"]
-
-
-def label_unknown(predictions: Rows, references: Rows) -> None:
-    predictions[-1]["classification"] = "MAYBE"
-
-
-def score_missing(predictions: Rows, references: Rows) -> None:
-    del predictions[-1]["rationales"][0]["soft_rationale_predictions"][0]
-
-
-def document_unknown(predictions: Rows, references: Rows) -> None:
-    predictions[-1]["rationales"][0]["docid"] = "../p.jsonl"
-
-
-def offset_beyond_all(predictions: Rows, references: Rows) -> None:
-    predictions[-1]["rationales"][1]["hard_rationale_predictions"][0]["end_token"] = 2**70
-
-
-def evidence_beyond_all(predictions: Rows, references: Rows) -> None:
-    references[-1]["evidences"][0][0]["end_token"] = 2**50
-
-
-def offset_as_float(predictions: Rows, references: Rows) -> None:
-    predictions[-1]["rationales"][0]["hard_rationale_predictions"][0]["end_token"] = 2.0
-
-
-def threshold_twice(predictions: Rows, references: Rows) -> None:
-    predictions[-1]["thresholded_scores"][1]["threshold"] = 0.01
-
-
-def threshold_gone(predictions: Rows, references: Rows) -> None:
-    del predictions[-1]["thresholded_scores"][1]["threshold"]
-
-
-def docid_gone(predictions: Rows, references: Rows) -> None:
-    del predictions[-1]["rationales"][1]["docid"]
-
-
-def id_gone(predictions: Rows, references: Rows) -> None:
-    del predictions[-1]["annotation_id"]
-
-
-def scores_empty(predictions: Rows, references: Rows) -> None:
-    predictions[-1]["classification_scores"] = {}
-    predictions[-1]["thresholded_scores"][3][ERASED[1]] = {}
-
-
-def sentences_reversed(predictions: Rows, references: Rows) -> None:
-    references[-1]["evidences"][0][0]["start_sentence"] = 2
-
-
-# file and line, the field, and what is said of the value
-WRONG: dict[Callable[[Rows, Rows], None], tuple[str, str | None, str]] = {
-    instance_twice: ("p.jsonl:13", "annotation_id", "'a0'"),
-    instance_missing: ("p.jsonl:", None, "'a11'"),
-    instance_unknown: ("p.jsonl:12", "annotation_id", "'a11'"),
-    annotation_twice: ("val.jsonl:13", None, "'a0'"),
-    field_gone_late: ("p.jsonl:12", "tokens_to_flip", ""),
-    label_unknown: ("p.jsonl:12", "classification", "NEG, POS, found 'MAYBE'"),
-    score_missing: ("p.jsonl:12", None, "soft_rationale_predictions"),
-    document_unknown: ("p.jsonl:12", None, "'../p.jsonl'"),
-    offset_beyond_all: ("p.jsonl:12", "rationales[1].hard_rationale_predictions[0].end_token", ""),
-    evidence_beyond_all: ("val.jsonl:12", "evidences[0][0].end_token", "32 bits"),
-    offset_as_float: ("p.jsonl:12", "rationales[0].hard_rationale_predictions[0].end_token", "2.0"),
-    threshold_twice: ("p.jsonl:12", None, ""),
-    threshold_gone: ("p.jsonl:12", "thresholded_scores[1].threshold", ""),
-    docid_gone: ("p.jsonl:12", "rationales[1].docid", ""),
-    id_gone: ("p.jsonl:12", "annotation_id", ""),
-    scores_empty: ("p.jsonl:12", "classification_scores", ""),
-    sentences_reversed: ("val.jsonl:12", None, "[2, 1)"),
-}
-
-
-@pytest.mark.parametrize("change", WRONG)
+@pytest.mark.parametrize(("file", "path", "new", "field", "words"), WRONG)
 def test_what_is_wrong_is_told_in_any_chunk(
-    change: Callable[[Rows, Rows], None], tmp_path: Path, small_chunks: Callable[[], None]
+    file: str,
+    path: tuple[Any, ...],
+    new: Any,
+    field: str | None,
+    words: str,
+    tmp_path: Path,
+    small_chunks: Callable[[], None],
 ) -> None:
-    predictions, references = random_case(3, n=12)
-    change(predictions, references)
-    inputs = written(tmp_path, predictions, references)
-    place, field, found = WRONG[change]
-    file, _, line = place.partition(":")
+    inputs = written(tmp_path, *random_case(3, n=12))
+    rows = [json.loads(line) for line in (tmp_path / file).read_text("utf-8").splitlines()]
+    put(rows[-1], path, new)
+    lines(tmp_path / file, rows)
     messages = []
     for per_instance in (False, True):
-        with refused("input", found, file=file, line=int(line or 0) or None, field=field) as caught:
+        with refused("input", words, file=file, line=12, field=field) as caught:
             score(*inputs, ScoreSettings(per_instance=per_instance))
         messages.append(str(caught.error))
         small_chunks()
@@ -322,46 +275,6 @@ def test_documents_of_which_there_are_none(tmp_path: Path) -> None:
     inputs = written(tmp_path, *random_case(3, n=9))
     (tmp_path / "docs.jsonl").write_bytes(b"")
     with refused("document-missing", file="val.jsonl"):
-        score(*inputs)
-
-
-def no_evidences(references: Rows) -> None:
-    del references[4]["evidences"]
-
-
-def evidences_null(references: Rows) -> None:
-    references[4]["evidences"] = None
-
-
-def evidences_text(references: Rows) -> None:
-    references[4]["evidences"] = ""
-
-
-def docids_of_nothing(references: Rows) -> None:
-    references[4]["docids"] = ["nowhere"]
-
-
-def strange_label(references: Rows) -> None:
-    references[4]["classification"] = None
-
-
-GOLD = {
-    no_evidences: ("key-missing", None, "'evidences'"),
-    evidences_null: ("type", "evidences", "null"),
-    evidences_text: ("type", "evidences", "the string ''"),
-    docids_of_nothing: ("document-missing", "docids", "'nowhere'"),
-    strange_label: ("type", "classification", "null"),
-}
-
-
-@pytest.mark.parametrize("change", GOLD)
-def test_raw_annotations_are_checked_as_build_checks_them(change: Callable[[Rows], None], tmp_path: Path) -> None:
-    inputs = written(tmp_path, *random_case(3, n=9))
-    rows = [json.loads(line) for line in (tmp_path / "val.jsonl").read_text("utf-8").splitlines()]
-    change(rows)
-    lines(tmp_path / "val.jsonl", rows)
-    rule, field, found = GOLD[change]
-    with refused(rule, found, file="val.jsonl", line=5, field=field):
         score(*inputs)
 
 

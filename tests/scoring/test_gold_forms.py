@@ -83,10 +83,7 @@ def f1(gold: np.ndarray, found: np.ndarray) -> float:
     return 2 * hits / (gold.sum() + found.sum()) if hits else 0.0
 
 
-FORMS = {
-    "majority": lambda marks: marks.sum(axis=0) * 2 > len(marks),
-    "union": lambda marks: marks.any(axis=0),
-}
+FORMS = {"majority": lambda marks: marks.sum(axis=0) * 2 > len(marks), "union": lambda marks: marks.any(axis=0)}
 
 
 @pytest.mark.parametrize("form", FORMS)
