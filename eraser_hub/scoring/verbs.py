@@ -30,7 +30,7 @@ def score(arguments: ScoreArguments) -> Scores:
         The scores: ``table()``, ``to_frame()`` and ``save(path)`` give them in other forms, a notebook shows them.
 
     Raises:
-        DataError: bad data, with file and line; at most ten faults, and their number.
+        DataError: bad data: the first fault, with file and line, and the number of further ones.
 
     Examples:
         >>> from eraser_hub import samples, score

@@ -111,3 +111,27 @@ def test_the_command(tmp_path: Path) -> None:
         api.score(predicted, gold=str(gold)).save(gold)
     with refused("empty"):
         score_flat(write(tmp_path / "none.jsonl", []), predicted)
+
+
+def test_plain_rows_answer_a_dataset(samples: Path, tmp_path: Path) -> None:
+    source = samples / "eraser" / "movies"
+    instances = [
+        json.loads(line)
+        for line in (samples / "predictions" / "eraser" / "movies.val.jsonl").read_text("utf-8").splitlines()
+    ]
+    rows = [
+        {
+            "id": one["annotation_id"],
+            "rationale": [[span["start_token"], span["end_token"]] for span in rationale["hard_rationale_predictions"]],
+            "label": one["classification"],
+        }
+        for one in instances
+        for rationale in one["rationales"]
+    ]
+    found = api.score(write(tmp_path / "p.jsonl", rows), source=source, split="val")
+    expected = api.score(samples / "predictions" / "eraser" / "movies.val.jsonl", source=source, split="val")
+    for key in ("token_macro_f1", "iou_macro_f1", "macro_f1"):
+        assert found[key] == expected[key]
+    rows[2]["rationale"] = [[0, 10**6]]
+    with refused("input", file="p.jsonl", line=3, instance=rows[2]["id"], field="rationale[0]"):
+        api.score(write(tmp_path / "p.jsonl", rows), source=source, split="val")
