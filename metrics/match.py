@@ -190,7 +190,7 @@ def read_predictions(
     """
     rows = list(rows) if parsed else [simplify(row) for row in rows]
     known = set() if known is None else known
-    p = Predictions([row_id(row) for row in rows], lines)  # type: ignore[misc]  # None is refused below
+    p = Predictions([row_id(row) for row in rows], lines)  # None is refused below
     suspects: Iterable[int] = range(len(rows))
     try:
         layouts = _flatten_instances(p, rows)
