@@ -57,7 +57,7 @@ def row(name="x", scores=(0.1, 0.2), docid="d", **more):
     ("lines", "rule", "where", "mentions"),
     [
         (["{"], "syntax", {"line": 1}, ()),
-        (["[]"], "type", {"line": 1}, ("list",)),
+        (["[]"], "type", {"line": 1}, ("object",)),
         ([json.dumps({"annotation_id": "x"})], "span-missing", {"line": 1, "instance": "x"}, ("rationales",)),
         (
             [json.dumps({"annotation_id": "x", "rationales": [{"docid": "d"}]})],
@@ -98,7 +98,7 @@ def row(name="x", scores=(0.1, 0.2), docid="d", **more):
             {"line": 1, "instance": "x", "field": "soft_rationale_predictions"},
             ("2", "'d'", "1"),
         ),
-        ([json.dumps(row()).replace("0.1", "1e999")], "range", {"line": 1}, ("64",)),
+        ([json.dumps(row()).replace("0.1", "1e999")], "range", {"line": 1}, ("finite",)),
     ],
 )
 def test_bad_files_are_refused_with_their_place(tmp_path, lines, rule, where, mentions):
