@@ -12,6 +12,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -425,6 +426,11 @@ class Gold:
     lines: Sequence[int] | None = None
     file: Any = None
 
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The row of each id."""
+        return {name: row for row, name in enumerate(self.ids)}
+
     @property
     def owner(self) -> np.ndarray:
         """The annotation of each evidence: int64 (evidences,)."""
@@ -474,17 +480,23 @@ def digest(ids: Sequence[str], labels: Sequence[str | None], docids: Sequence[st
         docids: the names of documents.
         spans: int64 (spans, 4): annotation, place of the document's name, start, end.
     """
-    order = sorted(range(len(ids)), key=ids.__getitem__)
+    order = np.argsort(np.array(ids, dtype=object), kind="stable")
     used, document = np.unique(spans[:, 1], return_inverse=True)
-    names = [docids[int(place)] for place in used]
-    by_name = sorted(range(len(names)), key=names.__getitem__)
+    names = [docids[place] for place in used.tolist()]
+    by_name = np.argsort(np.array(names, dtype=object), kind="stable")
     columns = np.empty(spans.shape, "<i8")
     columns[:, 0], columns[:, 1] = np.argsort(order)[spans[:, 0]], np.argsort(by_name)[document]
     columns[:, 2:] = spans[:, 2:]
-    columns = columns[np.lexsort(columns.T[::-1])]
-    words = [[ids[row] for row in order], [labels[row] for row in order], [names[place] for place in by_name]]
-    text = json.dumps(words, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass") + columns.tobytes()).hexdigest()
+    hashed = hashlib.sha256()
+    for before, words, places in ((b"[[", ids, order), (b"],[", labels, order), (b"],[", names, by_name)):
+        hashed.update(before)
+        for start in range(0, len(places), 1 << 14):  # the text of a large corpus is never in memory as a whole
+            block = [words[place] for place in places[start : start + (1 << 14)].tolist()]
+            text = json.dumps(block, ensure_ascii=False, separators=(",", ":"))[1:-1]
+            hashed.update((f",{text}" if start else text).encode("utf-8", "surrogatepass"))
+    hashed.update(b"]]")
+    hashed.update(columns[np.lexsort(columns.T[::-1])].tobytes())
+    return hashed.hexdigest()
 
 
 def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Sequence[str] = ()) -> Gold:
@@ -734,7 +746,7 @@ class Matcher:
         self.named = gold.named if gold is not None else label_names is not None
         self.labels = list(label_names or ()) if gold is None else list(gold.labels)
         self.thresholds = None if thresholds is None else np.unique(np.asarray(thresholds, float))
-        self.index = {} if gold is None else {name: row for row, name in enumerate(gold.ids)}
+        self.index: dict[str, int] = {} if gold is None else gold.index
         self.seen = np.zeros(len(self.index), dtype=bool)
         self.present: dict[str, bool] = {}
         self.unknown: Counter[str] = Counter()

@@ -180,6 +180,7 @@ def read_corpus(source: ScoredSplit) -> Gold:
         file=path,
         **joined,
     )
+    gold.index = index
     gold.check()
     return gold
 
