@@ -119,7 +119,11 @@ class EraserAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  
         """Return the agreement of all instances with their references; see the class."""
         settings = AgreementSettings(iou_threshold, iou_thresholds, auprc_policy, sentence_threshold, unmarked, chance)
         instances, rows, notes = to_instances(predictions or [], references or [])
-        if rows and not label_names and any(isinstance(row.get("classification"), int) for row in rows):
+        if (
+            rows
+            and not label_names
+            and any(isinstance(row, dict) and isinstance(row.get("classification"), int) for row in rows)
+        ):
             # numbers of labels need names, and agreement needs no labels
             rows = [{key: value for key, value in row.items() if key != "classification"} for row in rows]
         gold = read_gold(rows, label_names, ("documents", "evidences"))

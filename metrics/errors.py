@@ -20,6 +20,15 @@ SECRET = re.compile(r"([?&](?:\w*token|\w*key|password|secret|sig|\w*signature)=
 MAX_LINE_LENGTH = 1000  # of a message: an id or a label of the input may be of any length
 
 
+# what turns the direction of text round, or ends a line unseen
+STEERING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x2028, 0x2029, 0x061C)
+SIGNS = {
+    **{code: f"<U+{code:04X}>" for code in (*range(0x80, 0xA0), *STEERING, *range(0xD800, 0xE000))},
+    **{code: chr(0x2400 + code) for code in range(0x20)},
+    0x7F: "␡",
+}
+
+
 def cut(value: object, limit: int = 60) -> str:
     """Return the ``repr`` of a value as an error message shows it, at most ``limit`` characters long."""
     try:
@@ -36,6 +45,15 @@ def respell_arguments(text: str, spellings: Mapping[str, str]) -> str:
     '--kd: expected a share'
     """
     return ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), text)
+
+
+def show_controls(text: str) -> str:
+    """Return text with control and direction-changing characters made visible: data cannot steer a terminal.
+
+    >>> show_controls("a\\x1b[31mb")
+    'a␛[31mb'
+    """
+    return text if text.isprintable() else text.translate(SIGNS)
 
 
 def hide_credentials(text: str) -> str:
@@ -85,7 +103,7 @@ class DataError(ValueError):
         message = respell_arguments(self.message, spellings)
         parts = [place, row, self.field, spellings.get(self.argument or "", self.argument), message]
         text = hide_credentials(": ".join(part for part in parts if part))
-        lines, half = text.split("\n"), MAX_LINE_LENGTH // 2
+        lines, half = [show_controls(line) for line in text.split("\n")], MAX_LINE_LENGTH // 2
         return "\n".join(x if len(x) <= MAX_LINE_LENGTH else f"{x[:half]} … {x[-half:]}" for x in lines)
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:

@@ -13,28 +13,13 @@ from types import MappingProxyType
 from eraser_hub.metrics.errors import DataError as DataError
 from eraser_hub.metrics.errors import hide_credentials as hide_credentials
 from eraser_hub.metrics.errors import respell_arguments as respell_arguments
+from eraser_hub.metrics.errors import show_controls as show_controls
 
 MOST_SHOWN = 10
 MOST_SIMILAR = 3  # names that an error suggests
 # an error's longest line, and its most lines: a hostile name or value must not flood a terminal
 LONGEST_LINE, MOST_LINES = 1000, 40
 MOST_NAME = 255  # characters of a system's or a dataset's name
-# what turns the direction of text round, or ends a line unseen
-_STEERING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x2028, 0x2029, 0x061C)
-_SIGNS = {
-    **{code: f"<U+{code:04X}>" for code in (*range(0x80, 0xA0), *_STEERING, *range(0xD800, 0xE000))},
-    **{code: chr(0x2400 + code) for code in range(0x20)},
-    0x7F: "␡",
-}
-
-
-def show_controls(text: str) -> str:
-    """Return text with control and direction-changing characters made visible: data cannot steer a terminal.
-
-    >>> show_controls("a\\x1b[31mb")
-    'a␛[31mb'
-    """
-    return text if text.isprintable() else text.translate(_SIGNS)
 
 
 def describe_bad_name(name: str) -> str:

@@ -188,8 +188,8 @@ print(evaluate.load({str(folder)!r}).compute(predictions=[[0, 1, 1]], references
 
 
 @pytest.mark.parametrize("name", list_metric_names())
-def test_a_module_needs_at_most_eight_files_and_no_library_of_its_own(name: str) -> None:
-    assert join_module(name, FOLDER).count(f"# {'-' * 20} ") <= 8
+def test_a_module_needs_few_files_and_no_library_of_its_own(name: str) -> None:
+    assert join_module(name, FOLDER).count(f"# {'-' * 20} ") <= 9
     has = b"rapidfuzz" in make_space_files(name)["requirements.txt"]
     assert has == (name == "quote_faithfulness")
 
