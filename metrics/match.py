@@ -193,19 +193,22 @@ def read_predictions(
     known = set() if known is None else known
     p = Predictions([row_id(row) for row in rows], lines)  # None is refused below
     suspects: Iterable[int] = range(len(rows))
+    failure: Exception | None = None
     try:
         layouts = _flatten_instances(p, rows)
         offsets, labels = set(map(type, p.starts + p.ends)), set(map(type, p.classification))
         if None not in p.ids and offsets <= {int} and labels <= {str, type(None)}:
             suspects = sorted(at for layout, at in layouts.items() if layout not in known)
             known |= layouts.keys()
-    except (TypeError, KeyError, AttributeError, ValueError):
-        pass  # of a value of another type; the first is looked for
+    except (TypeError, KeyError, AttributeError, ValueError) as error:
+        failure = error  # of a value of another type; the first is looked for
     except OverflowError:
         raise DataError("expected numbers of 64 bits, found larger ones", argument="predictions") from None
     for at in suspects:
         if fault := find_fault(rows[at], INSTANCE):
             raise p.error(at, *fault)
+    if failure is not None:
+        raise DataError(f"expected instances, found what cannot be read: {failure}", argument="predictions")
     return p
 
 
@@ -750,7 +753,6 @@ class Matcher:
         self.seen = np.zeros(len(self.index), dtype=bool)
         self.present: dict[str, bool] = {}
         self.unknown: Counter[str] = Counter()
-        self.strangers: list[DataError] = []
         self.answered = self.total = 0
 
     @property
