@@ -780,7 +780,8 @@ class Matcher:
 
     def _find_rows(self, p: Predictions) -> np.ndarray:
         if self.gold is None:
-            self.index |= {name: row for row, name in enumerate(p.ids, len(self.index))}
+            for name in p.ids:
+                self.index.setdefault(name, len(self.index))
             self.seen = np.append(self.seen, np.zeros(len(self.index) - self.seen.size, dtype=bool))
         rows = np.array([self.index.get(name, -1) for name in p.ids], dtype=np.int64)
         if rows.size and (rows < 0).all() and self.total == rows.size:  # no id of the first chunk is known

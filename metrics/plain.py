@@ -363,7 +363,7 @@ def find_quotes(
         found: list[tuple[int, Span]] = []
         for normalise in (str, str.casefold):  # as it stands there, else without regard to case
             for at, (_, tokens, _) in enumerate(text.documents if not found else ()):
-                keys = [normalise(token) for token in tokens]
+                keys = [normalise("".join(token.split())) for token in tokens]
                 starts, key = [0, *accumulate(map(len, keys))], normalise("".join(quote.split()))
                 found += [(at, span) for span in find_occurrences(key, "".join(keys), starts)]
         if found:

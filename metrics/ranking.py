@@ -289,7 +289,7 @@ def agreement_scores(columns: Columns, settings: AgreementSettings, used: Set[st
     Args:
         columns: of all chunks, per annotation or summed over groups.
         settings: those of the columns.
-        used: the fields that instances have, of hard, soft and sentence, see `rows.Matcher`.
+        used: the fields that instances have, of hard, soft and sentence, see `match.Matcher`.
     """
     scores: dict[str, Score] = {}
     if "hard" in used:

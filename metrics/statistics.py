@@ -190,7 +190,8 @@ class Statistics:
         Raises:
             DataError: a setting out of its range.
         """
-        level, resamples = level or DEFAULT_LEVEL, DEFAULT_RESAMPLES if resamples is None else resamples
+        level = DEFAULT_LEVEL if level is None else level
+        resamples = DEFAULT_RESAMPLES if resamples is None else resamples
         check_inference(level, resamples, seed)
         sums, n, values = self.cluster_sums(), self.n_clusters, self.values()
         if n < 2:
@@ -209,7 +210,9 @@ class Statistics:
             ends = [find_bca_bounds(float(point), drawn, left, level) for point, drawn, left in points]
             bounds[key] = np.array(ends).reshape(*value.shape, 2)
             if score.low is not None and score.high is not None:
-                constant = np.ptp(left_out[key], axis=0) <= TIE * np.maximum(1.0, np.abs(value))  # False for NaN
+                # without a cluster that alone is counted there is no score, and none that differs
+                others = np.where(np.isnan(left_out[key]), value, left_out[key])
+                constant = np.ptp(others, axis=0) <= TIE * np.maximum(1.0, np.abs(value))  # False for NaN
                 counted = np.maximum(find_counted(value, left_out[key], alone[key]).sum(axis=0), 1)
                 p = 1 - ((1 - level) / 2) ** (1 / counted)
                 exact = np.stack([value - p * (value - score.low), value + p * (score.high - value)], axis=-1)
@@ -443,7 +446,8 @@ def summarize(
         DataError: a setting out of its range.
     """
     statistics, notes = measured.statistics, list(measured.notes)
-    check_inference(confidence_level or DEFAULT_LEVEL, DEFAULT_RESAMPLES if n_resamples is None else n_resamples, seed)
+    level = DEFAULT_LEVEL if confidence_level is None else confidence_level
+    check_inference(level, DEFAULT_RESAMPLES if n_resamples is None else n_resamples, seed)
     if names is None:
         data = {"data": measured.settings["data"]} if "data" in measured.settings else {}
         names = {**data, "n": len(statistics.ids)}

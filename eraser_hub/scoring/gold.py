@@ -1,4 +1,4 @@
-"""Gold of a split: a corpus folder as released, a built dataset or a file of rows, as `metrics.rows.Gold`."""
+"""Gold of a split: a corpus folder as released, a built dataset or a file of rows, as `metrics.match.Gold`."""
 
 from __future__ import annotations
 
@@ -438,13 +438,3 @@ def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -
     # of two people each is scored against the other: their scores are alike by construction
     spread = {key: stdev(each) for key, each in values.items() if len(each) > 2}
     return HumanPerformance({key: fmean(each) for key, each in values.items()}, spread, len(people))
-
-
-def compute_accuracy(texts: Iterable[AnnotatedText], person: str) -> float | None:
-    """Return the share of a person's labels that equal the most frequent label of the others; ties are left out."""
-    hits = []
-    for text in texts:
-        labels = Counter(label for name, label in text.labels.items() if name != person).most_common(2)
-        if person in text.labels and labels and (len(labels) == 1 or labels[0][1] > labels[1][1]):
-            hits.append(text.labels[person] == labels[0][0])
-    return fmean(hits) if hits else None

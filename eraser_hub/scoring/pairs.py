@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,6 +72,7 @@ def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings)
     if not measured:
         raise DataError("nothing to score: expected rationale_tokens or rationale, found neither", file=predictions)
     column = settings.by or "label"
+    require_fields({settings.by, settings.cluster_by} - {None, "auto", "none"}, records)
     groups = {str(row["id"]): row.get(column) for row in records}
     breakdown = any(value is not None for value in groups.values())
     settings = replace(settings, by=column if breakdown else None)
@@ -86,6 +87,13 @@ def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings)
         add_result(scores, metric, each, own, groups, len(each.statistics.ids))
     scores.signatures += [scores.run] if scores.run else []
     return scores
+
+
+def require_fields(names: Iterable[str | None], records: Sequence[Mapping[str, Any]]) -> None:
+    """Raise a `DataError` if a record lacks one of these fields."""
+    for name in names:
+        if any(name not in row for row in records):
+            raise DataError(f"expected the field {name!r} in every record, found none", field=name)
 
 
 def digest_records(ids: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:

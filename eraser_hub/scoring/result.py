@@ -442,16 +442,20 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
     first = runs[0]
     if len(runs) == 1:
         return first
-    scores, spread = dict(first.scores), {}
+    scores, spread, lost = dict(first.scores), {}, list[str]()
     for key, value in first.scores.items():
         found: list[Any] = [run.scores.get(key) for run in runs]
         if all(isinstance(each, float) for each in found):
             scores[key], spread[key] = fmean(found), stdev(found)
         elif all(isinstance(each, list) and len(each) == len(value) for each in found):
             scores[key] = [fmean(points) for points in zip(*found, strict=True)]
+        elif any(each is None for each in found):
+            del scores[key]
+            lost.append(key)
     count = rf"\1|runs:{len(runs)}"  # behind the number of annotations
     signed = dict.fromkeys(re.sub(r"(\|n:\d+)(?=\|)", count, line, count=1) for run in runs for line in run.signatures)
     further = dict.fromkeys(line for run in runs[1:] for line in run.notes if line not in first.notes)
+    missing = [f"left out, because not every run has them: {', '.join(lost)}"] if lost else []
     caution = f"groups and single instances show the first of {len(runs)} runs; scores are means, with their spread"
     return replace(
         first,
@@ -462,7 +466,9 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
         chance=average_chance([run.chance for run in runs]),
         further_runs=[run.statistics for run in runs[1:]],
         signatures=list(signed),
-        notes=[*first.notes, *(f"another run: {line}" for line in further)],
+        notes=[*first.notes, *(f"another run: {line}" for line in further), *missing],
+        subsets={},
+        label_report=None,
         cautions=[*first.cautions, caution],
         predictions_sha256=[digest for run in runs for digest in run.predictions_sha256],
         files=[path for run in runs for path in run.files],

@@ -13,13 +13,26 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eraser_hub.metrics.erasure import count_bounded, erasure_scores, find_lacking, measure_erasure, report_labels
+from eraser_hub.metrics.erasure import (
+    ERASURE_SCORES,
+    count_bounded,
+    erasure_scores,
+    find_lacking,
+    measure_erasure,
+    report_labels,
+)
 from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
 from eraser_hub.metrics.match import ERASED, Gold, Matcher, read_predictions
 from eraser_hub.metrics.match import read_gold as read_gold_rows
 from eraser_hub.metrics.plain import is_plain, row_id, to_instances
-from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_extra, agreement_scores
+from eraser_hub.metrics.ranking import (
+    AGREEMENT_SCORES,
+    AgreementSettings,
+    agreement_columns,
+    agreement_extra,
+    agreement_scores,
+)
 from eraser_hub.metrics.ranking import describe_agreement as list_facts
 from eraser_hub.metrics.statistics import (
     Measured,
@@ -180,13 +193,11 @@ def compare_systems(
     from .runs import describe_unlike_operators
 
     scored = {system.name: score_system(source, system, replace(settings, keep_rows=True)) for system in systems}
-    models = {
-        system.name: [digest for path in system.paths if (digest := read_model_digest(path))] for system in systems
-    }
+    models = {system.name: [read_model_digest(path) for path in system.paths] for system in systems}
     comparison = compare(
         {name: scores.runs for name, scores in scored.items()},
         chance={name: scores.chance for name, scores in scored.items()},
-        models=models if all(models.values()) else None,
+        models=models if all(all(digests) for digests in models.values()) else None,
         paper=settings.paper,
         only_predicted=settings.only_predicted,
         **inference,
@@ -214,10 +225,17 @@ def score_flat(gold_file: Path, predictions: Path, settings: ScoreSettings | Non
     rows = read_flat_rows(gold_file)
     with locate(gold_file, rows):
         _, references, notes = to_instances([], rows)
-        labels = sorted(
-            {str(row["classification"]) for row in references or () if row.get("classification") is not None}
-        )
+        for row in references or ():
+            if row.get("classification") is not None:
+                row["classification"] = str(row["classification"])  # a number is a name here
+        labels = sorted({row["classification"] for row in references or () if row.get("classification") is not None})
         gold = replace(read_gold_rows(references, labels, ("documents", "evidences")), file=gold_file)
+        columns: dict[str, Sequence[Any]] = {}
+        for name in (name for name in (settings.by, settings.cluster_by) if name is not None and name not in OWN):
+            field = "label" if name == "classification" and name not in rows[0] else name
+            if any(field not in row for row in rows):
+                raise DataError(f"expected the field {name!r} in every row, found none", field=name)
+            columns[name] = [row[field] for row in rows]
     scores = Scores(notes=notes)
     if not labels:
         scores.notes.append("labels: none in the gold, so labels and probabilities of predictions are not scored")
@@ -228,11 +246,6 @@ def score_flat(gold_file: Path, predictions: Path, settings: ScoreSettings | Non
         if any(map(is_plain, answers)):
             instances = [{name: row[name] for name in fields if name in row} for row in instances]
         scores.notes += changes
-        columns = {
-            name: [row.get(name) for row in rows]
-            for name in (settings.by, settings.cluster_by)
-            if name not in (None, *OWN)
-        }
         score_chunks(scores, gold, [(instances, range(1, len(instances) + 1))], settings, columns)
     scores.files, scores.inputs = [predictions], [gold_file, predictions]
     scores.predictions_sha256 = [hashlib.sha256(predictions.read_bytes()).hexdigest()]
@@ -293,8 +306,8 @@ def score_chunks(
         tallies["eraser_faithfulness"].add(measure_erasure(match), marked)
         places.append(match.rows)
         answered += int(match.answered.sum())
-        if "null" in matcher.used:
-            fidelity, rates = fidelity_columns(read_fidelity(rows))
+        if "null" in matcher.used and match.answered.any():
+            fidelity, rates = measure_nulls(rows, match.answered, rates)
             tallies["normalized_fidelity"].add(fidelity, marked)
         quoting.add(rows, lines, match.ids)
         if functions:
@@ -341,11 +354,31 @@ def score_chunks(
         raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
 
 
+def measure_nulls(
+    rows: Rows, answered: np.ndarray, rates: Sequence[float]
+) -> tuple[dict[str, np.ndarray], Sequence[float]]:
+    """Return the columns of normalised fidelity, 0 for instances without an answer, and the occlusion rates.
+
+    Raises:
+        DataError: the rates differ from those of earlier chunks.
+    """
+    there = np.flatnonzero(answered)
+    columns, found = fidelity_columns(read_fidelity([rows[at] for at in there.tolist()]))
+    if len(rates) and list(found) != list(rates):
+        raise DataError("expected the occlusion rates of the first instances, found others", field="occluded_scores")
+    whole = {name: np.zeros((answered.size, *values.shape[1:])) for name, values in columns.items()}
+    for name, values in columns.items():
+        whole[name][there] = values
+    return whole, found
+
+
 def measure_functions(
     functions: Mapping[str, CustomMetric], rows_by_id: Mapping[str, Mapping[str, Any]], rows: Rows
 ) -> dict[str, np.ndarray]:
     """Return the columns of a user's own scores of some instances."""
     columns: dict[str, np.ndarray] = {}
+    if known := (AGREEMENT_SCORES.keys() | ERASURE_SCORES.keys()) & functions.keys():
+        raise DataError(f"expected names that no score has, found {', '.join(known)}", argument="metric")
     for name, function in functions.items():
         values = [float(function(rows_by_id[str(row["annotation_id"])], row)) for row in rows]
         columns |= mean_columns(name, np.array(values))

@@ -79,7 +79,7 @@ class ScoreSettings:
         check_choice(self.unmarked or "score", ("score", "skip"), "unmarked")
         check_choice(self.paper or "eraser", ("eraser", "wang2022"), "paper")
         check_inference(
-            self.confidence_level or DEFAULT_LEVEL,
+            DEFAULT_LEVEL if self.confidence_level is None else self.confidence_level,
             DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
             self.seed,
         )

@@ -157,3 +157,9 @@ def test_results_are_flat_and_in_plain_python() -> None:
     for argument, wrong in {"confidence_level": 1.0, "n_resamples": 0, "seed": -1}.items():
         with pytest.raises(DataError, match=f"{argument}: expected"):
             summarize("toy", measured, **{argument: wrong})  # type: ignore[arg-type]
+
+
+def test_one_counted_cluster_says_little() -> None:
+    columns = {"s.sum": np.array([0.5] + [0.0] * 7), "s.count": np.array([1.0] + [0.0] * 7)}
+    low, high = Statistics(list("abcdefgh"), columns, {"s": Score(mean("s"))}).intervals()["s"]
+    assert low < 0.05 and high > 0.95

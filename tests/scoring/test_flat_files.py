@@ -135,3 +135,16 @@ def test_plain_rows_answer_a_dataset(samples: Path, tmp_path: Path) -> None:
     rows[2]["rationale"] = [[0, 10**6]]
     with refused("input", file="p.jsonl", line=3, instance=rows[2]["id"], field="rationale[0]"):
         api.score(write(tmp_path / "p.jsonl", rows), source=source, split="val")
+
+
+def test_numbers_are_names_of_labels(tmp_path: Path) -> None:
+    rows = [{"id": f"t{label}", "tokens": ["a", "b"], "rationale": [0, 1], "label": label} for label in range(11)]
+    gold = write(tmp_path / "gold.jsonl", rows)
+    answers = [{"id": row["id"], "rationale": [0, 1], "label": str(row["label"])} for row in rows]
+    assert score_flat(gold, write(tmp_path / "p.jsonl", answers))["accuracy"] == 1
+
+
+def test_a_breakdown_needs_its_field_in_every_row(tmp_path: Path) -> None:
+    files = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
+    with refused("input", "expected the field 'genre' in every row"):
+        api.score(files[1], gold=str(files[0]), by="genre")
