@@ -144,7 +144,7 @@ def score(
         if error.field == "annotation_id" and error.file is None:
             ids = [str(row.get("annotation_id")) for row in read_rows(predictions)]
             error.message += find_split(source, ids, gold.ids)
-        error.file = error.file or predictions
+        error.file = error.file if error.argument else error.file or predictions
         raise
     scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()} if scores.gold else {}
     scores.files, scores.predictions_sha256 = [predictions], [digest.hexdigest()]
@@ -375,12 +375,22 @@ def measure_nulls(
 def measure_functions(
     functions: Mapping[str, CustomMetric], rows_by_id: Mapping[str, Mapping[str, Any]], rows: Rows
 ) -> dict[str, np.ndarray]:
-    """Return the columns of a user's own scores of some instances."""
+    """Return the columns of a user's own scores of some instances.
+
+    Raises:
+        DataError: a function has the name of a score, fails, or returns no number.
+    """
     columns: dict[str, np.ndarray] = {}
     if known := (AGREEMENT_SCORES.keys() | ERASURE_SCORES.keys()) & functions.keys():
         raise DataError(f"expected names that no score has, found {', '.join(known)}", argument="metric")
     for name, function in functions.items():
-        values = [float(function(rows_by_id[str(row["annotation_id"])], row)) for row in rows]
+        values = []
+        for row in rows:
+            try:
+                values.append(float(function(rows_by_id[str(row["annotation_id"])], row)))
+            except Exception as error:  # whatever a user's function raises
+                message = f"{name}: expected a number, found {type(error).__name__}: {error}"
+                raise DataError(message, instance=row["annotation_id"], argument="metric") from error
         columns |= mean_columns(name, np.array(values))
     return columns
 
@@ -438,8 +448,10 @@ def load_metric(path: str) -> CustomMetric:
     """
     file, _, name = path.rpartition(":")
     specification = importlib.util.spec_from_file_location(Path(file).stem, file) if file.endswith(".py") else None
-    if specification is None or specification.loader is None or not Path(file).is_file():
+    if specification is None or specification.loader is None:
         raise DataError(f"expected FILE.py:FUNCTION, found {cut(path)}", argument="metric")
+    if not Path(file).is_file():
+        raise DataError("expected a file of Python, found none", file=file, argument="metric")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     function = getattr(module, name, None)
