@@ -47,7 +47,7 @@ def make_strings(values: Collection[str | bytes | None]) -> pa.StringArray:
     try:
         builder.append_values(values)
     except pa.ArrowCapacityError:
-        raise DataError("expected texts of at most 2 GiB in a batch, found more", rule="size-limit") from None
+        raise DataError("expected texts of at most 2 GiB in a batch, found more") from None
     return builder.finish()
 
 

@@ -206,7 +206,7 @@ def insert_picture(text: str, name: str, folder: Path) -> str:
         return text
     picture = CARDS / f"{name}.png"
     if not picture.is_file():
-        raise DataError("no such picture, which the card shows", rule="file-missing", file=picture)
+        raise DataError("no such picture, which the card shows", file=picture)
     shutil.copyfile(picture, folder / picture.name)
     return text.replace(mark[0], f"![{mark[1]}]({picture.name})")
 
@@ -231,7 +231,7 @@ def find_card_issues(built: BuiltDataset, config: str, schema: pa.Schema) -> Ite
     for split in sorted(declared.keys() ^ files.keys()):
         where = "dataset_info" if split in declared else "configs"
         message = f"expected it in dataset_info and in configs, found it in {where} alone"
-        yield DataError(message, rule="check", field=split)
+        yield DataError(message, field=split)
     for split, paths in files.items():
         rows = 0
         for path in paths:
@@ -248,12 +248,12 @@ def find_card_issues(built: BuiltDataset, config: str, schema: pa.Schema) -> Ite
                     differences.append(f"column {column.name}: expected {column.type}, found {kind}")
             unknown = (name for name in actual.names if name not in schema.names)
             differences += [f"the column {name} is not in the card" for name in unknown]
-            yield from (DataError(difference, rule="check", file=path) for difference in differences)
+            yield from (DataError(difference, file=path) for difference in differences)
             if b"huggingface" in (actual.metadata or {}):
                 message = "expected no `huggingface` key in the metadata (datasets 3.6 cannot read it)"
-                yield DataError(message, rule="check", file=path)
+                yield DataError(message, file=path)
         if split in declared and declared[split] != rows:
-            yield DataError(f"expected {declared[split]} rows, found {rows}", rule="check", field=split)
+            yield DataError(f"expected {declared[split]} rows, found {rows}", field=split)
 
 
 def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Sequence[str]] | None = None) -> None:
@@ -272,17 +272,15 @@ def verify_folder(folder: Path, schema: pa.Schema, label_names: Mapping[str, Seq
     card = folder / "README.md"
     defaults = [entry["config_name"] for entry in built.card["configs"] if entry.get("default")]
     if len(defaults) != 1:
-        raise DataError(f"expected one default config, found {defaults}", rule="check", file=card, field="configs")
+        raise DataError(f"expected one default config, found {defaults}", file=card, field="configs")
     for config in built.configs:
         if not built.info(config).get("version"):
-            raise DataError("expected dataset_info with a version", rule="check", file=card, field=config)
+            raise DataError("expected dataset_info with a version", file=card, field=config)
         for fault in find_card_issues(built, config, schema):
-            raise DataError(
-                fault.message, rule=fault.rule, file=fault.file or card, field=fault.field and f"{config}/{fault.field}"
-            )
+            raise DataError(fault.message, file=fault.file or card, field=fault.field and f"{config}/{fault.field}")
         if label_names is not None and config not in label_names:
             message = f"expected one of the configs {', '.join(label_names)}, found {show(config)}"
-            raise DataError(message, rule="choice", file=card)
+            raise DataError(message, file=card)
         if label_names is not None and built.label_names(config) != tuple(label_names[config]):
             message = f"expected the labels {list(label_names[config])}, found {list(built.label_names(config) or ())}"
-            raise DataError(message, rule="check", file=card, field=config)
+            raise DataError(message, file=card, field=config)

@@ -75,7 +75,6 @@ class Report:
         return [
             DataError(
                 f"{finding.check}: {finding.count:,}" + (f" (e.g. {finding.examples[0]})" if finding.examples else ""),
-                rule="check",
                 file=self.folder,
                 field=f"{split.config}/{split.split}",
             )

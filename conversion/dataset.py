@@ -279,7 +279,7 @@ class HubDataset:
             for name in open_built(folder).configs:
                 if name not in known:
                     expected = f"expected configs of {self.name} ({', '.join(known)}), found {show(name)}"
-                    raise DataError(expected, rule="choice", file=folder / "README.md")
+                    raise DataError(expected, file=folder / "README.md")
             yield folder
             return
         with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
@@ -307,7 +307,7 @@ def read_existing_release(target: Path, entry: type[msgspec.Struct]) -> dict[str
         if (target / RELEASE).exists():
             raise
         message = f"{error.message}; what stands there is not replaced: take another `out`"
-        raise DataError(message, rule="file-exists", file=target) from None
+        raise DataError(message, file=target) from None
 
 
 def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
@@ -323,10 +323,10 @@ def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
     path, release = folder / RELEASE, parse_release(folder)
     configs = release.get("configs")
     if not isinstance(configs, dict):
-        raise DataError("expected an object with configs, found none", rule="type", file=path)
+        raise DataError("expected an object with configs, found none", file=path)
     if release.get("format") != FORMAT:
         message = f"expected the format {FORMAT}, found {show(release.get('format'))}, which another version wrote"
-        raise DataError(f"{message}; remove the folder and build it anew", rule="file-version", file=path)
+        raise DataError(f"{message}; remove the folder and build it anew", file=path)
     for name, facts in configs.items():
         convert_type(facts, entry, name, file=path)
     return configs
@@ -356,7 +356,7 @@ def parse_release(folder: Path) -> dict[str, Any]:
     path = folder / RELEASE
     if not os.path.lexists(path):
         message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"
-        raise DataError(message, rule="file-missing", file=folder)
+        raise DataError(message, file=folder)
     with wrap_read_errors(path):
         return parse_strict_object(path.read_bytes().removeprefix(BOM_UTF8), file=path, number=1)
 

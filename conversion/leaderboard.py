@@ -67,7 +67,7 @@ def make_eval_yaml(name: str, built: BuiltDataset) -> str:
             for identifier in (task_id(config, split, headline) for headline in headlines):
                 if identifier in tasks:
                     message = f"two tasks have the id {identifier}: rename a config"
-                    raise DataError(message, rule="id-twice", file=built.folder)
+                    raise DataError(message, file=built.folder)
                 tasks[identifier] = {"id": identifier, "config": config, "split": split}
     scores = ", ".join(each.name if each.name == each.key else f"{each.name} ({each.key})" for each in headlines)
     words = [
@@ -97,7 +97,7 @@ def verify_eval_yaml(folder: Path, name: str) -> None:
     if not get_headlines(name):
         return
     if not path.is_file():
-        raise DataError("no such file: build the dataset again", rule="file-missing", file=path)
+        raise DataError("no such file: build the dataset again", file=path)
     if path.read_bytes() != make_eval_yaml(name, open_built(folder)).encode():
         message = "its content is not what build writes for this card: build again"
-        raise DataError(message, rule="file-changed", file=path)
+        raise DataError(message, file=path)

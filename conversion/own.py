@@ -10,8 +10,7 @@ from pathlib import Path
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import HubDataset, read_own_name
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.options import UsageError
+from eraser_hub.records.errors import DataError, UsageError, show
 
 OWN = "own"  # what `build` calls them
 _TAKEN = {*HUB_DATASETS, *CONFIGS, OWN, "metrics"}
@@ -60,13 +59,13 @@ def choose_corpus(source: Path, configs: Sequence[str] | None) -> str:
     names = list(find_custom_corpora(source))
     if not names:
         message = "expected a folder with a corpus.yaml, which `eraser-hub import` writes, found none"
-        raise DataError(message, rule="file-missing", file=source)
+        raise DataError(message, file=source)
     chosen = names if configs is None else list(configs)
     if len(chosen) != 1 or chosen[0] not in names:
         message = f"expected one of {', '.join(names)}, found {', '.join(configs or ()) or 'none named'}"
-        raise UsageError(message, rule="option-value", argument="config")
+        raise UsageError(message, argument="config")
     (name,) = chosen
     if name in _TAKEN or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         message = f"expected a name that no dataset of this project has, found {show(name)}: change it in corpus.yaml"
-        raise DataError(message, rule="file-name", file=source)
+        raise DataError(message, file=source)
     return name

@@ -20,7 +20,7 @@ import pyarrow as pa
 from eraser_hub.records.atomic import link_or_copy, rebuild_folder, write_files
 from eraser_hub.records.built import BuiltDataset, open_built, read_card, read_rows
 from eraser_hub.records.digests import compute_file_digest
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, UsageError
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
 from .check_rules import CheckRules, SplitCheck
@@ -181,7 +181,7 @@ class SmallDataset(CheckRules, Verbs):
             DataError: there is no ``source``, no file in it, or an invalid file; BusyError if another build is running.
         """
         if source is None:
-            raise DataError(f"expected `source` {self.wanted}", rule="option-missing")
+            raise UsageError(f"expected `source` {self.wanted}")
         sources = self.find(source, configs)
         notes = list(sources.notes)
         target = Path(out) / self.facts.name
@@ -266,14 +266,14 @@ class SmallDataset(CheckRules, Verbs):
         for config in configs or release:
             if config not in release:
                 message = f"expected one of the configs {', '.join(release)}, found {config!r}"
-                raise DataError(message, rule="option-value", file=dataset)
+                raise UsageError(message, file=dataset)
             kept = _read_records(dataset, config)
             try:
                 for file in release[config]["files"]:
                     name = PurePosixPath(file["file"])
                     if not name.parts or name.is_absolute() or {"..", "\0", "\\"} & {*name.parts, *file["file"]}:
                         message = f"expected the name of a file below the folder, found {file['file']!r}"
-                        raise DataError(message, rule="file-name", file=dataset / RELEASE)
+                        raise DataError(message, file=dataset / RELEASE)
                     target = (out if self.one_folder else out / config) / name
                     lines = self.lines(config, file, kept.get(file["file"], {}), built)
                     mark, newline = "\ufeff" * file["byte_order_mark"], "\n" * (file["final_newline"] and bool(lines))
@@ -282,7 +282,7 @@ class SmallDataset(CheckRules, Verbs):
                 if isinstance(error, DataError):
                     raise error if error.file else error.at(file=dataset / "records" / f"{config}.parquet") from None
                 message = f"cannot be understood ({error!r})"
-                raise DataError(message, rule="input", file=dataset / RELEASE, field=config) from None
+                raise DataError(message, file=dataset / RELEASE, field=config) from None
         write_files(contents, out / f".{self.facts.name}.exporting", force=force)
         return ExportResult(out, list(contents), self.describe_export(configs or list(release)))
 

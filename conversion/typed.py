@@ -10,7 +10,6 @@ import msgspec
 
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import describe_value, has_half_character
-from eraser_hub.records.rules import Rule
 
 _NOUNS = {
     "str": "a string",
@@ -46,18 +45,17 @@ def convert_type(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
     keys, path = _name_keys(value, kind, path.rstrip("`"))
     for key in keys:
         value = value[key]
-    rule: Rule = "type"
     if (key := message.removeprefix("Object missing required field `")) != message:
         names = ", ".join(show(name, 30) for name in list(value)[:8]) or "no keys"
-        message, rule = f"expected the key {key[:-1]!r}, found an object with {names}", "key-missing"
+        message = f"expected the key {key[:-1]!r}, found an object with {names}"
     elif (key := message.removeprefix("Object contains unknown field `")) != message:
-        message, rule = f"expected the format's keys alone, found {show(key[:-1])}", "key-unknown"
+        message = f"expected the format's keys alone, found {show(key[:-1])}"
     elif expected := _EXPECTED.match(message):
         words = " or ".join(_NOUNS.get(name, name) for name in expected[1].split(" | "))
         words += " of length 1 or more" if " of length >= 1" in message else ""
         bound = expected[2] and f" {_BITS.get(expected[3]) or f'{_BOUNDS[expected[2]]} {expected[3]}'}"
-        message, rule = f"expected {words}{bound or ''}, found {describe_value(value)}", "range" if bound else "type"
-    raise DataError(message, rule=rule, field=f"{at}{path}".lstrip(".") or None, **place)
+        message = f"expected {words}{bound or ''}, found {describe_value(value)}"
+    raise DataError(message, field=f"{at}{path}".lstrip(".") or None, **place)
 
 
 def _name_keys(value: Any, kind: Any, path: str) -> tuple[list[Any], str]:
@@ -103,4 +101,4 @@ def refuse_half_characters(value: Any, at: str = "", **place: Any) -> None:
     for field, item in members:
         refuse_half_characters(item, field, **place)
     message = "expected characters, found half of a surrogate pair"
-    raise DataError(message, rule="text", field=at.lstrip(".") or None, **place)
+    raise DataError(message, field=at.lstrip(".") or None, **place)

@@ -25,7 +25,7 @@ def read_digests(folder: Path) -> dict[str, str]:
                 digests |= {f"{config}/{name}": digest for name, digest in facts["files"].items()}
     except (KeyError, TypeError, AttributeError):
         message = "expected the digests of the files that build wrote: build the dataset again"
-        raise DataError(message, rule="key-missing", file=folder / RELEASE) from None
+        raise DataError(message, file=folder / RELEASE) from None
     return digests
 
 
@@ -42,13 +42,11 @@ def verify_digests(folder: Path) -> None:
     digests = read_digests(folder)
     files = (path.relative_to(folder) for path in folder.rglob("*") if path.suffix in (".parquet", ".json"))
     present = {path.as_posix() for path in files if path.as_posix() != RELEASE and not path.name.startswith(".")}
-    errors = [
-        DataError("not written by build", rule="check", file=folder / name) for name in sorted(present - digests.keys())
-    ]
+    errors = [DataError("not written by build", file=folder / name) for name in sorted(present - digests.keys())]
     for name, digest in digests.items():
         if not (folder / name).is_file():  # a pipe would never end
-            errors.append(DataError("no such file: build again", rule="file-missing", file=folder / name))
+            errors.append(DataError("no such file: build again", file=folder / name))
         elif compute_file_digest(folder / name) != digest:
             message = "its content is not what build wrote: build again"
-            errors.append(DataError(message, rule="file-changed", file=folder / name))
+            errors.append(DataError(message, file=folder / name))
     raise_all(errors)

@@ -27,7 +27,7 @@ from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.rows import make_full_rows
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.eraser.splits import read_split
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import UsageError, show
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.version import __version__
 
@@ -54,7 +54,7 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         custom = find_custom_corpora(Path(data_dir)) if data_dir is not None else {}
         if name not in CONFIGS and name not in custom:
             message = f"expected one of the configs {', '.join((*CONFIGS, *custom))}, found {show(name)}"
-            raise DataError(message, rule="option-value")
+            raise UsageError(message)
         if name not in CONFIGS:
             self.BUILDER_CONFIGS = []  # without this list datasets accepts any name
         self._corpus: CorpusFolder | None = None

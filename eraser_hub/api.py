@@ -18,15 +18,9 @@ from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.publishing.options import PublishArguments
+from eraser_hub.records.errors import UsageError
 from eraser_hub.records.hub import find_place
-from eraser_hub.records.options import (
-    Option,
-    Options,
-    UsageError,
-    as_list,
-    with_documented_options,
-    with_keywords,
-)
+from eraser_hub.records.options import Option, Options, as_list, with_documented_options, with_keywords
 from eraser_hub.records.splits import dataset_split
 from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments, Several
 from eraser_hub.scoring.verbs import compare as compare
@@ -80,11 +74,11 @@ class BuildArguments(Options):
         super().__post_init__()
         _one_of(self.name, (*HUB_DATASETS, "own", "metrics"), "name")
         if self.name == "own" and self.source is None:
-            raise UsageError("`build own` needs `source`, a corpus folder", rule="option-missing", argument="source")
+            raise UsageError("`build own` needs `source`, a corpus folder", argument="source")
         if self.name == "metrics" and self.source is not None:
-            raise UsageError("`build metrics` reads no corpora: leave out `source`", rule="option-conflict")
+            raise UsageError("`build metrics` reads no corpora: leave out `source`")
         if self.source is not None and not Path(self.source).exists():
-            raise UsageError(f"there is no folder {self.source}", rule="file-missing", argument="source")
+            raise UsageError(f"there is no folder {self.source}", argument="source")
 
 
 @with_keywords(BuildArguments)
@@ -369,7 +363,7 @@ def board(arguments: BoardArguments) -> BoardResult:
     notes = [*(f"{line.system}: {note}" for line in lines for note in line.notes), *about_data]
     if not lines:
         message = "nothing to show: give `scores`"
-        raise UsageError(message, rule="option-missing", argument="published")
+        raise UsageError(message, argument="published")
     written = list[Path]()
     if arguments.out is not None:
         written.extend(write_board(arguments.out, lines, title=arguments.title, writer=writer))
@@ -430,10 +424,10 @@ def explain(
     from eraser_hub.attribution.run import explain_trainings, plan_trainings
 
     if out is None:
-        raise UsageError("expected the file of predictions", rule="option-missing", argument="out")
+        raise UsageError("expected the file of predictions", argument="out")
     if queries or label_names or on_passes is not None:
         message = "expected texts in memory beside `queries`, `label_names` and `on_passes`"
-        raise UsageError(message, rule="option-conflict", argument="data")
+        raise UsageError(message, argument="data")
     own = {name: settings.pop(name) for name in ExplainArguments.__dataclass_fields__.keys() & settings}
     named = isinstance(model, str | os.PathLike)
     place = os.fspath(model) if named else ""
@@ -586,7 +580,7 @@ def _one_of(value: str, allowed: Sequence[str], argument: str) -> None:
     """Check that a value is one of those allowed."""
     if value not in allowed:
         message = f"expected one of {', '.join(allowed)}, found {value!r}"
-        raise UsageError(message, rule="option-value", argument=argument)
+        raise UsageError(message, argument=argument)
 
 
 def _check_configs(configs: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
@@ -613,7 +607,7 @@ def _open(arguments: StatsArguments | ExportArguments) -> tuple[HubDataset, Path
     own, known = is_own_dataset(folder, place.dataset), place.dataset in HUB_DATASETS
     if isinstance(arguments, ExportArguments) and not own and not known:
         message = f"expected a folder named {_NAMES}, or one of `build own`, found {place.dataset!r}"
-        raise UsageError(message, rule="option-value", argument="dataset")
+        raise UsageError(message, argument="dataset")
     if own and name in (None, place.dataset):
         opened = make_own_dataset(place.dataset)
     else:
@@ -621,7 +615,7 @@ def _open(arguments: StatsArguments | ExportArguments) -> tuple[HubDataset, Path
         _one_of(name, tuple(HUB_DATASETS), "name")
         if not folder.is_dir():
             message = f"there is no folder {folder} (build it: eraser-hub build {name})"
-            raise UsageError(message, rule="file-missing", argument="dataset")
+            raise UsageError(message, argument="dataset")
         opened = HUB_DATASETS[name]
     _check_configs(configs := as_list(arguments.config), opened, folder)
     return opened, folder, configs

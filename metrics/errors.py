@@ -70,7 +70,6 @@ class DataError(ValueError):
 
     Args:
         message: for example ``"expected a number, found 'x'"``; it names arguments of a call in backquotes.
-        rule: the broken rule, for code that does not read messages yet.
         file: the file that holds it.
         line: its line there, from 1.
         instance: the id of the row.
@@ -82,14 +81,13 @@ class DataError(ValueError):
         self,
         message: str,
         *,
-        rule: str = "input",
         file: str | PathLike[str] | None = None,
         line: int | None = None,
         instance: object = None,
         field: str | None = None,
         argument: str | None = None,
     ) -> None:
-        self.message, self.rule, self.file, self.line = message, rule, file, line
+        self.message, self.file, self.line = message, file, line
         self.instance, self.field, self.argument = instance, field, argument
         super().__init__(message)
 
@@ -108,11 +106,11 @@ class DataError(ValueError):
 
     def at(self, *, file: str | PathLike[str] | None, line: int | None = None) -> DataError:
         """Return the same error with the place of the fault, for callers that know the place."""
-        names = ("rule", "instance", "field", "argument")
+        names = ("instance", "field", "argument")
         return DataError(self.message, file=file, line=line, **{name: getattr(self, name) for name in names})
 
     def __reduce__(self) -> tuple[Any, ...]:  # keyword-only arguments do not survive the default pickling
-        names = ("rule", "file", "line", "instance", "field", "argument")
+        names = ("file", "line", "instance", "field", "argument")
         return partial(type(self), **{name: getattr(self, name) for name in names}), (self.message,)
 
 

@@ -91,7 +91,7 @@ def running_apps(folders: Sequence[Path], **environment: str) -> Iterator[list[s
                     if process.poll() is not None or time.monotonic() > deadline:
                         log.seek(0)
                         output = log.read().decode(errors="replace")[-2000:]
-                        raise DataError(f"the app did not start: {output}", rule="server", file=folder / "app.py")
+                        raise DataError(f"the app did not start: {output}", file=folder / "app.py")
                     time.sleep(0.1)
             yield urls
         finally:
@@ -123,7 +123,7 @@ def headless_browser() -> Iterator[Any]:
 
     if missing := missing_programs():
         words = f"no {' and no '.join(missing)} (Debian: apt-get install chromium chromium-driver)"
-        raise DataError(words, rule="extra-missing")
+        raise DataError(words)
     options = webdriver.ChromeOptions()
     options.binary_location = str(shutil.which("chromium"))
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
@@ -163,7 +163,7 @@ def wait_for(browser: Any, condition: Callable[[Any], Any], what: str) -> Any:
             if value:
                 return value
         time.sleep(0.1)
-    raise DataError(f"the page did not show {what}", rule="input")
+    raise DataError(f"the page did not show {what}")
 
 
 def text_of(browser: Any, element_id: str) -> str:

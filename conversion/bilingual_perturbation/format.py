@@ -25,7 +25,6 @@ from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.lines import read_line_batches
-from eraser_hub.records.rules import Rule
 
 from .configs import PerturbationConfig
 
@@ -104,15 +103,15 @@ class _Reader:
         self.id = ""
         if id_field not in self.fields:
             names = show(", ".join(self.fields))
-            raise self.fail(f"expected {id_field}, found the fields {names}", None, "key-missing")
+            raise self.fail(f"expected {id_field}, found the fields {names}", None)
         self.id = self.parse_id(self.fields[id_field], id_field)
         if self.id in seen:
-            raise self.fail(f"expected each id once, found it on line {seen[self.id]} as well", "id", "id-twice")
+            raise self.fail(f"expected each id once, found it on line {seen[self.id]} as well", "id")
         seen[self.id] = self.line
 
-    def fail(self, message: str, name: str | None = None, rule: Rule = "type") -> DataError:
+    def fail(self, message: str, name: str | None = None) -> DataError:
         """Return an error about the field ``name`` of the record."""
-        return DataError(message, rule=rule, file=self.path, line=self.line, instance=self.id or None, field=name)
+        return DataError(message, file=self.path, line=self.line, instance=self.id or None, field=name)
 
     def parse_id(self, value: Any, name: str) -> str:
         """Return an id, given as a string or an integer, as a string."""
@@ -123,7 +122,7 @@ class _Reader:
     def read(self, name: str, kind: Any) -> Any:
         """Return the field ``name`` as a value of type ``kind``."""
         if name not in self.fields:
-            raise self.fail("expected a value, found no such field", name, "key-missing")
+            raise self.fail("expected a value, found no such field", name)
         return convert_type(self.fields[name], kind, name, file=self.path, line=self.line, instance=self.id)
 
     def parse_rel_ids(self) -> tuple[str, ...] | None:
@@ -135,18 +134,18 @@ class _Reader:
         )
         if self.id in ids:
             message = "expected the ids of perturbed records, found the record's own"
-            raise self.fail(message, f"rel_ids[{ids.index(self.id)}]", "choice")
+            raise self.fail(message, f"rel_ids[{ids.index(self.id)}]")
         if len(set(ids)) != len(ids):
-            raise self.fail(f"expected each id once, found {show(list(ids))}", "rel_ids", "id-twice")
+            raise self.fail(f"expected each id once, found {show(list(ids))}", "rel_ids")
         return ids
 
     def parse_sample_type(self, required: bool = False) -> str | None:
         """Return ``ori`` or ``disturb``; None if the field is absent and not required."""
         value = self.fields.get("sample_type")
         if required and value is None:
-            raise self.fail("expected 'ori' or 'disturb', found no such field", "sample_type", "key-missing")
+            raise self.fail("expected 'ori' or 'disturb', found no such field", "sample_type")
         if value is not None and value not in SAMPLE_TYPES:
-            raise self.fail(f"expected 'ori' or 'disturb', found {show(value)}", "sample_type", "choice")
+            raise self.fail(f"expected 'ori' or 'disturb', found {show(value)}", "sample_type")
         return value
 
     def parse_label(self, names: Sequence[str]) -> int | None:
@@ -159,7 +158,7 @@ class _Reader:
             return int(value)
         if isinstance(value, str) and value in names:
             return names.index(value)
-        raise self.fail(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}", name, "choice")
+        raise self.fail(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}", name)
 
     def parse_answer(self) -> str | None:
         """Return the first answer; "" if the gold has an empty one; None without the field."""
@@ -180,7 +179,7 @@ class _Reader:
         elif depth == 2:
             value = [value]
         if len(value) != sequences:
-            raise self.fail(f"expected {sequences} sequences, found {len(value)}", name, "length")
+            raise self.fail(f"expected {sequences} sequences, found {len(value)}", name)
         return tuple(
             tuple(
                 tuple(self._parse_index(index, f"{name}[{k}][{s}][{i}]") for i, index in enumerate(chosen))
@@ -205,8 +204,7 @@ class _Reader:
         digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10
         if (digits or type(value) is int) and 0 <= int(value) < 2**31:
             return int(value)
-        rule: Rule = "range" if type(value) is int else "type"
-        raise self.fail(f"expected the index of a token, found {show(value)}", name, rule)
+        raise self.fail(f"expected the index of a token, found {show(value)}", name)
 
 
 def read_public(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
@@ -244,7 +242,7 @@ def read_gold(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
             rationale_ids = reader.parse_sets("rationale_q_idx", 1) + reader.parse_sets("rationale_t_idx", 1)
         else:
             message = f"expected rationales ({', '.join(GOLD_FIELDS)}), found none of these fields"
-            raise reader.fail(message, None, "key-missing")
+            raise reader.fail(message, None)
         tokens = None
         if all(sequence in reader.fields for sequence in config.sequences):
             tokens = tuple(tuple(reader.read(sequence, list[str])) for sequence in config.sequences)
@@ -278,6 +276,4 @@ def check_inside(
             if outside := [index for index in chosen if index >= length]:
                 message = f"expected an index below {length}, the number of tokens, found {outside[0]}"
                 where, line = f"{field}[{sequence}][{number}]", record.line
-                raise DataError(
-                    message, rule="span-bounds", file=record.file, line=line, instance=instance, field=where
-                )
+                raise DataError(message, file=record.file, line=line, instance=instance, field=where)

@@ -48,7 +48,7 @@ def pairs(
                 for side, wanted in (("original", identifier), ("perturbed", rel_id)):
                     if wanted not in outputs:
                         message = f"expected a prediction for the {side} row, found none"
-                        raise DataError(message, rule="id-missing", instance=wanted)
+                        raise DataError(message, instance=wanted)
                     pair[f"{side}_prediction"] = dict(outputs[wanted])
             joined.append(pair)
     return joined
@@ -81,6 +81,6 @@ def _index_by_id(items: Iterable[Mapping[str, Any]], what: str) -> dict[str, Map
         identifier = str(item["id"])
         if identifier in by_id:
             message = f"expected one {what} of each id, found two of {show(identifier)}"
-            raise DataError(message, rule="id-twice", instance=identifier)
+            raise DataError(message, instance=identifier)
         by_id[identifier] = item
     return by_id

@@ -112,7 +112,7 @@ def join(public: Iterable[Example] | None, gold: Iterable[Example] | None, confi
         if lacking:
             message = f"expected a public record of the same id, or the gold's own {' and '.join(lacking)}"
             origin = _get_record(match)
-            raise DataError(message, rule="key-missing", file=origin.file, line=origin.line, instance=match.id)
+            raise DataError(message, file=origin.file, line=origin.line, instance=match.id)
         examples.append(match)
     reports = []
     if disagreeing:
@@ -144,4 +144,4 @@ def _make_tokens_error(record: Example, match: Example) -> DataError:
         f"expected the tokens of {public.file}:{public.line}, which has the same id, {wanted}, found {actual} "
         "(the gold file alone builds too, if the two number their examples differently)"
     )
-    return DataError(message, rule="constant", file=gold.file, line=gold.line, instance=match.id)
+    return DataError(message, file=gold.file, line=gold.line, instance=match.id)

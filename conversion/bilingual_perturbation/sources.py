@@ -43,7 +43,7 @@ def find_sources(folder: Path, configs: Sequence[str] | None = None) -> Sources:
     if (configs and missing) or not sources:
         expected = ", ".join(str(folder / name) for name in missing)
         message = f"expected the files {expected} (they come from {HOMEPAGE}), found none of them"
-        raise DataError(message, rule="file-missing", file=folder)
+        raise DataError(message, file=folder)
     for name in missing:
         notes.append(f"{folder / name}: not there; the configuration {name} is left out ({HOMEPAGE})")
     chosen = {name: files for name, files in sources.items() if configs is None or name in configs}
@@ -77,7 +77,7 @@ def _find_by_config(folder: Path) -> tuple[dict[str, dict[str, Path]], list[str]
             continue
         if other := kinds[kind].get(config):
             message = f"expected one {kind} file of {config}, found {other.name} as well"
-            raise DataError(message, rule="file-twice", file=path)
+            raise DataError(message, file=path)
         kinds[kind][config] = path
     return kinds, notes
 

@@ -66,7 +66,7 @@ class BilingualPerturbationVerbs(SmallDataset):
         parsed = {kind: list(readers[kind](path, facts)) for kind, path in paths.items()}
         for kind, path in paths.items():
             if not parsed[kind]:
-                raise DataError("expected a record a line, found an empty file", rule="empty", file=path, line=1)
+                raise DataError("expected a record a line, found an empty file", file=path, line=1)
         examples, reports = join(parsed.get("public"), parsed.get("gold"), facts)
         notes += [f"{config}: {report}" for report in reports]
         files: list[dict[str, Any]] = []
@@ -85,7 +85,7 @@ class BilingualPerturbationVerbs(SmallDataset):
         """Return the stored lines of a released file."""
         if sorted(kept) != list(range(1, file["lines"] + 1)):
             message = f"expected the {file['lines']} lines of {file['file']}, found {len(kept)}"
-            raise DataError(message, rule="length")
+            raise DataError(message)
         return [kept[number] for number in sorted(kept)]
 
 

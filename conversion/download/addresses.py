@@ -35,7 +35,7 @@ def fetch_file(address: str) -> Path:
         return _fetch_from_web(address)
     if _HUB_CREDENTIALS.search(address):
         message = "expected an address of the Hub without user name, password and token; a token comes from HF_TOKEN"
-        raise DataError(message, rule="hub")
+        raise DataError(message)
     return _fetch_from_hub(address)
 
 
@@ -70,5 +70,5 @@ def _fetch_from_hub(address: str) -> Path:
         with contextlib.suppress(EntryNotFoundError):
             fetch(place.path_in_repo + RUN_SUFFIX)
     except Exception as error:  # huggingface_hub raises many types; their text names the cause
-        raise DataError(f"cannot be fetched: {get_first_line(error)}", rule="hub", file=address) from None
+        raise DataError(f"cannot be fetched: {get_first_line(error)}", file=address) from None
     return path

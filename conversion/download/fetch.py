@@ -23,7 +23,7 @@ from typing import Any
 
 from eraser_hub.records.atomic import atomic_write, hold_lock
 from eraser_hub.records.digests import compute_file_digest
-from eraser_hub.records.errors import BusyError, DataError, make_printable
+from eraser_hub.records.errors import BusyError, DataError, UsageError, make_printable
 
 from .http import FileNotOnServer, Retries, download
 from .unpack import BUSY, DiskFull, find_corpus_folders, unpack
@@ -85,7 +85,7 @@ def fetch_corpus(
     """
     known = read_sources()["configs"]
     if config not in known:
-        raise DataError(f"no archive is known for {config!r}, expected one of {', '.join(known)}", rule="option-value")
+        raise UsageError(f"no archive is known for {config!r}, expected one of {', '.join(known)}")
     cache = Path(cache_dir) if cache_dir is not None else get_cache_folder()
     missing: list[str] = []
 
@@ -110,7 +110,6 @@ def fetch_corpus(
     raise NotReleased(
         f"the release's {config} was not found: {'; '.join(missing)}. "
         "Download it by hand and give its folder with `source` DIR (DIR holds a folder or a .tar.gz per corpus)",
-        rule="file-missing",
     )
 
 
@@ -158,7 +157,7 @@ def fetch_archive(
             try:
                 (read or (lambda _: None))(unpacked)
             except DataError as error:
-                raise DataError(f"{error}; {target} is kept, remove it to download it anew", rule=error.rule) from None
+                raise DataError(f"{error}; {target} is kept, remove it to download it anew") from None
             atomic_write(pin, f"{digest}  {target.name}\n".encode())
             say(f"{archive.name}: the release publishes no digest; sha256 {digest} is recorded in {pin}")
     return target
@@ -175,7 +174,7 @@ def _unpack_verified(target: Path, cache: Path, expected: str | None) -> Path:
             raise
         target.unlink()
         words = "it is removed: run again, or give what you have with `source` DIR"
-        raise DataError(f"{error.message}; {words}", rule=error.rule, file=target) from None
+        raise DataError(f"{error.message}; {words}", file=target) from None
 
 
 def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say: Say, **how: Any) -> str:
@@ -191,7 +190,7 @@ def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say
             if archive.sha256:
                 known, remedy = "sources.json", "the release or the way to it has changed"
             mismatch = f"expected the sha256 {expected} (of {known}), found {digest}"
-            raise DataError(f"{archive.url}: {mismatch}. The download is removed; {remedy}", rule="file-changed")
+            raise DataError(f"{archive.url}: {mismatch}. The download is removed; {remedy}")
         say(f"{archive.name}: the resumed download is not what was expected, it starts anew")
 
 
@@ -202,7 +201,7 @@ def unpack_archive(archive: str | os.PathLike[str], cache_dir: str | os.PathLike
     """
     archive = Path(archive)
     if not archive.is_file():
-        raise DataError("expected an archive, found no such file", rule="file-missing", file=archive)
+        raise DataError("expected an archive, found no such file", file=archive)
     cache = Path(cache_dir) if cache_dir is not None else get_cache_folder()
     folder = cache / "unpacked" / compute_file_digest(archive)[:16]
     if not folder.is_dir():
@@ -225,7 +224,7 @@ def _read_pinned_digest(pin: Path) -> str | None:
         return None
     words = pin.read_text(encoding="utf-8", errors="replace").split()
     if not words or len(words[0]) != 64 or set(words[0]) - set("0123456789abcdef"):
-        raise DataError("expected a line 'SHA-256  NAME', found something else", rule="syntax", file=pin, line=1)
+        raise DataError("expected a line 'SHA-256  NAME', found something else", file=pin, line=1)
     return words[0]
 
 

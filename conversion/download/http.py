@@ -21,7 +21,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from tqdm import tqdm
 
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.version import __version__
 
 BLOCK = 1 << 16
@@ -85,10 +85,10 @@ class _NoDowngrade(urllib.request.HTTPRedirectHandler):
         target, authorization = _remove_password(newurl)
         if req.full_url.startswith("https:") and not newurl.startswith("https:"):
             message = f"{req.full_url}: refused to follow a redirect away from https, to {target}"
-            raise DataError(message, rule="network")
+            raise DataError(message)
         if authorization or not newurl.startswith(("https:", "http:")):
             message = f"{req.full_url}: refused to follow a redirect to {target}, which is no http or https address"
-            raise DataError(message, rule="network")
+            raise DataError(message)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -143,11 +143,11 @@ def download(
         known = urlsplit(url).scheme in ("http", "https")
     if not known:
         message = f"expected an http or https address, found {show(url.rpartition('@')[2])}"
-        raise DataError(message, rule="option-value")
+        raise UsageError(message)
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise DataError(f"cannot make the folder {part.parent} ({error.strerror})", rule="file-unreadable") from None
+        raise DataError(f"cannot make the folder {part.parent} ({error.strerror})") from None
     transfer = _Transfer(url, authorization, part, name, size, None if progress is None else not progress)
     bytes_before = now = transfer.size
     failures = tries = 0
@@ -164,7 +164,7 @@ def download(
             if failures >= retries.attempts or tries >= MAX_TRIES:
                 kept = f"; the {now} bytes that came are kept, the next run goes on after them" if now else ""
                 kind = Unreachable if isinstance(failure, _Unanswered) else DataError
-                raise kind(f"{url}: {failure}, also after {tries} tries{kept}", rule="network") from None
+                raise kind(f"{url}: {failure}, also after {tries} tries{kept}") from None
             wait = failure.wait if failure.wait is not None else retries.wait * 2 ** (failures - 1)
             wait = min(wait, retries.most_wait)
             say(f"{name}: {failure}; next try in {wait:.0f} s")
@@ -217,10 +217,10 @@ class _Transfer:
                 total = facts["length"]
                 if total is not None and self.expected not in (None, total):
                     message = f"{self.url}: expected {self.expected} bytes, the server announces {total}"
-                    raise DataError(message, rule="network")
+                    raise DataError(message)
                 if total is not None and total > MAX_BYTES:
                     message = f"{self.url}: the server announces {total} bytes, which no archive of the release has"
-                    raise DataError(message, rule="size-limit")
+                    raise DataError(message)
                 self._facts_path.write_text(json.dumps({"url": self.url, **facts}), encoding="utf-8")
                 _write(response, self, self.expected if total is None else total, timeout)
         except urllib.error.HTTPError as error:
@@ -259,7 +259,7 @@ class _Transfer:
         span, _, total = rest.partition("/")
         if unit != "bytes" or _parse_whole_number(span.partition("-")[0]) != self.offset:
             sent = f"asked for the bytes from {self.offset} on, the server sent {headers.get('Content-Range')!r}"
-            raise DataError(f"{self.url}: {sent}", rule="network")
+            raise DataError(f"{self.url}: {sent}")
         facts["length"] = _parse_whole_number(total)
         if any(None not in (value, self.known.get(key)) and self.known[key] != value for key, value in facts.items()):
             raise _FileChangedError(CHANGED)
@@ -271,14 +271,14 @@ class _Transfer:
         if error.code == 416 and self.offset:
             return _FileChangedError(CHANGED)
         if error.code in (404, 410):
-            return FileNotOnServer(f"{self.url}: the server has no such file ({error.code})", rule="file-missing")
+            return FileNotOnServer(f"{self.url}: the server has no such file ({error.code})")
         if error.code in (401, 403, 407):
-            return DataError(f"{self.url}: the server refuses to hand it out ({status})", rule="network")
+            return DataError(f"{self.url}: the server refuses to hand it out ({status})")
         if error.code in (408, 425, 429) or error.code >= 500:
             retryable = _RetryableError(f"the server answered {status}")
             retryable.wait = _parse_whole_number((error.headers or Message()).get("Retry-After", ""))
             return retryable
-        return DataError(f"{self.url}: the server answered {status}", rule="network")
+        return DataError(f"{self.url}: the server answered {status}")
 
     def _make_connection_error(self, error: Exception) -> Exception:
         """Return the error for a failed connection; a `_RetryableError` if a further try may succeed."""
@@ -287,7 +287,7 @@ class _Transfer:
             reason = error.reason
             if isinstance(reason, ssl.SSLCertVerificationError):
                 message = f"{self.url}: the server's certificate cannot be verified ({reason.verify_message})"
-                return DataError(message, rule="network")
+                return DataError(message)
             if isinstance(reason, socket.gaierror):
                 return _Unanswered(f"the name {urlsplit(self.url).hostname!r} cannot be resolved (is there a network?)")
             if isinstance(reason, ConnectionRefusedError):
@@ -295,12 +295,12 @@ class _Transfer:
             return _Unanswered(f"the server cannot be reached ({_describe(reason)})")
         if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             remedy = f"(free some room in {self.part.parent}; the next run goes on)"
-            return DataError(f"{self.url}: the disk is full after {self.size} bytes {remedy}", rule="file-unreadable")
+            return DataError(f"{self.url}: the disk is full after {self.size} bytes {remedy}")
         if number in (errno.EACCES, errno.EROFS, errno.EPERM, errno.EISDIR):
-            return DataError(f"{self.url}: cannot write {self.part} ({_describe(error)})", rule="file-unreadable")
+            return DataError(f"{self.url}: cannot write {self.part} ({_describe(error)})")
         if isinstance(error, OSError | http.client.HTTPException):
             return _RetryableError(f"the connection broke ({_describe(error)})")
-        return DataError(f"{self.url}: the server sends to an address that is none ({error})", rule="network")
+        return DataError(f"{self.url}: the server sends to an address that is none ({error})")
 
 
 def _write(response: Any, transfer: _Transfer, total: int | None, timeout: float) -> None:
@@ -317,7 +317,7 @@ def _write(response: Any, transfer: _Transfer, total: int | None, timeout: float
             done += len(block)
             if done > (MAX_BYTES if total is None else min(total, MAX_BYTES)):
                 message = f"{response.url}: the server sends more than the {total or MAX_BYTES} bytes expected"
-                raise DataError(message, rule="size-limit")
+                raise DataError(message)
             out.write(block)
             bar.update(len(block))
             if time.monotonic() > deadline:

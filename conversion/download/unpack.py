@@ -19,7 +19,6 @@ from typing import Any
 
 from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.rules import Rule
 
 APPLE_DOUBLE = b"\x00\x05\x16\x07"  # the first bytes of the ``._NAME`` files that macOS adds to archives
 SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
@@ -65,7 +64,7 @@ class _BoundedStream(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         if size is None or size < 0 or size > self._limits.header_bytes:
             message = f"a header asks for {size} bytes at once, expected at most {self._limits.header_bytes}"
-            raise DataError(message, rule="size-limit", file=self._archive)
+            raise DataError(message, file=self._archive)
         self.last = self._raw.read(size)
         self._check(self._raw.tell())
         return self.last
@@ -88,7 +87,7 @@ class _BoundedStream(io.RawIOBase):
         if position > self._most:
             packed = self._archive.stat().st_size
             message = f"unpacks to more than {self._most} bytes, which no corpus does ({packed} packed)"
-            raise DataError(message, rule="size-limit", file=self._archive)
+            raise DataError(message, file=self._archive)
 
 
 def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str], limits: Limits | None = None) -> Path:
@@ -108,13 +107,13 @@ def unpack(archive: str | os.PathLike[str], destination: str | os.PathLike[str],
     """
     archive, destination = Path(archive), Path(destination)
     if not archive.is_file():
-        raise DataError("expected an archive, found no such file", rule="file-missing", file=archive)
+        raise DataError("expected an archive, found no such file", file=archive)
     lock = destination.parent / f".{destination.name}.lock"
     with hold_lock(lock, BUSY.format(lock)):
         if destination.exists():
             if not destination.is_dir() or any(destination.iterdir()):
                 message = "expected no such folder, found one: nothing is unpacked over it"
-                raise DataError(message, rule="file-exists", file=destination)
+                raise DataError(message, file=destination)
             destination.rmdir()
         staging = destination.with_name(f".{destination.name}.unpacking")
         if staging.exists():
@@ -148,10 +147,10 @@ def _unpack_into(archive: Path, folder: Path, limits: Limits) -> None:
                 _extract_all(tar, archive, folder, limits)
             if bounded.last != bytes(tarfile.BLOCKSIZE):  # tarfile treats a broken header as the end of the archive
                 message = "the archive is cut or damaged (no mark of its end where one should be)"
-                raise DataError(message, rule="syntax", file=archive)
+                raise DataError(message, file=archive)
             while raw.read(1 << 20):  # read the padding after the last member: the checksum is at its end
                 if raw.tell() > limits.total_bytes:
-                    raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
+                    raise DataError(f"unpacks to more than {limits.total_bytes} bytes", file=archive)
     except DataError:
         raise
     except Exception as error:  # gzip, zlib and tarfile raise many types
@@ -164,23 +163,20 @@ def _make_archive_error(error: Exception, archive: Path, folder: Path) -> DataEr
     words, reason = get_first_line(error), getattr(error, "strerror", None)
     if number in (errno.ENOSPC, errno.EDQUOT):
         message = f"the disk is full: no room to unpack into {folder.parent}"
-        return DiskFull(message, rule="file-unreadable", file=archive)
+        return DiskFull(message, file=archive)
     header_errors = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
-    kinds: tuple[tuple[Any, Rule, str], ...] = (
-        (gzip.BadGzipFile, "syntax", f"expected a gzip archive, found something else or a damaged one ({words})"),
-        ((EOFError, zlib.error), "syntax", f"the archive is cut or damaged ({words})"),
-        (getattr(tarfile, "FilterError", ()), "archive-member", f"refused: {words}"),
-        (tarfile.TarError, "syntax", f"expected a tar archive, found something else or a damaged one ({words})"),
-        (header_errors, "syntax", f"the archive is damaged: a header cannot be understood ({words})"),
+    kinds: tuple[tuple[Any, str], ...] = (
+        (gzip.BadGzipFile, f"expected a gzip archive, found something else or a damaged one ({words})"),
+        ((EOFError, zlib.error), f"the archive is cut or damaged ({words})"),
+        (getattr(tarfile, "FilterError", ()), f"refused: {words}"),
+        (tarfile.TarError, f"expected a tar archive, found something else or a damaged one ({words})"),
+        (header_errors, f"the archive is damaged: a header cannot be understood ({words})"),
         (
             OSError if number in _BAD_NAME_ERRORS else (),
-            "archive-member",
             f"a member's name cannot be a file here ({reason})",
         ),
     )
-    return next(
-        (DataError(text, rule=rule, file=archive) for kind, rule, text in kinds if isinstance(error, kind)), None
-    )
+    return next((DataError(text, file=archive) for kind, text in kinds if isinstance(error, kind)), None)
 
 
 def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limits) -> None:
@@ -192,12 +188,12 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
         total += member.size
         if count > limits.members:
             message = f"holds more than {limits.members} members, which no corpus does"
-            raise DataError(message, rule="size-limit", file=archive)
+            raise DataError(message, file=archive)
         if total > limits.total_bytes:
-            raise DataError(f"unpacks to more than {limits.total_bytes} bytes", rule="size-limit", file=archive)
+            raise DataError(f"unpacks to more than {limits.total_bytes} bytes", file=archive)
         name = _check_member_name(member, archive)
         if name in names and not member.isdir():
-            raise DataError(f"the member {show(member.name)} stands in it twice", rule="archive-member", file=archive)
+            raise DataError(f"the member {show(member.name)} stands in it twice", file=archive)
         names.add(name)
         if member.isdir():
             (folder / name).mkdir(parents=True, exist_ok=True)
@@ -207,7 +203,7 @@ def _extract_all(tar: tarfile.TarFile, archive: Path, folder: Path, limits: Limi
             continue
         tar.extract(member, folder, set_attrs=False, **_FILTER)
     if not names:
-        raise DataError("expected a corpus, found an empty archive", rule="empty", file=archive)
+        raise DataError("expected a corpus, found an empty archive", file=archive)
 
 
 def _check_member_name(member: tarfile.TarInfo, archive: Path) -> str:
@@ -223,5 +219,5 @@ def _check_member_name(member: tarfile.TarInfo, archive: Path) -> str:
         (len(path.parts) > MAX_DEPTH, f"lies {len(path.parts)} folders deep"),
     ):
         if refused:
-            raise DataError(f"refused: {show(name)} {why}", rule="archive-member", file=archive)
+            raise DataError(f"refused: {show(name)} {why}", file=archive)
     return str(path)

@@ -130,7 +130,7 @@ def _find_corpora(
 
     def look(name: str) -> CorpusFolder | None:
         if unreachable:
-            raise DataError("not tried: the server of the release cannot be reached", rule="network", field=name)
+            raise DataError("not tried: the server of the release cannot be reached", field=name)
         try:
             folder = find_corpus(name, source, progress=progress, say=notes.append)
         except NotReleased as error:

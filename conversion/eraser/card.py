@@ -160,7 +160,7 @@ def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, Erase
     for mark, table in zip(PLACEHOLDERS, tables, strict=True):
         comment = f"<!-- {mark} -->"
         if comment not in prose:
-            raise DataError(f"expected the mark {comment} in the card's prose, found none", rule="code")
+            raise DataError(f"expected the mark {comment} in the card's prose, found none")
         prose = prose.replace(comment if table else f"{comment}\n\n", "\n".join(table))
     return prose
 

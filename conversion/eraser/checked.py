@@ -113,24 +113,24 @@ class CheckedAnnotations:
         if wrong < len(records) and wrong <= missing_row:
             value = show(records[wrong].classification)
             message = f"expected one of {', '.join(map(repr, labels or ()))}, found {value}"
-            return self.run.make_error(wrong, message, "classification", "label-unknown")
+            return self.run.make_error(wrong, message, "classification")
         at, listed = int(missing[row[missing] == missing_row][0]), len(docids) - len(self.evidences)
         words = f"expected a document of {documents.path}, found {show(docids[at])}, which is not there"
         if at < listed:
-            return self.run.make_error(missing_row, words, "docids", "document-missing")
-        return self.run.locate_error(at - listed, words, "docid", "document-missing")
+            return self.run.make_error(missing_row, words, "docids")
+        return self.run.locate_error(at - listed, words, "docid")
 
     def _make_span_error(self, at: int) -> DataError:
         """Return the error of an evidence whose span is reversed, negative or past its document's end."""
         first, last = self.bounds[at, :2].tolist()
         name, length = show(self.evidences[at].docid), self.counts[self.slots[at], 0]
         if first < 0:
-            return self.run.locate_error(at, f"expected a token of {name}, found {first}", "start_token", "span-order")
+            return self.run.locate_error(at, f"expected a token of {name}, found {first}", "start_token")
         if last < first:
             message = f"expected an end at or after the start {first}, found {last}"
-            return self.run.locate_error(at, message, "end_token", "span-order")
+            return self.run.locate_error(at, message, "end_token")
         message = f"expected a span inside {name}, which has {length} tokens, found the end {last}"
-        return self.run.locate_error(at, message, "end_token", "span-bounds")
+        return self.run.locate_error(at, message, "end_token")
 
 
 def read_checked(
@@ -165,7 +165,7 @@ def _make_repeated_error(run: Annotations, place: int) -> DataError:
     earlier = (zip(before.numbers, before.records, strict=True) for before in read_annotations(run.file))
     first = next(line for pairs in earlier for line, one in pairs if str(one.annotation_id) == str(identity))
     message = f"expected each annotation id once, found {show(identity)} again (first on line {first})"
-    return run.make_error(place, message, "annotation_id", "id-twice")
+    return run.make_error(place, message, "annotation_id")
 
 
 def _find_document_by_id(record: Annotation, documents: DocumentLookup) -> list[str]:

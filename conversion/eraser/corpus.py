@@ -14,7 +14,7 @@ from pathlib import Path
 
 from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.licenses import MAX_BYTES, is_license_name
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.json_lines import describe_value, parse_strict_value
 from eraser_hub.records.lines import read_line_batches, wrap_read_errors
 from eraser_hub.records.splits import dataset_split
@@ -75,7 +75,7 @@ def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", rule="file-unreadable", file=folder) from None
+        raise DataError(f"cannot be read: {error.strerror}", file=folder) from None
     lines = any(entry.name == "docs.jsonl" and entry.is_file() for entry in entries)
     for entry in entries:
         path = folder / entry.name
@@ -95,14 +95,14 @@ def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
         split = dataset_split(path.stem)
         if split in splits:
             message = f"expected one file for the split {split}, found this one and {splits[split].path}"
-            raise DataError(message, rule="file-twice", file=path)
+            raise DataError(message, file=path)
         first = _read_first_line(path)
         if first is None:
-            raise DataError("expected annotations, found an empty file", rule="empty", file=path)
+            raise DataError("expected annotations, found an empty file", file=path)
         splits[split] = SplitFile(split, path, is_double_encoded(first), read_file_ends(path)["final_newline"])
     if not splits:
         message = "expected annotation files (train.jsonl, val.jsonl, test.jsonl), found none"
-        raise DataError(message, rule="file-missing", file=folder)
+        raise DataError(message, file=folder)
     ordered = sorted(splits.values(), key=lambda each: (_ORDER.get(each.split, 3), each.split))
     backups = tuple(each.path for each in skipped if each.reason == BACKUP)
     return CorpusFolder(config, folder, tuple(ordered), tuple(skipped), backups, tuple(licenses))
@@ -186,13 +186,13 @@ def find_corpus(config: str, source: Path | None, *, progress: bool, say: Callab
     place = find_custom_corpora(source).get(config) or _find_released(config, source)
     if place is None:
         message = f"expected a folder {config}/ or an archive {config}.tar.gz, found neither"
-        raise DataError(message, rule="file-missing", file=source)
+        raise DataError(message, file=source)
     if place.is_dir():
         return place
     inside = fetch.find_corpus(fetch.unpack_archive(place), config)
     if inside is None:
         message = f"expected a folder {config} with split files in the archive, found none"
-        raise DataError(message, rule="file-missing", file=place)
+        raise DataError(message, file=place)
     return inside
 
 
@@ -264,12 +264,12 @@ def choose_configs(configs: Sequence[str] | None, source: Path | None) -> list[s
     if configs:
         unknown = [name for name in configs if name not in known]
         if unknown:
-            raise DataError(f"expected configs of {', '.join(known)}, found {unknown[0]!r}", rule="option-value")
+            raise UsageError(f"expected configs of {', '.join(known)}, found {unknown[0]!r}")
         return [name for name in known if name in configs]
     if source is None:
         return known
     names = [name for name in known if name in custom or _find_released(name, source, exact=True) is not None]
     if not names:
         expected = f"folders or archives named {', '.join(CONFIGS)}, or folders with a {CORPUS_YAML}"
-        raise DataError(f"expected {expected}, found none", rule="file-missing", file=source)
+        raise DataError(f"expected {expected}, found none", file=source)
     return names

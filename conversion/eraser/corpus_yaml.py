@@ -28,7 +28,6 @@ from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
-from eraser_hub.records.rules import Rule
 from eraser_hub.records.yaml_text import check_yaml
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
@@ -73,22 +72,21 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
     corpus = _validate_values(values, lines, path)
     splits = corpus.comprehensive
     languages = [corpus.language] if isinstance(corpus.language, str) else corpus.language or ()
-    rules: tuple[tuple[str, object, str, Rule], ...] = (
-        ("name", NAME_PATTERN.fullmatch(corpus.name), "a name of letters, digits, '_' and '-'", "file-name"),
-        ("name", corpus.name not in _RESERVED_NAMES, f"another name than {', '.join(_RESERVED_NAMES)}", "file-name"),
-        ("labels", len(set(corpus.labels)) == len(corpus.labels), "each once", "id-twice"),
+    rules: tuple[tuple[str, object, str], ...] = (
+        ("name", NAME_PATTERN.fullmatch(corpus.name), "a name of letters, digits, '_' and '-'"),
+        ("name", corpus.name not in _RESERVED_NAMES, f"another name than {', '.join(_RESERVED_NAMES)}"),
+        ("labels", len(set(corpus.labels)) == len(corpus.labels), "each once"),
         (
             "language",
             all(map(_LANGUAGE.fullmatch, languages)),
             "the Hub's name of a language, as en, or a list",
-            "choice",
         ),
-        ("license", _LICENSE.fullmatch(corpus.license), "the Hub's name of a licence, as cc-by-4.0", "choice"),
+        ("license", _LICENSE.fullmatch(corpus.license), "the Hub's name of a licence, as cc-by-4.0"),
     )
-    for key, fits, expected, rule in rules:
+    for key, fits, expected in rules:
         if not fits:
             message = f"expected {expected}, found {show(values[key])}"
-            raise DataError(message, rule=rule, file=path, line=lines[key], field=key)
+            raise DataError(message, file=path, line=lines[key], field=key)
     return EraserConfig(
         name=corpus.name,
         label_names=tuple(corpus.labels),
@@ -112,21 +110,20 @@ def _validate_values(values: dict[str, Any], lines: Mapping[str, int], path: Pat
         if key not in known:
             hint = f": did you mean {suggestion!r}?" if (suggestion := find_similar(key, known)) else ""
             message = f"expected the keys {', '.join(known)} alone, found {show(key)}{hint}"
-            raise DataError(message, rule="key-unknown", file=path, line=lines[key])
+            raise DataError(message, file=path, line=lines[key])
     for key in ("name", "labels"):
         if key not in values:
             message = f"expected the key {key}, found {show(list(values))}"
-            raise DataError(message, rule="key-missing", file=path, field=key)
+            raise DataError(message, file=path, field=key)
     try:
         refuse_half_characters(values)
         corpus: CorpusYaml = convert_type(values, CorpusYaml)
         return corpus
     except DataError as error:
         key = re.split(r"[.\[]", error.field or "")[0]
-        rule: Rule = "range" if key == "kd" else "type"
-        hint = " (quote words like 'no' and numbers)" if rule == "type" else ""
+        hint = "" if key == "kd" else " (quote words like 'no' and numbers)"
         message = f"{error.message.partition(', found')[0]}, found {show(values[key])}{hint}"
-        raise DataError(message, rule=rule, file=path, line=lines[key], field=key) from None
+        raise DataError(message, file=path, line=lines[key], field=key) from None
 
 
 class _Loader(yaml.SafeLoader):
@@ -154,20 +151,20 @@ def load_yaml_values(text: str, path: Path) -> tuple[dict[str, Any], dict[str, i
         node = loader.get_single_node()
         if not isinstance(node, yaml.MappingNode):
             message = "expected lines of `key: value`, found none"
-            raise DataError(message, rule="type", file=path)
+            raise DataError(message, file=path)
         for key_node, value_node in node.value:
             key, line = loader.construct_object(key_node, deep=True), key_node.start_mark.line + 1
             if (repeated := key in values) or not isinstance(key, str):
                 expected = f"each key once, found {show(key)} again" if repeated else f"a word, found {show(key)}"
-                raise DataError(f"expected {expected}", rule="key-twice" if repeated else "type", file=path, line=line)
+                raise DataError(f"expected {expected}", file=path, line=line)
             values[key], lines[key] = loader.construct_object(value_node, deep=True), line
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
-        raise DataError(f"is no YAML: {error.problem or error.context}", rule="syntax", file=path, line=line) from None
+        raise DataError(f"is no YAML: {error.problem or error.context}", file=path, line=line) from None
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"is no YAML: {' '.join(str(error).split())}", rule="syntax", file=path) from None
+        raise DataError(f"is no YAML: {' '.join(str(error).split())}", file=path) from None
     return values, lines
 
 
@@ -189,6 +186,6 @@ def find_custom_corpora(source: Path) -> dict[str, Path]:
             name = folder.resolve().name
         if name in folders:
             message = f"expected each name once, found {name!r} in {folders[name]} too"
-            raise DataError(message, rule="file-twice", file=folder / CORPUS_YAML)
+            raise DataError(message, file=folder / CORPUS_YAML)
         folders[name] = folder
     return folders

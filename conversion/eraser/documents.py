@@ -89,10 +89,10 @@ class DocumentFiles(Documents):
                         folders.append(folder / entry.name)
         except UnicodeDecodeError as error:
             name = show(os.fsdecode(error.object))
-            raise DataError(f"expected file names in UTF-8, found {name}", rule="encoding", file=folder) from None
+            raise DataError(f"expected file names in UTF-8, found {name}", file=folder) from None
         except OSError as error:
             message = f"cannot be read: {error.strerror}"
-            raise DataError(message, rule="file-unreadable", file=error.filename or folder) from None
+            raise DataError(message, file=error.filename or folder) from None
         names = sorted(sizes)
         numbered = {name: number for number, name in enumerate(names)}
         super().__init__(folder, numbered, np.array([sizes[name] for name in names], np.int64), tuple(folders))
@@ -146,4 +146,4 @@ def read_documents(folder: Path, advance: Callable[[int], object] = lambda _: No
         return DocumentLines(folder / "docs.jsonl", advance)
     if (folder / "docs").is_dir():
         return DocumentFiles(folder / "docs")
-    raise DataError("expected a folder docs/ or a file docs.jsonl, found neither", rule="file-missing", file=folder)
+    raise DataError("expected a folder docs/ or a file docs.jsonl, found neither", file=folder)

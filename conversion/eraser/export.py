@@ -19,7 +19,7 @@ from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
 from eraser_hub.conversion.licenses import get_license_path
 from eraser_hub.records.atomic import carry_over, rebuild_folder
 from eraser_hub.records.built import BuiltDataset, get_label_name, open_built, read_rows
-from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.lines import file_name
 
 from .build import RECORDS
@@ -54,12 +54,12 @@ def export_eraser(dataset: Path, configs: Sequence[str] | None, out: Path, force
     for name in configs or release:
         if name not in known:
             message = f"expected one of the configs {', '.join(known)}, found {show(name)}"
-            raise DataError(message, rule="option-value", file=dataset)
+            raise UsageError(message, file=dataset)
     names = known if configs is None else [name for name in facts if name in configs]
     for name in names:
         if not force and (out / name).exists() and not ((out / name).is_dir() and not any((out / name).iterdir())):
             message = "expected no such folder yet, or an empty one; it is replaced with `force` alone"
-            raise DataError(message, rule="file-exists", file=out / name)
+            raise DataError(message, file=out / name)
     files: list[Path] = []
     for name in names:
         with rebuild_folder(out / name) as folder:
@@ -77,7 +77,7 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
         for split, facts in entry["splits"].items():
             if not file_name(facts["file"]):
                 message = f"expected a file name, found {show(facts['file'])}"
-                raise DataError(message, rule="file-name", file=built.folder / RELEASE)
+                raise DataError(message, file=built.folder / RELEASE)
             parquet = built.files(name, split)
             tables = read_rows(parquet, COLUMNS, kinds=SCHEMA, whole=NOT_NULL)
             try:
@@ -101,7 +101,7 @@ def _export_config(built: BuiltDataset, config: EraserConfig, entry: dict[str, A
     for license in entry.get("licenses", ()):
         if not re.fullmatch(r"[A-Za-z]+(?:\.[a-z]+)?", license):
             message = f"expected a licence's file name, found {license!r}"
-            raise DataError(message, rule="file-name", file=built.folder / RELEASE)
+            raise DataError(message, file=built.folder / RELEASE)
         shutil.copyfile(built.folder / get_license_path(name, license), folder / license)
         names.append(license)
     masks = get_annotators_path(name)
@@ -123,7 +123,7 @@ def _read_deviations(path: Path) -> dict[str, dict[int, dict[str, Any]]]:
                     record = msgspec.to_builtins(msgspec.json.decode(row["record"], type=Deviation))
                 except (msgspec.MsgspecError, RecursionError) as error:
                     message = f"expected the keys to set and those that are absent, found {get_first_line(error)}"
-                    raise DataError(message, rule="syntax", file=path, line=row["position"]) from None
+                    raise DataError(message, file=path, line=row["position"]) from None
                 records.setdefault(row["split"], {})[row["position"]] = record
     return records
 
@@ -176,7 +176,7 @@ def make_record(
             identity = int(identity)
         except ValueError:
             message = f"expected digits, as release.json says of the split, found {show(identity)}"
-            raise DataError(message, rule="type", instance=identity, field="annotation_id") from None
+            raise DataError(message, instance=identity, field="annotation_id") from None
     label, inclusive = row["classification"], facts["sentence_ends"] == "inclusive"
     record: dict[str, Any] = {
         "annotation_id": identity,
@@ -259,7 +259,7 @@ class DocumentWriter:
         if before is not None:
             if before != hash(text):
                 message = f"expected one text for the document {show(docid)}, found two"
-                raise DataError(message, rule="document-twice", file=self.folder)
+                raise DataError(message, file=self.folder)
             return
         self._seen[docid] = hash(text)
         if self.spool is not None:
@@ -268,7 +268,7 @@ class DocumentWriter:
         file = file_name(docid)
         if not file:
             message = f"expected a document id that can be a file name, found {show(docid)}"
-            raise DataError(message, rule="file-name", file=self.folder)
+            raise DataError(message, file=self.folder)
         (self.folder / "docs" / file).write_bytes(text.encode("utf-8"))
 
     def finish(self, positions: np.ndarray | None, final_newline: bool) -> None:
@@ -278,7 +278,7 @@ class DocumentWriter:
         if positions is not None:
             if len(positions) != len(self.spool):
                 message = f"expected {len(positions)} documents, found {len(self.spool)}"
-                raise DataError(message, rule="length", file=self.folder)
+                raise DataError(message, file=self.folder)
             self.spool.positions = array("q", positions.tolist())
         self.spool.write(self.folder / "docs.jsonl", final_newline)
 

@@ -27,7 +27,6 @@ from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.json_lines import has_quote_count, parse_strict_value
 from eraser_hub.records.lines import BATCH_BYTES, LineBatch, read_line_batches
-from eraser_hub.records.rules import Rule
 
 MAX_INT = 2**31 - 1
 
@@ -92,18 +91,18 @@ class Annotations:
     extras: dict[int, dict[str, Any]]
     sizes: list[int]
 
-    def make_error(self, place: int, message: str, path: str, rule: Rule) -> DataError:
+    def make_error(self, place: int, message: str, path: str) -> DataError:
         """Return the error for a record, by its index."""
         identity, line = self.records[place].annotation_id, self.numbers[place]
-        return DataError(message, rule=rule, file=self.file, line=line, instance=identity, field=path)
+        return DataError(message, file=self.file, line=line, instance=identity, field=path)
 
-    def locate_error(self, evidence: int, message: str, key: str, rule: Rule) -> DataError:
+    def locate_error(self, evidence: int, message: str, key: str) -> DataError:
         """Return the error for an evidence, by its index among the evidences of all records."""
         before = 0
         for place, record in enumerate(self.records):
             for number, group in enumerate(record.evidences):
                 if evidence < before + len(group):
-                    return self.make_error(place, message, f"evidences[{number}][{evidence - before}].{key}", rule)
+                    return self.make_error(place, message, f"evidences[{number}][{evidence - before}].{key}")
                 before += len(group)
         raise IndexError(evidence)
 
@@ -188,7 +187,7 @@ def read_document_lines(
         if (repeat := number_ids(ids, numbers)) is not None:
             place, before = repeat
             message = f"expected each document once, found {show(ids[place])} again (first on line {before + 1})"
-            raise DataError(message, rule="document-twice", file=path, line=batch.numbers[place])
+            raise DataError(message, file=path, line=batch.numbers[place])
         yield batch, documents
 
 
@@ -225,7 +224,7 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
     for key in extra:
         if suggestion := find_similar(key, _KEYS):
             message = f"no field of this format: did you mean {suggestion!r}?"
-            raise DataError(message, rule="key-unknown", file=file, line=number, instance=instance, field=show(key))
+            raise DataError(message, file=file, line=number, instance=instance, field=show(key))
     known = {key: item for key, item in value.items() if key in _KEYS} if extra else value
     return convert_type(known, Annotation, file=file, line=number, instance=instance), extra
 

@@ -90,9 +90,9 @@ def find_configs(entries: Mapping[str, Mapping[str, Any]], names: Iterable[str],
             continue
         if text is None:
             expected = f"expected configs of eraser ({', '.join(CONFIGS)}), or with the text of their corpus.yaml"
-            raise DataError(f"{expected}, found {show(name)}", rule="choice", file=path)
+            raise DataError(f"{expected}, found {show(name)}", file=path)
         facts[name] = parse_corpus_yaml(text, path)
         if facts[name].name != name:
             message = f"expected the corpus.yaml of {name}, found {facts[name].name}'s"
-            raise DataError(message, rule="constant", file=path, field=name)
+            raise DataError(message, file=path, field=name)
     return facts

@@ -107,7 +107,7 @@ def _make_evidence_lists(checked: CheckedAnnotations, texts: Sequence[str], incl
     if inclusive:
         if len(end_sentence) and end_sentence.max() == MAX_INT:
             message = f"expected less than {MAX_INT}, found {MAX_INT}"
-            raise checked.run.locate_error(int(end_sentence.argmax()), message, "end_sentence", "range")
+            raise checked.run.locate_error(int(end_sentence.argmax()), message, "end_sentence")
         end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
     leaves = [
         make_numbers(checked.documents[checked.slots]),

@@ -78,7 +78,7 @@ class SplitStatistics:
             place = int(np.flatnonzero(~inside)[0])
             start, end = flat.start[place], flat.end[place]
             message = f"expected a span inside a document of the row, found [{start}, {end}); see `eraser-hub check`"
-            raise DataError(message, rule="span-bounds", instance=flat.ids[flat.span_row[place]])
+            raise DataError(message, instance=flat.ids[flat.span_row[place]])
         labels = rows["classification"].to_numpy()
         for place in np.flatnonzero((labels < -1) | (labels >= len(self.label_names)))[:1].tolist():
             get_label_name(int(labels[place]), self.label_names, instance=flat.ids[place])

@@ -95,7 +95,7 @@ def read_tree_rows(path: Path) -> SplitRows:
             }
         )
     if split.lines == split.skipped.get("blank lines", 0):
-        raise DataError("expected a tree a line, found none", rule="empty", file=path, line=1)
+        raise DataError("expected a tree a line, found none", file=path, line=1)
     return split
 
 
@@ -122,7 +122,7 @@ def read_wikiattack_rows(
             other = f"{comments_file}:{comment.line}"
             message = f"expected a mask of {len(tokens)} tokens, those of {other}, found one of {len(record.mask)}"
             instance = record.comment_id
-            error = DataError(message, rule="length", file=path, line=record.line, instance=instance, field="rationale")
+            error = DataError(message, file=path, line=record.line, instance=instance, field="rationale")
             issues.append(error)
             continue
         share = None if attacks is None else attacks.get(record.comment_id)
@@ -146,5 +146,5 @@ def read_wikiattack_rows(
             split.records.append((record.line, record.text))
     raise_all(issues)
     if not split.rows:
-        raise DataError("expected a record a line, found the header alone", rule="empty", file=path, line=1)
+        raise DataError("expected a record a line, found the header alone", file=path, line=1)
     return split

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.lines import read_utf8_lines
-from eraser_hub.records.rules import Rule
 
 NEUTRAL = 2
 HIGHEST = 4
@@ -92,8 +91,8 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     ('not', 'bad')
     """
 
-    def wrong(message: str, column: int, rule: Rule = "syntax") -> DataError:
-        return DataError(f"column {column + 1}: {message}", rule=rule, file=file, line=line)
+    def wrong(message: str, column: int) -> DataError:
+        return DataError(f"column {column + 1}: {message}", file=file, line=line)
 
     labels: list[int] = []
     parents: list[int] = []
@@ -108,7 +107,7 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
             raise wrong(f"expected the end of the line after the tree, found {show(piece)}", column)
         if len(labels) < len(parents):
             if len(piece) != 1 or piece not in "01234":
-                raise wrong(f"expected a label from 0 to {HIGHEST}, found {show(piece)}", column, "label-unknown")
+                raise wrong(f"expected a label from 0 to {HIGHEST}, found {show(piece)}", column)
             labels.append(int(piece))
         elif piece == "(":
             if open_nodes:
@@ -137,7 +136,7 @@ def parse_tree(text: str, *, file: str | PathLike[str] | None = None, line: int 
     if open_nodes:
         raise wrong(f"unbalanced brackets: {len(open_nodes)} not closed at the end of the line", len(text))
     if not parents:
-        raise wrong("no tree", len(text), "empty")
+        raise wrong("no tree", len(text))
     return SentimentTree(tuple(labels), tuple(parents), tuple(starts), tuple(ends), tuple(words))
 
 

@@ -43,9 +43,9 @@ def find_human_rationales(folder: Path, configs: Sequence[str] | None = None) ->
     }
     for name in configs or ():
         if not places[name][0]:
-            raise DataError(f"expected a file of {missing[name]}, found none", rule="file-missing", file=folder)
+            raise DataError(f"expected a file of {missing[name]}, found none", file=folder)
     if not any(files for files, _ in places.values()):
-        raise DataError(f"expected {' or '.join(missing.values())}, found neither", rule="file-missing", file=folder)
+        raise DataError(f"expected {' or '.join(missing.values())}, found neither", file=folder)
     notes = [
         f"the configuration {name} is left out: no file of {missing[name]}"
         for name, (files, _) in places.items()
@@ -88,7 +88,7 @@ def _find_wikiattack_files(place: Path, notes: list[str]) -> dict[str, Path]:
     for what, files in kinds.items():
         if len(files) > 1:
             message = f"expected one file of {what}, found {files[0].name} as well"
-            raise DataError(message, rule="file-twice", file=files[1])
+            raise DataError(message, file=files[1])
     if not kinds["comments"]:
         lost = "not there; rows have masks, and neither text nor tokens"
         notes.append(f"{place / COMMENTS_FILE}: {lost} (download: {COMMENTS_URL})")

@@ -87,7 +87,7 @@ class HumanRationalesVerbs(SmallDataset):
         splits = {name: pa.Table.from_pylist(part.rows, schema=SCHEMA) for name, part in parts.items() if part.rows}
         if not splits:
             message = "expected a tree whose root is not neutral, found none"
-            raise DataError(message, rule="empty", file=next(iter(paths.values())))
+            raise DataError(message, file=next(iter(paths.values())))
         return ConfigTables(splits, files, records)
 
     def lines(

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.lines import read_csv_records, read_utf8_lines
-from eraser_hub.records.rules import Rule
 
 RATIONALE_COLUMNS = ("platform_comment_id", "rationale")
 COMMENTS_FILE = "attack_annotated_comments.tsv"
@@ -68,18 +67,18 @@ def tokenize_comment(text: str) -> list[str]:
 
 
 def _parse_mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> tuple[bool, ...]:
-    def wrong(message: str, rule: Rule) -> DataError:
-        return DataError(message, rule=rule, file=path, line=line, instance=comment_id, field="rationale")
+    def wrong(message: str) -> DataError:
+        return DataError(message, file=path, line=line, instance=comment_id, field="rationale")
 
     try:
         mask = json.loads(value)
     except (ValueError, RecursionError):
-        raise wrong(f"expected a JSON list of 0 and 1, found {show(value)}", "syntax") from None
+        raise wrong(f"expected a JSON list of 0 and 1, found {show(value)}") from None
     if not isinstance(mask, list):
-        raise wrong(f"expected a JSON list of 0 and 1, found {show(mask)}", "type")
+        raise wrong(f"expected a JSON list of 0 and 1, found {show(mask)}")
     for index, bit in enumerate(mask):
         if type(bit) is not int or bit not in (0, 1):
-            raise wrong(f"expected 0 or 1 at index {index}, found {show(bit)}", "choice")
+            raise wrong(f"expected 0 or 1 at index {index}, found {show(bit)}")
     return tuple(bit == 1 for bit in mask)
 
 
@@ -97,27 +96,27 @@ def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
         if not header_read:
             if tuple(fields) != RATIONALE_COLUMNS:
                 message = f"expected the columns {columns}, found {show(','.join(fields))}"
-                raise DataError(message, rule="key-missing", file=path, line=line)
+                raise DataError(message, file=path, line=line)
             header_read = True
             continue
         if len(fields) != len(RATIONALE_COLUMNS):
             message = f"expected {len(RATIONALE_COLUMNS)} fields, found {len(fields)}"
-            raise DataError(message, rule="length", file=path, line=line)
+            raise DataError(message, file=path, line=line)
         comment_id, value = fields
         if not comment_id:
             message = "expected an id, found nothing"
-            raise DataError(message, rule="empty", file=path, line=line, field=RATIONALE_COLUMNS[0])
+            raise DataError(message, file=path, line=line, field=RATIONALE_COLUMNS[0])
         if comment_id in seen:
             raise _make_repeated_error(comment_id, seen[comment_id], path, line)
         seen[comment_id] = line
         yield AttackRationale(comment_id, _parse_mask(value, path, line, comment_id), line, text)
     if not header_read:
-        raise DataError(f"expected the columns {columns}, found an empty file", rule="empty", file=path, line=1)
+        raise DataError(f"expected the columns {columns}, found an empty file", file=path, line=1)
 
 
 def _make_repeated_error(comment_id: str, before: int, path: str | PathLike[str], line: int) -> DataError:
     message = f"expected each id once, found it on line {before} as well"
-    return DataError(message, rule="id-twice", file=path, line=line, instance=comment_id)
+    return DataError(message, file=path, line=line, instance=comment_id)
 
 
 def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
@@ -177,7 +176,7 @@ def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str
     for line, comment_id, judgement in _read_values(path, ("attack",), wanted):
         if judgement not in ("0", "1", "0.0", "1.0"):
             message = f"expected 0 or 1, found {show(judgement)}"
-            raise DataError(message, rule="choice", file=path, line=line, instance=comment_id, field="attack")
+            raise DataError(message, file=path, line=line, instance=comment_id, field="attack")
         votes.setdefault(comment_id, []).append(int(judgement[0]))
     return {comment_id: sum(ballots) / len(ballots) for comment_id, ballots in votes.items()}
 
@@ -192,10 +191,10 @@ def _read_values(
     id_column, value_column = _find_column(header, _ID_COLUMNS), _find_column(header, columns)
     if id_column is None or value_column is None:
         message = f"expected the columns rev_id and {columns[0]}, found {show(header)}"
-        raise DataError(message, rule="key-missing", file=path, line=1)
+        raise DataError(message, file=path, line=1)
     for line, fields in rows:
         if len(fields) != len(header):
-            raise DataError(f"expected {len(header)} fields, found {len(fields)}", rule="length", file=path, line=line)
+            raise DataError(f"expected {len(header)} fields, found {len(fields)}", file=path, line=line)
         comment_id = fields[id_column].removesuffix(".0")
         if comment_id in wanted:
             yield line, comment_id, fields[value_column]

@@ -7,7 +7,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, UsageError
 
 from .corpus import GROUPS, Imported, import_corpus
 from .sources import READERS, find_reader
@@ -71,10 +71,10 @@ def open_tool(path: Path, format: str | None = None, text: Sequence[str] = ()) -
         DataError: no tool's reader recognizes the file or folder.
     """
     if not path.exists():
-        raise DataError("cannot be read: no such file or folder", rule="file-missing", file=path)
+        raise DataError("cannot be read: no such file or folder", file=path)
     tools = [name for name, kind in READERS.items() if issubclass(kind, TaskReader)]
     kind = find_reader(path, format)
     if not issubclass(kind, TaskReader):
         message = f"expected an export of {', '.join(tools)}; plain rows need `tokens` or `text`"
-        raise DataError(message, rule="option-missing", file=path)
+        raise UsageError(message, file=path)
     return kind(path, text)

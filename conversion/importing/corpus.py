@@ -181,7 +181,7 @@ def import_corpus(
     try:
         parse_corpus_yaml(_make_corpus_yaml(name, ["label"]), Path(CORPUS_YAML))  # checks the name
     except DataError as error:
-        raise DataError(error.message, rule="option-value", argument="name") from None
+        raise DataError(error.message, argument="name") from None
     _check_splits(sources)
     Option(kind=Path).check("out", out)
     target = Path(out) / name
@@ -220,7 +220,7 @@ def _read_record(target: Path) -> dict[str, str]:
         return {}
     except (OSError, ValueError, KeyError, TypeError):
         message = "expected the record of an import: remove it, so that every other file is kept"
-        raise DataError(message, rule="syntax", file=path) from None
+        raise DataError(message, file=path) from None
 
 
 def _keep_files(target: Path, folder: Path, written: Collection[str], changed: Sequence[str]) -> list[str]:
@@ -258,20 +258,20 @@ def _refuse_to_replace(target: Path, force: bool) -> None:
         return
     if not force:
         message = "expected no such folder yet, or an empty one; `force` replaces it"
-        raise DataError(message, rule="file-exists", file=target)
+        raise DataError(message, file=target)
     if not (target / CORPUS_YAML).is_file() and not (target / IMPORT_RECORD).is_file():
         expected = f"expected a corpus folder to replace (with a {CORPUS_YAML}), found another: take another `out`"
-        raise DataError(expected, rule="file-exists", file=target)
+        raise DataError(expected, file=target)
 
 
 def _check_splits(sources: Iterable[str]) -> None:
     for split in sources:
         if not re.fullmatch(r"\w+", split) or split in ("all", "docs"):
             message = f"expected a split's name (train, validation, test), found {show(split)}"
-            raise DataError(message, rule="option-value", argument="split")
+            raise DataError(message, argument="split")
     names = list(sources)
     if len(set(map(dataset_split, names))) < len(names):
-        raise DataError(f"expected each split once, found {', '.join(names)}", rule="option-value", argument="split")
+        raise DataError(f"expected each split once, found {', '.join(names)}", argument="split")
 
 
 class _Importer:
@@ -299,7 +299,7 @@ class _Importer:
             reasons = self.tally.describe({kind: NOTES[kind] for kind in kinds})
             message = "; ".join([f"expected quotes of the texts, found none among {lost:,}", *reasons])
             files = ", ".join(source.name for source in sources.values())
-            raise DataError(message, rule="span-text", file=files, field=",".join(self.columns.marks))
+            raise DataError(message, file=files, field=",".join(self.columns.marks))
         return rows
 
     def _write(self, split: str, source: Source, folder: Path) -> int:
@@ -331,7 +331,7 @@ class _Importer:
         if not known:
             reasons = self.tally.describe(NOTES)
             message = "; ".join(["expected at least one row that can be taken, found none", *reasons])
-            raise DataError(message, rule="empty", file=source.name)
+            raise DataError(message, file=source.name)
         return len(known)
 
     def _read_rows(self, split: str, source: Source, known: dict[str, int]) -> Iterator[AnnotatedRow]:
@@ -345,7 +345,7 @@ class _Importer:
                 if entry is not None and entry.name in known:
                     message = f"expected each id once, found {show(entry.name)} again"
                     message += f" (first on line {known[entry.name]})"
-                    raise DataError(message, rule="id-twice", field=self.columns.id or "id")
+                    raise DataError(message, field=self.columns.id or "id")
             if entry is not None:
                 known[entry.name] = row.number
                 yield entry
@@ -383,7 +383,7 @@ class _Importer:
             for each, column in ((labels, columns.label), (marked, ",".join(columns.marks))):
                 if len(each) > 1:
                     message = f"expected one, of the annotator {show(names)}, found {len(each)}"
-                    raise DataError(message, rule="length", field=column)
+                    raise DataError(message, field=column)
             person = Person(names, labels[0] if labels else None, marked[0] if marked else None)
             joiner.add(name, query, texts, person, row.number)
             return None
@@ -436,7 +436,7 @@ class _Importer:
             column = self.columns.marks[0]
             if len(self.columns.marks) > 1:
                 message = f"expected one column of marks for documents with ids, found {len(self.columns.marks)}"
-                raise DataError(message, rule="unsupported", field=column)
+                raise DataError(message, field=column)
             marks = split_marks(get_cell(cells, column), [text.name for text in texts], column)
             pairs = zip(marks, texts, strict=True)
             by_text = [self._marks.read_annotators(each, text, f"{column}.{text.name}") for each, text in pairs]
@@ -455,7 +455,7 @@ class _Importer:
         found = self._marks.read_annotators(get_cell(cells, column), text, column) or [[]]
         if len(found) > 1:
             message = f"expected the marks of one annotator, whose column it is, found those of {len(found)}"
-            raise DataError(message, rule="length", field=column)
+            raise DataError(message, field=column)
         return found[0]
 
     def _align_annotators(self, by_text: Sequence[Annotators]) -> list[TextSpans | None]:
@@ -467,7 +467,7 @@ class _Importer:
         for column, annotators in zip(columns, by_text, strict=True):
             if len(annotators) not in (0, count):
                 message = f"expected {count} annotators, as in the other texts of the row, found {len(annotators)}"
-                raise DataError(message, rule="length", field=column)
+                raise DataError(message, field=column)
         people = [[annotators[at] if annotators else [] for annotators in by_text] for at in range(count)]
         return [None if None in spans and not any(spans) else [each or [] for each in spans] for spans in people]
 
@@ -523,7 +523,7 @@ class _Importer:
             file.write(to_json_line({"docid": text.name, "document": text.document}) + "\n")
         elif self._docids[text.name] != digest:
             message = f"expected one text under each id, found another under {show(text.name)}"
-            raise DataError(message, rule="document-twice", field=self.columns.texts[0])
+            raise DataError(message, field=self.columns.texts[0])
         return text.name
 
     def write_annotators(self, path: Path) -> None:
@@ -543,7 +543,7 @@ class _Importer:
         classes = {source.classes.get(self.columns.label): source.name for source in sources.values()}
         if len(classes) > 1:
             message = f"expected one ClassLabel, or none, in all splits, found {show(list(classes), 200)}"
-            raise DataError(message, rule="constant", field=self.columns.label)
+            raise DataError(message, field=self.columns.label)
         (names,) = classes
         return sort_labels(self.labels) if names is None else list(names)
 

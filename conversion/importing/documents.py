@@ -45,7 +45,7 @@ def parse_objects(
         field = f"{column}[{number}]"
         name = parse_word(each[_find_key(each, IDS) or "id"], field)
         if name in texts:
-            raise DataError(f"expected each id once, found {show(name)} again", rule="document-twice", field=field)
+            raise DataError(f"expected each id once, found {show(name)} again", field=field)
         value = _get_text(each, field, tokenized)
         text = parse_tokens(value, field) if tokenized else parse_text(value, cut, field)
         texts[name] = replace(text, name=name)
@@ -56,7 +56,7 @@ def _get_text(each: Mapping[str, Any], field: str, tokenized: bool) -> Any:
     names = ("tokens",) if tokenized else TEXTS
     key = _find_key(each, names)
     if key is None:
-        raise DataError(f"expected {' or '.join(names)}, found {show(list(each))}", rule="key-missing", field=field)
+        raise DataError(f"expected {' or '.join(names)}, found {show(list(each))}", field=field)
     return each[key]
 
 
@@ -84,9 +84,9 @@ def split_marks(value: Any, names: Sequence[str], column: str) -> list[Any]:
         return value
     else:
         message = f"expected marks for each of {len(names)} documents, found {show(value)}"
-        raise DataError(message, rule="length", field=column)
+        raise DataError(message, field=column)
     unknown = [name for name in by_name if name not in names]
     if unknown:
         message = f"expected one of the row's documents {', '.join(map(show, names))}, found {show(unknown[0])}"
-        raise DataError(message, rule="document-unknown", field=column)
+        raise DataError(message, field=column)
     return [by_name.get(name) for name in names]

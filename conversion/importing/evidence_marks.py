@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeGuard
 from eraser_hub.conversion.checks import Tally
 from eraser_hub.metrics.plain import spans_from_mask
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.rules import Rule
 
 from .texts import Span, Text, have_same_letters, parse_literal
 
@@ -89,12 +88,12 @@ class MarkReader(NamedTuple):
             return []
         if not isinstance(value, list):
             message = f"expected a list of 0 and 1, like [0, 1, 1], found {show(value)}"
-            raise DataError(message, rule="type", field=column)
+            raise DataError(message, field=column)
         if len(value) != len(text):
-            raise DataError(f"expected {len(text)} marks, one a token, found {len(value)}", rule="length", field=column)
+            raise DataError(f"expected {len(text)} marks, one a token, found {len(value)}", field=column)
         for at, mark in enumerate(value):
             if not isinstance(mark, int | float) or mark not in (0, 1):
-                raise DataError(f"expected 0 or 1, found {show(mark)}", rule="choice", field=f"{column}[{at}]")
+                raise DataError(f"expected 0 or 1, found {show(mark)}", field=f"{column}[{at}]")
         return spans_from_mask(value)
 
     def _is_list_of_spans(self, each: Any) -> bool:
@@ -106,10 +105,10 @@ class MarkReader(NamedTuple):
             value = [int(number) for number in re.findall(r"\d+", value)]
         numbers: Any = [value] if _is_integer(value) else value
         if not isinstance(numbers, list) or not all(map(_is_integer, numbers)):
-            raise DataError(f"expected numbers of tokens, found {show(value)}", rule="type", field=column)
+            raise DataError(f"expected numbers of tokens, found {show(value)}", field=column)
         if outside := [number for number in numbers if not 0 <= number < len(text)]:
             message = f"expected the numbers of {len(text)} tokens, from 0, found {outside[0]}"
-            raise DataError(message, rule="span-bounds", field=column)
+            raise DataError(message, field=column)
         return spans_from_mask([number in numbers for number in range(len(text))])
 
     def _read_spans(self, value: Any, text: Text, column: str) -> list[Span]:
@@ -127,7 +126,7 @@ class MarkReader(NamedTuple):
         characters = text.source[slice(*span)] if self.offsets == CHARACTERS else "".join(text.tokens[slice(*tokens)])
         if isinstance(words, str) and not have_same_letters(words, characters):
             message = f"expected the span's own text {show(words)} at {list(span)}, found {show(characters)}"
-            raise DataError(message, rule="span-text", field=field)
+            raise DataError(message, field=field)
 
     def _parse_spans(self, value: Any, column: str) -> Iterator[tuple[Span, Any, str]]:
         """Yield (span in the source's unit, its own text or None, its field for errors) of each span of a cell."""
@@ -137,12 +136,12 @@ class MarkReader(NamedTuple):
                 message = f"expected spans as [[3, 7], [12, 15]] or 3-7; 12-15, found {show(value)}"
                 if re.fullmatch(r"[\d\s,]+", value):
                     message += " (`offsets` indices reads numbers of tokens)"
-                raise DataError(message, rule="syntax", field=column)
+                raise DataError(message, field=column)
             value = [[int(pair[1]), int(pair[2])] for pair in pairs if pair is not None]
         if isinstance(value, dict):
             value = _parse_span_lists(value, column)
         if not isinstance(value, list):
-            raise DataError(f"expected a list of spans [start, end], found {show(value)}", rule="type", field=column)
+            raise DataError(f"expected a list of spans [start, end], found {show(value)}", field=column)
         for at, each in enumerate(value):
             field = f"{column}[{at}]"
             if self.offsets == SENTENCES and _is_integer(each):
@@ -153,7 +152,7 @@ class MarkReader(NamedTuple):
                 each = [each.get(name) for name in names]
             if not _is_pair(each):
                 expected = "a sentence's number" if self.offsets == SENTENCES else "a span [start, end]"
-                raise DataError(f"expected {expected}, found {show(each)}", rule="type", field=field)
+                raise DataError(f"expected {expected}, found {show(each)}", field=field)
             yield (each[0], each[1]), words, field
 
     def _to_token_span(self, span: Span, text: Text, field: str) -> Span:
@@ -162,7 +161,7 @@ class MarkReader(NamedTuple):
         size = {TOKENS: len(text), CHARACTERS: len(text.source), SENTENCES: len(text.lines)}[self.offsets]
         if not 0 <= start <= end <= size:
             message = f"expected a span within the text's {size} {self.offsets}, found {[start, end]}"
-            raise DataError(message, rule="span-bounds" if 0 <= start <= end else "span-order", field=field)
+            raise DataError(message, field=field)
         if self.offsets == TOKENS or start == end:
             return (start, end) if self.offsets == TOKENS else (0, 0)
         if self.offsets == SENTENCES:
@@ -175,7 +174,7 @@ class MarkReader(NamedTuple):
         spans, lost = set(), False
         for number, quote in enumerate(quotes if isinstance(quotes, list) else [None]):
             if not isinstance(quote, str):
-                raise DataError(f"expected a quote, found {show(quotes)}", rule="type", field=f"{column}[{number}]")
+                raise DataError(f"expected a quote, found {show(quotes)}", field=f"{column}[{number}]")
             shown = f": {show(quote, 40)}"
             places = _find_quote(quote, text)
             if not places:
@@ -216,7 +215,7 @@ def _parse_span_lists(value: dict[str, Any], column: str) -> list[Any]:
             if len(starts) == len(ends):
                 triples = zip(starts, ends, texts, strict=True)
                 return [{"start": start, "end": end, "text": words} for start, end, words in triples]
-    raise DataError(f"expected a list of spans [start, end], found {show(value)}", rule="type", field=column)
+    raise DataError(f"expected a list of spans [start, end], found {show(value)}", field=column)
 
 
 def _find_quote(quote: str, text: Text, flags: int = 0) -> list[Span]:
@@ -263,7 +262,7 @@ def _read_starred_text(marked: Any, text: Text, column: str) -> list[bool]:
         DataError: the copy differs from the text, or an asterisk has no partner.
     """
     if not isinstance(marked, str):
-        raise DataError(f"expected the text with marks (*word*), found {show(marked)}", rule="type", field=column)
+        raise DataError(f"expected the text with marks (*word*), found {show(marked)}", field=column)
     mask, inside, place = [False] * len(text), False, 0
     for at, sign in enumerate(marked):
         same = text.source[place : place + 1]
@@ -277,9 +276,8 @@ def _read_starred_text(marked: Any, text: Text, column: str) -> list[bool]:
         else:
             difference = f"found {show(marked[at : at + 20])} in place of {show(text.source[place : place + 20])}"
             message = f"expected the text with marks (*word*), {difference} at character {at + 1}"
-            raise DataError(message, rule="span-text", field=column)
+            raise DataError(message, field=column)
     if inside or text.source[place:].strip():
         what = "an asterisk without its partner" if inside else f"no {show(text.source[place : place + 20])} at its end"
-        rule: Rule = "syntax" if inside else "span-text"
-        raise DataError(f"expected the text with marks (*word*), found {what}", rule=rule, field=column)
+        raise DataError(f"expected the text with marks (*word*), found {what}", field=column)
     return mask

@@ -78,7 +78,7 @@ def parse_names(value: Any, column: str) -> str | list[str] | None:
 def _parse_name(value: Any, field: str) -> str:
     name = parse_word(value, field)
     if not name.strip():
-        raise DataError(f"expected the name of an annotator, found {show(value)}", rule="type", field=field)
+        raise DataError(f"expected the name of an annotator, found {show(value)}", field=field)
     return name
 
 
@@ -108,7 +108,7 @@ def join_people(
     if names is not None and (len(names) not in counts or len(set(names)) < len(names)):
         what = " or ".join(map(str, dict.fromkeys(counts))) or "no"
         message = f"expected {what} annotators, each once, as there are labels and marks, found {show(list(names))}"
-        raise DataError(message, rule="length", field=column)
+        raise DataError(message, field=column)
     if len(set(counts)) > 1:
         tally.note("unmatched")
         labelled, marking = (
@@ -158,7 +158,7 @@ class PeopleJoiner:
         group = self._groups.setdefault(name if self.by_id else content, _Group(name, query, texts, line))
         if (group.query, *(text.document for text in group.texts)) != content:
             message = f"expected the text of {show(name)} as on line {group.line}, found another"
-            raise DataError(message, rule="constant", field=self.column)
+            raise DataError(message, field=self.column)
         if person.name in group.people:
             self.tally.note("duplicates", words=f": {show(person.name, 40)}")
         else:

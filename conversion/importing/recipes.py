@@ -59,7 +59,7 @@ def read_recipe(name: str) -> Recipe:
     path = FOLDER / f"{name}.yaml" if name in list_recipes() else Path(name)
     if not path.name.endswith((".yaml", ".yml")):
         message = f"expected one of {', '.join(list_recipes())}, or a YAML file, found {show(name)}"
-        raise DataError(message, rule="option-value", argument="recipe")
+        raise DataError(message, argument="recipe")
     with wrap_read_errors(path):
         text = path.read_text(encoding="utf-8")
     try:
@@ -76,10 +76,10 @@ def read_recipe(name: str) -> Recipe:
         if isinstance(error, DataError):
             raise
         message = f"expected a recipe, found none: {get_first_line(error)}"
-        raise DataError(message, rule="syntax", file=path) from None
+        raise DataError(message, file=path) from None
     if unknown := [step for step, _ in steps if step not in STEPS]:
         message = f"expected steps of {', '.join(STEPS)}, found {show(unknown[0])}"
-        raise DataError(message, rule="choice", file=path, field="steps")
+        raise DataError(message, file=path, field="steps")
     return recipe
 
 
@@ -102,7 +102,7 @@ def apply_steps(recipe: Recipe, source: Source, dropped: Counter[str]) -> Source
                 raise error if error.file else error.at(file=source.name, line=row.number) from None
             except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
                 message = f"does not fit the layout of the recipe {recipe.name}: {get_first_line(error)}"
-                raise DataError(message, rule="type", file=source.name, line=row.number) from None
+                raise DataError(message, file=source.name, line=row.number) from None
             if not made:
                 dropped[name] += 1
                 break
@@ -209,5 +209,5 @@ def _read_by_key(folder: Path, pattern: str, key: str) -> dict[str, Mapping[str,
     """
     files = sorted(folder.glob(pattern))
     if not files:
-        raise DataError(f"expected {pattern} beside the source, found none", rule="file-missing")
+        raise DataError(f"expected {pattern} beside the source, found none")
     return {str(row.cells[key]): row.cells for file in files for row in open_file(file).rows()}

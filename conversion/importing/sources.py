@@ -57,7 +57,7 @@ def find_reader(path: Path, name: str | None = None) -> type[Reader]:
     tools = find_tools(path)
     if len(tools) > 1:
         message = f"expected an export of one tool, found signs of {', '.join(tools)}: `format` says which"
-        raise DataError(message, rule="option-missing", argument="format")
+        raise DataError(message, argument="format")
     return next(iter(tools.values())) if tools else _find_by_ending(path)
 
 
@@ -66,7 +66,7 @@ def _find_by_ending(path: Path) -> type[Reader]:
         if path.name.endswith(kind.suffixes):
             return kind
     message = f"expected a file ending in {', '.join(list_suffixes())}, found {show(path.name)}"
-    raise DataError(message, rule="file-name", file=path)
+    raise DataError(message, file=path)
 
 
 def find_tools(path: Path) -> dict[str, type[TaskReader]]:
@@ -94,7 +94,7 @@ def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
     """
     if not hasattr(rows, "with_format"):
         message = f"expected a Dataset (`Dataset.from_list`, `Dataset.from_pandas`), found a {type(rows).__name__}"
-        raise DataError(message, rule="type", argument="sources")
+        raise DataError(message, argument="sources")
     rows = rows.with_format(None)
 
     def iterate() -> Iterator[SourceRow]:
@@ -104,7 +104,7 @@ def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
                 row = next(each, None)
             except Exception as error:  # datasets, Arrow and the Hub's client raise many types
                 message = f"cannot be read after row {number}: {get_first_line(error)}"
-                raise DataError(message, rule="file-unreadable", file=name) from error
+                raise DataError(message, file=name) from error
             if row is None:
                 return
             number += 1
@@ -132,11 +132,11 @@ def open_dataset(dataset: str, config: str | None) -> dict[str, Source]:
             splits = datasets.load_dataset(place.repository or dataset, config, revision=place.revision, streaming=True)
         else:
             message = "expected a file, a dataset's folder, or a dataset of the Hub (org/name), found none"
-            raise DataError(message, rule="file-missing")
+            raise DataError(message)
     except DataError as error:
         raise error.at(file=dataset) from None
     except Exception as error:  # datasets raises many types; their text names the config or the file
-        raise DataError(f"cannot be opened: {get_first_line(error)}", rule="file-unreadable", file=dataset) from error
+        raise DataError(f"cannot be opened: {get_first_line(error)}", file=dataset) from error
     return {str(split): wrap_dataset(rows, f"{dataset}/{split}") for split, rows in splits.items()}
 
 
@@ -174,5 +174,5 @@ def find_label_column(source: Source, used: Collection[str | None]) -> tuple[str
         there = "; ".join(f"{name} ({values})" for name, values in described.items())
         message = f"expected the column of the label, one of: {there or ', '.join(columns) or 'none can be found'}"
         message += describe_separator(columns) if len(columns) == 1 else ""
-        raise DataError(show_controls(message), rule="option-missing", argument="label")
+        raise DataError(show_controls(message), argument="label")
     return next(iter(described.items()))

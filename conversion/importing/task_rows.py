@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from eraser_hub.conversion.checks import Tally
-from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.options import UsageError
-from eraser_hub.records.rules import Rule
+from eraser_hub.records.errors import DataError, UsageError, show
 
 from .corpus import Columns
 from .evidence_marks import CHARACTERS, SPANS, TOKENS
@@ -101,7 +99,7 @@ def _refuse_empty(by_split: Mapping[str, Sequence[object]], readers: Mapping[str
         if not tasks:
             reasons = tally.describe(NOTES)
             message = "; ".join(["expected at least one task that can be taken, found none", *reasons])
-            raise DataError(message, rule="empty", file=readers[split].path)
+            raise DataError(message, file=readers[split].path)
 
 
 # -- tasks ------------------------------------------------------------------------------------------------------------
@@ -131,7 +129,7 @@ def _read_tasks(reader: TaskReader, tally: Tally) -> list[Task]:
             continue
         if earlier.texts != task.texts:
             message = f"expected each id once, or with the same text, found {show(task.id)} again"
-            raise DataError(message, rule="id-twice", file=task.file, line=task.number, field="id")
+            raise DataError(message, file=task.file, line=task.number, field="id")
         earlier.annotations += task.annotations
     for task in merged.values():
         last = {annotation.annotator: annotation for annotation in task.annotations}
@@ -176,15 +174,14 @@ def _check_mark(mark: Mark, task: Task, tally: Tally, utf16: bool) -> Mark:
     mark = mark._replace(text=mark.text or next(iter(task.texts)))
     if not 0 <= mark.start <= mark.end <= len(text):
         message = f"expected a span within the text's {len(text)} characters, found {[mark.start, mark.end]}"
-        rule: Rule = "span-bounds" if 0 <= mark.start <= mark.end else "span-order"
-        raise DataError(message, rule=rule, file=task.file, line=task.number, field="spans")
+        raise DataError(message, file=task.file, line=task.number, field="spans")
     return mark
 
 
 def _make_words_error(mark: Mark, task: Task) -> DataError:
     found = show(_get_text(mark, task)[mark.start : mark.end])
     message = f"expected the mark's own text {show(mark.words)} at {[mark.start, mark.end]}, found {found}"
-    return DataError(message, rule="span-text", file=task.file, line=task.number, field="spans")
+    return DataError(message, file=task.file, line=task.number, field="spans")
 
 
 # -- choices ----------------------------------------------------------------------------------------------------------
@@ -219,12 +216,12 @@ class _TaskRows:
         if unknown := [name for name in wanted if name not in names]:
             found = _describe_counts(labels) or "no mark"
             message = f"expected the label of marks, found {show(unknown[0])}; there are: {found}"
-            raise UsageError(message, rule="option-value", argument="span_label")
+            raise UsageError(message, argument="span_label")
         if wanted:
             return set(wanted)
         if len(labels) > 1:
             message = f"expected the label of the marks that are evidence, one of: {_describe_counts(labels)}"
-            raise UsageError(message, rule="option-missing", argument="span_label")
+            raise UsageError(message, argument="span_label")
         if labels:
             self.notes.append(f"evidence: the marks with the label {show(next(iter(labels)))}, the only one")
         return set(labels)
@@ -259,7 +256,6 @@ class _TaskRows:
                 there = ", ".join([*groups, *columns]) or "none"
                 raise UsageError(
                     f"expected a question or a column, found {show(wanted)}; there are: {there}",
-                    rule="option-value",
                     argument="label",
                 )
             return wanted
@@ -272,7 +268,7 @@ class _TaskRows:
         if len(candidates) != 1:
             there = "; ".join(f"{name} ({_describe_counts(counts)})" for name, counts in candidates.items())
             message = f"expected the question or the column of the label, one of: {there or 'none can be found'}"
-            raise UsageError(message, rule="option-missing", argument="label")
+            raise UsageError(message, argument="label")
         ((name, counts),) = candidates.items()
         self.notes.append(f"label: {name} ({_describe_counts(counts)}), the only candidate")
         return name

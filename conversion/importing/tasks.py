@@ -154,12 +154,12 @@ def read_xml_file(path: Path) -> ElementTree.Element:
     """
     text = read_text_file(path)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise DataError("expected XML without a document type", rule="unsupported", file=path)
+        raise DataError("expected XML without a document type", file=path)
     try:
         return ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         message = f"cannot be read as XML: {get_first_line(error)}"
-        raise DataError(message, rule="syntax", file=path, line=error.position[0]) from None
+        raise DataError(message, file=path, line=error.position[0]) from None
 
 
 def list_files(folder: Path, *suffixes: str) -> list[Path]:

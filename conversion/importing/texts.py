@@ -107,16 +107,16 @@ def _load_tokenizer(folder: Path) -> TokenCutter:
     path = folder if folder.is_file() else folder / "tokenizer.json"
     if not path.is_file():
         expected = f"{WHITESPACE}, or a folder with a tokenizer.json"
-        raise DataError(f"expected {expected}, found {show(str(folder))}", rule="option-value", argument="tokenizer")
+        raise DataError(f"expected {expected}, found {show(str(folder))}", argument="tokenizer")
     try:
         from tokenizers import Tokenizer
     except ImportError:
         message = "a tokenizer's folder wants `pip install tokenizers`"
-        raise DataError(message, rule="extra-missing", argument="tokenizer") from None
+        raise DataError(message, argument="tokenizer") from None
     try:
         tokenizer: Any = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exceptions
-        raise DataError(f"cannot be read as a tokenizer ({get_first_line(error)})", rule="model", file=path) from None
+        raise DataError(f"cannot be read as a tokenizer ({get_first_line(error)})", file=path) from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return lambda line: list(_merge_pieces(line, tokenizer.encode(line, add_special_tokens=False).offsets))
@@ -144,12 +144,12 @@ def parse_text(value: Any, cut: TokenCutter, column: str) -> Text:
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
         sentences = [value]
     if not all(isinstance(sentence, str) for sentence in sentences) or has_half_character(sentences):
-        raise DataError(f"expected a text, or a list of sentences, found {show(value)}", rule="type", field=column)
+        raise DataError(f"expected a text, or a list of sentences, found {show(value)}", field=column)
     if len(sentences) > 1 or isinstance(value, list):
         for number, sentence in enumerate(sentences):
             if "\n" in sentence or not sentence.strip():
                 message = f"expected a sentence of one line, found {show(sentence)}"
-                raise DataError(message, rule="text", field=f"{column}[{number}]")
+                raise DataError(message, field=f"{column}[{number}]")
     return _make_text(str("\n".join(sentences)), cut, column)
 
 
@@ -164,7 +164,7 @@ def _make_text(source: str, cut: TokenCutter, column: str) -> Text:
         words = [line[start:end] for start, end in spans]
         for one in words:
             if " " in one:
-                raise DataError(f"expected tokens without a blank, found {show(one)}", rule="text", field=column)
+                raise DataError(f"expected tokens without a blank, found {show(one)}", field=column)
         lines += [len(tokens)] if words else []
         written.append(line if cut is split_at_blanks else " ".join(words))
         tokens += words
@@ -182,7 +182,7 @@ def parse_tokens(value: Any, column: str) -> Text:
     tokens = parse_literal(value)
     if not isinstance(tokens, list):
         message = f"expected a list of tokens (`text` takes running text), found {show(value)}"
-        raise DataError(message, rule="type", field=column)
+        raise DataError(message, field=column)
     nested = bool(tokens) and all(isinstance(sentence, list) for sentence in tokens)
     sentences = [sentence for sentence in tokens if sentence] if nested else [tokens]
     for number, sentence in enumerate(sentences):
@@ -190,7 +190,7 @@ def parse_tokens(value: Any, column: str) -> Text:
             odd = not isinstance(token, str) or not token or " " in token or "\n" in token
             if odd or has_half_character(token):
                 place = f"{column}[{number}][{at}]" if nested else f"{column}[{at}]"
-                raise DataError(f"expected a token without a blank, found {show(token)}", rule="text", field=place)
+                raise DataError(f"expected a token without a blank, found {show(token)}", field=place)
     return _make_text("\n".join(" ".join(sentence) for sentence in sentences), split_at_blanks, column)
 
 
@@ -216,7 +216,7 @@ def _get_member(value: Any, name: str, row: Row, column: str) -> Any:
         return [_get_member(each, name, row, column) for each in value]
     if not isinstance(value, Mapping) or name not in value:
         hint = describe_separator(list(row)) if len(row) == 1 else ""
-        raise DataError(f"expected the column, found {show(list(row), 200)}{hint}", rule="key-missing", field=column)
+        raise DataError(f"expected the column, found {show(list(row), 200)}{hint}", field=column)
     return value[name]
 
 
@@ -271,7 +271,7 @@ def parse_word(value: Any, column: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or has_half_character(value):
-        raise DataError(f"expected a string or a whole number, found {show(value)}", rule="type", field=column)
+        raise DataError(f"expected a string or a whole number, found {show(value)}", field=column)
     return value
 
 
@@ -289,7 +289,7 @@ def parse_labels(value: Any, names: Sequence[str] | None, column: str) -> list[s
     value = parse_literal(value)
     if isinstance(value, list):
         if not value:
-            raise DataError("expected a label, found an empty list", rule="label-missing", field=column)
+            raise DataError("expected a label, found an empty list", field=column)
         return [_parse_label(each, names, f"{column}[{at}]") for at, each in enumerate(value)]
     return [_parse_label(value, names, column)]
 
@@ -300,15 +300,15 @@ def _parse_label(value: Any, names: Sequence[str] | None, place: str) -> str:
     if names is not None and isinstance(value, int) and not isinstance(value, bool):
         if not 0 <= value < len(names):
             message = f"expected a label, 0 to {len(names) - 1}, found {value}"
-            raise DataError(message, rule="label-unknown", field=place)
+            raise DataError(message, field=place)
         return names[value]
     if names is not None and value not in names:
         message = f"expected one of {show(list(names), 200)}, found {show(value)}"
-        raise DataError(message, rule="label-unknown", field=place)
+        raise DataError(message, field=place)
     if isinstance(value, bool):
         return str(value)
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
-        raise DataError(f"expected a label, found {show(value)}", rule="label-missing", field=place)
+        raise DataError(f"expected a label, found {show(value)}", field=place)
     return parse_word(value, place)
 
 

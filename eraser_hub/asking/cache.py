@@ -68,7 +68,7 @@ class Cache:
         except sqlite3.Error as error:
             words = f"the answers that were paid for cannot be read or written here ({get_first_line(error)})"
             file = self.folder / NAME
-            raise DataError(f"{words}: `cache` names another folder", rule="file-unreadable", file=file) from None
+            raise DataError(f"{words}: `cache` names another folder", file=file) from None
 
     @cached_property
     def _database(self) -> sqlite3.Connection:

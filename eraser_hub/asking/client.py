@@ -242,7 +242,7 @@ class Client:
             words = await self._client.post("/chat/completions", cast_to=str, body=body)
         except _HOPELESS as error:
             words = f"the server answers {self._describe_error(error)}"
-            raise DataError(words, rule="server", argument="endpoint") from None
+            raise DataError(words, argument="endpoint") from None
         except _OF_THE_REQUEST:
             raise
         except aiohttp.ClientResponseError as error:  # the head of the answer is none of HTTP
@@ -250,11 +250,11 @@ class Client:
             words = f"expected a server that speaks HTTP at {self.endpoint}, {found}"
             if self._completions:
                 raise UnreachableError(words) from None
-            raise DataError(words, rule="server", argument="endpoint") from None
+            raise DataError(words, argument="endpoint") from None
         except openai.APIStatusError as error:
             if 300 <= error.status_code < 400:
                 words = f"the server answers {error.status_code}, a redirect, which is not followed: give its address"
-                raise DataError(words, rule="server", argument="endpoint") from None
+                raise DataError(words, argument="endpoint") from None
             raise UnreachableError(self._describe_error(error)) from None
         except (openai.APIError, aiohttp.ClientError) as error:
             raise UnreachableError(self._describe_error(error)) from None
@@ -306,10 +306,10 @@ def _check_endpoint(endpoint: str) -> None:
     authority = re.split("[/?#]", endpoint.partition("://")[2] or endpoint, maxsplit=1)[0]
     if "@" in authority:
         words = f"expected an address without user name and password; a key comes from {KEY_VARIABLE}"
-        raise DataError(words, rule="option-value", argument="endpoint")
+        raise DataError(words, argument="endpoint")
     if not endpoint.startswith(("http://", "https://")):
         words = f"expected an address http://.. or https://.., found {show(endpoint)}"
-        raise DataError(words, rule="option-value", argument="endpoint")
+        raise DataError(words, argument="endpoint")
 
 
 async def _limit_body(response: Any) -> None:

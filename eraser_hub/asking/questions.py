@@ -100,4 +100,4 @@ def choose_examples(drawn: Sequence[Question], question: Question, count: int) -
 def _make_error(count: int, found: int, asked: str | None = None) -> DataError:
     beside = "" if asked is None else " beside the asked one"
     message = f"expected {count} rows of train with label and evidence{beside}, found {found}"
-    return DataError(message, rule="option-value", argument="shots", instance=asked)
+    return DataError(message, argument="shots", instance=asked)

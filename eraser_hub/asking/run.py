@@ -81,7 +81,7 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
     split = open_split(config.dataset, config.config, config.split)
     if not split.label_names:
         message = "expected label names for the prompt, found none"
-        raise DataError(message, rule="label-missing", file=config.dataset)
+        raise DataError(message, file=config.dataset)
     prompt = open_prompt(split.config, config.prompt)
     name = f"{Path(prompt.name).name if config.prompt else prompt.name}@{prompt.digest}"
     settings = replace(settings, prompt=name)
@@ -135,7 +135,7 @@ def ask(arguments: AskArguments) -> AskReport:
     check_format(out, writer=writer)
     if out.suffix != ".jsonl":
         message = f"expected a file ending in .jsonl, found {show(out.name)}"
-        raise DataError(message, rule="option-value", argument="out")
+        raise DataError(message, argument="out")
     plan, cache = make_plan(arguments, arguments.settings()), Cache(arguments.cache or get_default_folder())
     client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, arguments.attempts, arguments.timeout)
     header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
@@ -147,7 +147,7 @@ def ask(arguments: AskArguments) -> AskReport:
             head = f"{out}: not written: instances without an answer; {len(partial.places)} are kept: `resume` goes on"
             more = len(failures) - MOST_SHOWN
             lines = [head, *failures[:MOST_SHOWN], *[f"… and {more} more"] * (more > 0)]
-            raise DataError("\n".join(lines), rule="server")
+            raise DataError("\n".join(lines))
         return _write_predictions(out, partial, plan, client, header, writer)
 
 
@@ -197,7 +197,7 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
         await client.close()
     if held and client.is_foreign:
         words = f"this is not an OpenAI-compatible endpoint: {client.endpoint} answers {client.foreign}"
-        raise DataError(f"expected chat completions; {words}", rule="server", argument="endpoint")
+        raise DataError(f"expected chat completions; {words}", argument="endpoint")
     return failures
 
 
@@ -288,7 +288,7 @@ def _write_predictions(
         if record["reason"]:
             reasons[f"{record['outcome']}: {record['reason']}"] += 1
     if not outcomes:
-        raise DataError(f"split {plan.config.split}: no instances to ask about", rule="empty", file=plan.config.dataset)
+        raise DataError(f"split {plan.config.split}: no instances to ask about", file=plan.config.dataset)
     bill = client.bill
     notes = [f"{words} ({count} times)" for words, count in (*reasons.most_common(MOST_SHOWN), *bill.notes.items())]
     if len(reasons) > MOST_SHOWN:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
-from eraser_hub.records.errors import show
+from eraser_hub.records.errors import UsageError, show
 from eraser_hub.records.json_lines import has_half_character
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options, UsageError
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
 from eraser_hub.schema.instance import QUOTE_THRESHOLD
 
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
@@ -59,16 +59,16 @@ class AskSettings(Options):
         super().__post_init__()
         if has_half_character(self.model):
             message = f"expected a name in UTF-8, found {show(self.model)}"
-            raise UsageError(message, rule="option-value", argument="model")
+            raise UsageError(message, argument="model")
         if not set(self.again) <= set(CONSISTENCY_CHECKS) or len(set(self.again)) < len(self.again):
             words = f"expected some of {', '.join(CONSISTENCY_CHECKS)}, each once, found {show(','.join(self.again))}"
-            raise UsageError(words, rule="option-value", argument="again")
+            raise UsageError(words, argument="again")
         if self.samples and not self.again:
             words = f"expected `again` beside it, found {self.samples}"
-            raise UsageError(words, rule="option-value", argument="samples")
+            raise UsageError(words, argument="samples")
         if not self.sample_temperature:
             words = "expected a number from 0 (excluded) to 2, found 0.0"
-            raise UsageError(words, rule="option-value", argument="sample_temperature")
+            raise UsageError(words, argument="sample_temperature")
 
     def signature(self) -> str:
         """Return every setting that decides the answers, in one line."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.papers.presets import Choices
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, UsageError
 
 from .erasure import Erased
 from .instances import Instance, make_text_instance
@@ -256,10 +256,10 @@ class Adapter(ABC):
             DataError: other numbers of texts and queries; the model gives no probabilities.
         """
         if isinstance(texts, str):
-            raise DataError("expected a list of texts, found a string: put it into a list", rule="type", field="texts")
+            raise DataError("expected a list of texts, found a string: put it into a list", field="texts")
         if len(queries) not in (0, len(texts)):
             message = f"expected a query for each of {len(texts)} texts, found {len(queries)}"
-            raise DataError(message, rule="length", field="queries")
+            raise DataError(message, field="queries")
         if not len(texts):
             return np.zeros((0, len(self.label_names)))
         pairs = zip(texts, queries or [()] * len(texts), strict=True)
@@ -298,7 +298,7 @@ class Adapter(ABC):
             targets: the class to explain, as an index into ``label_names``.
             steps: integration steps of integrated gradients.
         """
-        raise DataError(f"`method` {method}: {self.description} has nothing to compute it from", rule="unsupported")
+        raise DataError(f"`method` {method}: {self.description} has nothing to compute it from")
 
     def ahead(
         self, method: str, encoded: Sequence[Encoded], targets: Sequence[int | None]
@@ -317,7 +317,7 @@ class Adapter(ABC):
 
     def selections(self, encoded: Sequence[Encoded]) -> list[Selection]:
         """Return the rationale of each instance by a model of :attr:`selects`."""
-        raise DataError(f"`rationales` model: {self.description} selects no tokens", rule="unsupported")
+        raise DataError(f"`rationales` model: {self.description} selects no tokens")
 
     def masked_elements(
         self, encoded: Encoded, target: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
@@ -332,11 +332,11 @@ class Adapter(ABC):
             random: random generator.
         """
         message = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
-        raise DataError(message, rule="unsupported")
+        raise DataError(message)
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
         """Return the answer of a model of :attr:`gives_answers`, and its probability."""
-        raise DataError(f"{self.description} gives labels, no answers", rule="unsupported")
+        raise DataError(f"{self.description} gives labels, no answers")
 
     def column(self, target: int) -> int:
         """Return the model's own output column of a label."""
@@ -360,21 +360,20 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
     names = tuple(stated) or adapter.output_names
     if len(set(names)) < len(names):
         message = f"{adapter.description}: expected different labels, found {', '.join(names[:10])}"
-        raise DataError(message, rule="label-unknown")
+        raise DataError(message)
     if not names and not dataset_names and adapter.has_labels:
-        raise DataError(
+        raise UsageError(
             f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, "
             "with `labels`",
-            rule="option-missing",
         )
     if adapter.output_names and len(names) != len(adapter.output_names):
         message = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"
-        raise DataError(message, argument="labels", rule="option-value")
+        raise DataError(message, argument="labels")
     if stated and _contradict(stated, adapter.output_names):
         own = ", ".join(adapter.output_names)
         message = f"expected the order of the model's own names, {own}, found {', '.join(stated)}"
         message += ": leave them out, or mend the model's names where they are wrong"
-        raise DataError(message, argument="labels", rule="option-conflict")
+        raise DataError(message, argument="labels")
     if dataset_names:
         adapter.order = _order(adapter, names, dataset_names)
         adapter.label_names = tuple(dataset_names)
@@ -417,7 +416,6 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
         raise DataError(
             f"{adapter.description}: expected {len(dataset_names)} labels ({listing}), "
             f"found {len(names)} ({', '.join(names[:10])})",
-            rule="length",
         )
     columns = {name.casefold(): column for column, name in enumerate(names)}
     if sorted(columns) == sorted(name.casefold() for name in dataset_names):
@@ -436,7 +434,6 @@ def _order(adapter: Adapter, names: Sequence[str], dataset_names: Sequence[str])
     raise DataError(
         f"{adapter.description}: expected the labels {listing}, found {', '.join(names[:10])}; "
         "state the dataset's name of each output, in the model's order, with `labels`",
-        rule="label-unknown",
     )
 
 
@@ -462,7 +459,7 @@ def run_in_halves(
             raise
         if len(items) == 1:
             message = "out of memory with a single input; a shorter `window` needs less"
-            raise DataError(message, rule="device") from error
+            raise DataError(message) from error
     half = len(items) // 2
     notes.add_message(f"out of memory with {len(items)} inputs at a time: halved to {half}")
     release_memory()

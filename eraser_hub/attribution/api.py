@@ -11,8 +11,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.options import UsageError, with_documented_options
+from eraser_hub.records.errors import DataError, UsageError, show
+from eraser_hub.records.options import with_documented_options
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import write_run
 
@@ -95,7 +95,7 @@ def explain_texts(
     check_used(settings, [checked])
     if not adapter.label_names and not label_names:
         message = f"{adapter.description} does not name its labels: give their names"
-        raise DataError(message, rule="option-missing", field="label_names")
+        raise UsageError(message, field="label_names")
     align_labels(adapter, (), label_names)
     if len(scores):
         instances = [attach_scores(one, [row]) for one, row in zip(instances, scores, strict=True)]
@@ -105,7 +105,7 @@ def explain_texts(
     needs_rationales = checked.method == RationaleSource.SPANS and checked.scores != RationaleSource.MODEL
     bare = next((one.id for one in instances if needs_rationales and one.rationale is None), None)
     if bare is not None:
-        raise DataError("expected an Instance with a rationale, found none", rule="span-missing", instance=bare)
+        raise DataError("expected an Instance with a rationale, found none", instance=bare)
     predictions = list(explain_instances(adapter, instances, checked, "eraser", on_passes))
     if written is not None and predictions:
         path, lines = Path(str(out)), (orjson.dumps(one).decode() for one in predictions)
@@ -139,7 +139,7 @@ def explain_dataset(
     wrong += ["resume"] * bool(how.get("resume")) + ["engine"] * (how.get("engine", "local") != "local")
     if wrong:
         message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"
-        raise UsageError(message, argument=wrong[0], rule="option-conflict")
+        raise UsageError(message, argument=wrong[0])
     arguments = replace(arguments, model=f"{type(model).__module__}.{type(model).__qualname__}")
     (plan,) = plan_trainings(arguments, values, open_model(model))
     config = plan.config
@@ -159,9 +159,9 @@ def _list_texts(texts: Any) -> list[Any]:
         return list(texts.to_dict("records"))
     if isinstance(texts, str):
         message = f"expected a list of texts, found the string {show(texts)}: put it into a list"
-        raise DataError(message, rule="type", field="texts")
+        raise DataError(message, field="texts")
     if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
-        raise DataError(f"expected a list of texts or rows, found {type(texts).__name__}", rule="type", field="texts")
+        raise DataError(f"expected a list of texts or rows, found {type(texts).__name__}", field="texts")
     return list(texts)
 
 
@@ -174,7 +174,7 @@ def _check_out(out: Path, force: bool) -> OutputWriter:
     writer = OutputWriter(force=force)
     check_format(out, writer=writer)
     if out.is_file() and out.stat().st_size and not force:
-        raise DataError("expected no file, found one; `force` replaces it", rule="file-exists", file=out)
+        raise DataError("expected no file, found one; `force` replaces it", file=out)
     return writer
 
 
@@ -189,16 +189,16 @@ def _check(
     """Refuse several methods, a string in place of a list, and lists that are not as long as the texts' own."""
     if not isinstance(method, str) or "," in method:
         message = f"expected one method for texts in memory, found {show(method)}: call once for each"
-        raise DataError(message, argument="method", rule="option-value")
+        raise DataError(message, argument="method")
     for name, values in (("queries", queries), ("label_names", label_names), ("ids", ids)):
         if isinstance(values, str):
             message = f"expected a list of {name}, found the string {show(values)}"
-            raise DataError(message, rule="type", field=name)
+            raise DataError(message, field=name)
     sizes = ("queries", len(queries), "one query"), ("scores", len(scores), "scores"), ("ids", len(ids), "an id")
     for name, size, what in sizes:
         if size not in (0, len(texts)):
             message = f"expected {what} for each of {len(texts)} texts, found {size}"
-            raise DataError(message, rule="length", field=name)
+            raise DataError(message, field=name)
 
 
 def _read_instances(texts: Sequence[Text], ids: Sequence[str | int], queries: Sequence[Any]) -> list[Instance]:
@@ -216,14 +216,14 @@ def _read_instances(texts: Sequence[Text], ids: Sequence[str | int], queries: Se
             for name, given in (("query", len(query) > 0), ("id", not isinstance(ids, range))):
                 if given:
                     message = f"expected no {name} beside {kind}, which carries its own"
-                    raise DataError(message, rule="option-conflict", instance=one.id)
+                    raise UsageError(message, instance=one.id)
         elif isinstance(text, Iterable) and not isinstance(text, bytes):
             one = make_text_instance(str(ids[number]), text, query)
         else:
             message = f"expected a text (a string or tokens), an Instance or a row, found {show(text)}"
-            raise DataError(message, rule="type", field=f"texts[{number}]")
+            raise DataError(message, field=f"texts[{number}]")
         if one.id in seen:
-            raise DataError("expected each id once, found it again", rule="id-twice", instance=one.id)
+            raise DataError("expected each id once, found it again", instance=one.id)
         seen.add(one.id)
         instances.append(one)
     return instances
@@ -240,6 +240,6 @@ def _read_row(number: int, row: Mapping[str, Any]) -> Instance:
     text = row.get("text") if row.get("text") is not None else row.get("tokens")
     if text is None or (isinstance(text, str) != (row.get("text") is not None)):
         message = f"expected documents, tokens or text, found the columns {show(sorted(map(str, row)))}"
-        raise DataError(message, rule="key-missing", field=f"texts[{number}]")
+        raise DataError(message, field=f"texts[{number}]")
     identity = next((row[name] for name in ("annotation_id", "id") if row.get(name) is not None), number)
     return make_text_instance(str(identity), text, row.get("query") or ())

@@ -43,7 +43,7 @@ def compute_unit_bounds(one: Instance, units: str) -> NDArray[np.int64]:
         return np.arange(tokens + 1)
     if tokens and not one.sentences:
         message = "`units` sentences: expected documents with sentences, found tokens alone"
-        raise DataError(message, rule="unsupported", instance=one.id)
+        raise DataError(message, instance=one.id)
     return np.cumsum([0, *(size for sizes in one.sentences for size in sizes)])
 
 

@@ -70,7 +70,6 @@ def describe_cost(counts: Counter[str], seconds: float | None, most: int | None)
             f"expected at most {most:,} inputs, found up to {total:,} ({parts}); `limit`, `units` sentences, fewer "
             "draws or a narrower `beam` take fewer",
             argument="max_inputs",
-            rule="size-limit",
         )
     cost = f"cost: at most {total:,} inputs ({parts})"
     if seconds is None:

@@ -16,7 +16,7 @@ from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
 from eraser_hub.conversion.eraser.release import read_configs
 from eraser_hub.papers import load_paper
 from eraser_hub.records.built import LABEL_COLUMNS, open_built, read_rows
-from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.splits import dataset_split
 
@@ -75,7 +75,7 @@ class Split:
                 self._refuse_damaged_file()
                 words = show(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
                 message = f"cannot be read after row {place}: {words}"
-                raise DataError(message, rule="file-unreadable", file=self.name) from error
+                raise DataError(message, file=self.name) from error
             if row is None:
                 return
             if self.places is not None and place not in self.places:
@@ -87,9 +87,7 @@ class Split:
                 if error.instance is not None:
                     raise
                 # without an id the row's number has to name it
-                raise DataError(
-                    error.message, rule=error.rule, file=self.name or "dataset", line=number, field=error.field
-                ) from error
+                raise DataError(error.message, file=self.name or "dataset", line=number, field=error.field) from error
 
     def sample(self, size: int, seed: int) -> Split:
         """Draw ``size`` of the rows by seed, each label by its share, in the dataset's order."""
@@ -132,7 +130,7 @@ class Split:
         for one in islice(self.instances(), limit):
             if one.id in ids:
                 field = "annotation_id" if self.kind == "eraser" else "id"
-                raise DataError("expected each id once, found it again", rule="id-twice", instance=one.id, field=field)
+                raise DataError("expected each id once, found it again", instance=one.id, field=field)
             ids.add(one.id)
             parts = [one.id, *one.query, "\x1d", *one.names, "\x1d", *map(str, one.evidence_documents), "\x1d"]
             parts += [*map("\x1f".join, one.documents), "\x1d"]
@@ -161,27 +159,27 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     folder, place = Path(dataset), find_place(name)
     if not folder.exists() and place.repository is None:
         message = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
-        raise DataError(message, rule="file-missing", file=name)
+        raise DataError(message, file=name)
     if folder.is_dir() and not (folder / "README.md").is_file():
         message = "expected a dataset folder with README.md and Parquet files, found no README.md"
-        raise DataError(message, rule="file-missing", file=name)
+        raise DataError(message, file=name)
     try:
         splits = datasets.load_dataset(
             place.repository or name, config, revision=place.revision, split=None, streaming=True
         )
     except Exception as error:  # datasets raises many kinds; its words name the config or the file
         message = f"cannot open config {config or '(default)'}: {get_first_line(error)}"
-        raise DataError(message, rule="file-unreadable", file=name) from error
+        raise DataError(message, file=name) from error
     if dataset_split(split) not in splits:
         message = f"split: expected one of {', '.join(map(str, splits))}; found {show(split)}"
-        raise DataError(message, rule="option-value", file=name)
+        raise UsageError(message, file=name)
     rows = splits[dataset_split(split)]
     features = rows.features or {}
     label = next((features[column] for column in LABEL_COLUMNS if column in features), None)
     label_names = tuple(getattr(label, "names", None) or ())
     odd = [value for value in label_names if not isinstance(value, str) or not value]
     if odd:
-        raise DataError(f"expected names of labels, found {show(odd[0])}", rule="type", file=name, field="class_label")
+        raise DataError(f"expected names of labels, found {show(odd[0])}", file=name, field="class_label")
     info = (rows.info.splits or {}).get(dataset_split(split))
     size = info.num_examples if info is not None else None
     return Split(rows, label_names, find_kind(features, name), size, config or rows.info.config_name or "", name)
@@ -205,7 +203,6 @@ def find_kind(features: Mapping[str, Any], name: str = "dataset") -> str:
     raise DataError(
         "expected the columns annotation_id and documents (eraser), or id and tokens (bilingual_perturbation, "
         f"human_rationales); found {', '.join(features) or 'none'}",
-        rule="key-missing",
         file=name,
     )
 
@@ -275,7 +272,7 @@ def find_kd(split: Split, training: Split | None = None) -> RationaleLength:
         try:
             training = open_split(str(split.name), split.config or None, TRAINING)
         except DataError as error:
-            if error.rule != "option-value":  # there is no such split
+            if error.line is not None or "expected one of the splits" not in error.message:
                 raise
     shares, rows = list[float](), 0
     for one in training.instances() if training is not None else ():
@@ -290,7 +287,7 @@ def find_kd(split: Split, training: Split | None = None) -> RationaleLength:
         else:
             why = "the split that is explained cannot give it, and there is no other training split"
         message = f"no rationale length is known for the config {show(split.config)} ({why}): give `kd`"
-        raise DataError(message, argument="kd", rule="option-missing")
+        raise DataError(message, argument="kd")
     return RationaleLength(round(float(np.mean(shares)), 4), TRAINING)
 
 

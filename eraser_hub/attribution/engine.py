@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.rules import Rule
+from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
 from eraser_hub.schema.rows import ERASED_ANSWERS
 
@@ -144,8 +143,7 @@ def find_target(one: Instance, target: str, model: Adapter) -> int:
     name = one.label if gold else target
     if name not in names:
         message = f"`target` {target}: expected one of {', '.join((*TARGETS, *names))}; found {show(name)}"
-        rule: Rule = "label-unknown" if gold else "option-value"
-        raise DataError(message, rule=rule, instance=one.id if gold else None)
+        raise DataError(message, instance=one.id if gold else None)
     return names.index(name)
 
 
@@ -161,7 +159,7 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
         bare = next((one.id for one in chunk.instances if one.scores is None), None)
         if bare is not None:
             message = "expected token scores with the instance, found none"
-            raise DataError(message, rule="score-missing", instance=bare)
+            raise DataError(message, instance=bare)
         return [np.concatenate([np.zeros(0), *(one.scores or ())]) for one in chunk.instances]
     method = METHODS.find(name)
     check_support(model, method, name)
@@ -171,7 +169,6 @@ def attribute(chunk: Chunk) -> list[NDArray[np.float64]]:
             raise DataError(
                 f"`method` {name}: {np.count_nonzero(~np.isfinite(scores))} of {len(scores)} token scores are NaN or "
                 "infinite",
-                rule="model-output",
                 instance=one.id,
             )
     normalised = chunk.settings.choices.normalise and method.normalised
@@ -202,7 +199,7 @@ def find_kd_shares(one: Instance, settings: ExplainSettings) -> tuple[float, ...
     shares = settings.kd_of_sequences or (settings.kd,) * len(one.documents)
     if len(shares) != len(one.documents):
         message = f"`kd`: expected a share for each of {len(one.documents)} sequences, found {len(shares)}"
-        raise DataError(message, rule="option-value", instance=one.id)
+        raise UsageError(message, instance=one.id)
     return shares
 
 
@@ -336,11 +333,11 @@ def _make_answers(chunk: Chunk) -> list[dict[str, Any]]:
     settings, model = chunk.settings, chunk.model
     if settings.erase != "remove":
         message = f"expected remove, since {model.description} answers to what is left"
-        raise DataError(f"`erase` {settings.erase}: {message}", rule="unsupported")
+        raise DataError(f"`erase` {settings.erase}: {message}")
     if settings.target != "predicted" or settings.method == RationaleSource.SPANS:
         option = "`rationales`" if settings.method == RationaleSource.SPANS else f"`target` {settings.target}"
         message = f"{option}: {model.description} answers with words, and has no labels' probabilities"
-        raise DataError(message, rule="unsupported")
+        raise DataError(message)
     chunk.targets = [0] * len(chunk.encoded)
     chunk.scores = list(map(round_scores, attribute(chunk)))
     predictions = []

@@ -17,7 +17,6 @@ from eraser_hub.metrics.plain import mask_from_spans
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
 from eraser_hub.records.predictions import read_instances, read_plain_rows
-from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
 from .adapter import to_array
@@ -43,7 +42,7 @@ class GoldRationales:
         size, marked = counts.total(), counts[True]
         if not marked:
             message = f"`rationales` human: none of {size} instances has a human rationale"
-            raise DataError(message, rule="span-missing")
+            raise DataError(message)
         return "" if marked == size else f"{size - marked} of {size} instances without a human rationale, left out"
 
 
@@ -69,15 +68,15 @@ class ExternalFile(ABC):
         self.path = path
         if path.suffix not in FORMATS:
             message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(path.name)}"
-            raise DataError(message, argument=self.what, rule="file-name")
+            raise DataError(message, argument=self.what)
         if not path.is_file():
-            raise DataError("no such file", argument=self.what, rule="file-missing", file=path)
+            raise DataError("no such file", argument=self.what, file=path)
         self.digest = compute_file_digest(path, hashlib.blake2b(digest_size=6))
         self._documents: dict[str, tuple[int, dict[str, Any]]] = {}
         for number, identity, documents in self._rows(path):
             if identity in self._documents:
                 message = "expected each id once, found it again"
-                raise DataError(message, rule="id-twice", file=path, line=number, instance=identity)
+                raise DataError(message, file=path, line=number, instance=identity)
             self._documents[identity] = number, documents
 
     def _rows(self, path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -86,15 +85,15 @@ class ExternalFile(ABC):
             identity, documents = str(prediction["annotation_id"]), dict[str, Any]()
             where: dict[str, Any] = {"file": path, "line": number, "instance": identity}
             if prediction.get("rationales") is None:
-                raise DataError("expected rationales, found none", rule="span-missing", **where)
+                raise DataError("expected rationales, found none", **where)
             for place, one in enumerate(prediction["rationales"]):
                 docid, values = str(one["docid"]), one.get(self.field)
                 if values is None:
                     message = f"expected {self.what}, found none"
-                    raise DataError(message, rule="key-missing", **where, field=f"rationales[{place}].{self.field}")
+                    raise DataError(message, **where, field=f"rationales[{place}].{self.field}")
                 if docid in documents:
                     message = f"expected each document once, found {show(docid)} again"
-                    raise DataError(message, rule="document-twice", **where, field=f"rationales[{place}].docid")
+                    raise DataError(message, **where, field=f"rationales[{place}].docid")
                 documents[docid] = values
             yield number, identity, documents
 
@@ -121,11 +120,11 @@ class ExternalFile(ABC):
                 errors = [*errors, error][:MOST_SHOWN]  # all are counted, only so many are shown
         if ids.isdisjoint(self._documents):
             message = "expected the split's instances, none of its ids occur: another corpus or split?"
-            raise DataError(message, rule="id-unknown", file=self.path)
+            raise DataError(message, file=self.path)
         others = [] if partly else [identity for identity in self._documents if identity not in ids]
         for identity in others[:MOST_SHOWN]:
             message, (line, _) = "expected an instance of the split, found another", self._documents[identity]
-            errors.append(DataError(message, rule="id-unknown", file=self.path, line=line, instance=identity))
+            errors.append(DataError(message, file=self.path, line=line, instance=identity))
         if errors:
             total = wrong + len(others)
             raise errors[0] if total == 1 else DataErrors(errors, total)
@@ -143,7 +142,7 @@ class ExternalFile(ABC):
         """
         if instance.id not in self._documents:
             message = f"expected {self.what} for each instance, found none"
-            raise DataError(message, rule="id-missing", file=self.path, instance=instance.id)
+            raise DataError(message, file=self.path, instance=instance.id)
         line, documents = self._documents[instance.id]
         unknown = next((name for name in documents if name not in instance.names), None)
         pairs = zip(instance.names, instance.documents, strict=True)
@@ -152,10 +151,10 @@ class ExternalFile(ABC):
         try:
             if unknown is not None:
                 words = f"expected documents among {', '.join(map(show, instance.names))}, found {show(unknown)}"
-                raise DataError(words, rule="document-unknown", instance=instance.id, field="rationales")
+                raise DataError(words, instance=instance.id, field="rationales")
             if lacking is not None:
                 words = f"expected {self.field} for document {show(lacking)}, found none"
-                raise DataError(words, rule="document-missing", instance=instance.id, field="rationales")
+                raise DataError(words, instance=instance.id, field="rationales")
             return self._attach_checked(instance, documents)
         except DataError as error:
             raise error.at(file=self.path, line=line) from None
@@ -185,12 +184,10 @@ class ExternalSpans(ExternalFile):
             before = 0
             for start, end in spans:
                 if not before <= start < end <= len(tokens):
-                    overlaps = 0 <= start < before
-                    rule: Rule = "span-bounds" if end > len(tokens) else "span-overlap" if overlaps else "span-order"
                     message = (
                         f"expected spans apart from each other within the {len(tokens)} tokens of {show(name)}, found "
                     )
-                    raise DataError(message + show([start, end]), rule=rule, instance=instance.id, field=HARD_FIELD)
+                    raise DataError(message + show([start, end]), instance=instance.id, field=HARD_FIELD)
                 before = end
             flags.append(tuple(map(bool, mask_from_spans(spans, len(tokens)))))
         return replace(instance, rationale=tuple(flags))
@@ -206,10 +203,10 @@ class ExternalIndices(ExternalFile):
             identity, sequences = row.get("id"), row.get(self.field)
             if isinstance(identity, bool) or not isinstance(identity, (str, int)):
                 message = f"expected a string or an integer, found {show(identity)}"
-                raise DataError(message, rule="type", file=path, line=number, field="id")
+                raise DataError(message, file=path, line=number, field="id")
             if not isinstance(sequences, list):
                 message = f"expected a list of indices for each sequence, found {show(sequences)}"
-                raise DataError(message, rule="type", file=path, line=number, instance=identity, field=self.field)
+                raise DataError(message, file=path, line=number, instance=identity, field=self.field)
             yield number, str(identity), {f"sequence_{at}": indices for at, indices in enumerate(sequences)}
 
     def _attach_checked(self, instance: Instance, documents: Mapping[str, Any]) -> Instance:
@@ -243,12 +240,11 @@ def attach_scores(instance: Instance, scores: Sequence[Sequence[float] | NDArray
             row = tuple(to_array(values).tolist()) if len(values) else ()
         except (TypeError, ValueError):
             message = f"expected numbers, found {show(values)}"
-            raise DataError(message, rule="type", instance=instance.id, field="scores") from None
+            raise DataError(message, instance=instance.id, field="scores") from None
         if len(row) != len(tokens) or not np.isfinite(row).all():
             raise DataError(
                 f"expected {len(tokens)} finite scores for the tokens of {show(name)}, found {len(row)}"
                 + ("" if len(row) != len(tokens) else ", not all of them finite"),
-                rule="range" if len(row) == len(tokens) else "length",
                 instance=instance.id,
                 field=SOFT,
             )

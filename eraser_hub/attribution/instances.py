@@ -112,7 +112,7 @@ class Instance:
         """
         if self.rationale is None:
             message = "expected a human rationale to train or evaluate on, found none"
-            raise DataError(message, rule="span-missing", instance=self.id)
+            raise DataError(message, instance=self.id)
         whole = self.only([flag for document in self.rationale for flag in document])
         return replace(whole, rationale=None, evidence_documents=(), scores=None)
 
@@ -127,7 +127,7 @@ def make_text_instance(identity: str, text: str | Sequence[str], query: str | Se
     for place, token in (pair for words in (asked, tokens) for pair in enumerate(words)):
         if not isinstance(token, str):
             message = f"expected a string as token {place}, found {show(token)}"
-            raise DataError(message, rule="type", instance=identity)
+            raise DataError(message, instance=identity)
     sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
     return Instance(identity, asked, (identity,), (tokens,), sentences=sentences)
 
@@ -149,7 +149,7 @@ def _check_type(value: Any, what: str, instance: str | None, field: str, words: 
         words: the expected value in the error, if ``what`` is too general.
     """
     if not isinstance(value, TYPES[what]) or (isinstance(value, bool) and what == IDENTITY):
-        raise DataError(f"expected {words or what}, found {show(value)}", rule="type", instance=instance, field=field)
+        raise DataError(f"expected {words or what}, found {show(value)}", instance=instance, field=field)
     return value
 
 
@@ -169,13 +169,13 @@ def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequ
             if not isinstance(docid, str) or docid not in spans:
                 known = ", ".join(map(show, names[:10]))
                 message = f"expected a span in one of the documents {known}, found {show(evidence)}"
-                raise DataError(message, rule="document-unknown", instance=instance, field=field)
+                raise DataError(message, instance=instance, field=field)
             start, end = evidence.get("start_token"), evidence.get("end_token")
             if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= sizes[docid]):
                 message = (
                     f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {show(start)} and {show(end)}"
                 )
-                raise DataError(message, rule="span-bounds", instance=instance, field=field)
+                raise DataError(message, instance=instance, field=field)
             spans[docid].append((start, end))
     return tuple(tuple(map(bool, mask_from_spans(spans[name], sizes[name]))) for name in names)
 
@@ -187,7 +187,7 @@ def flag_members(sets: object, size: int, instance: str, field: str) -> tuple[bo
         for place in _check_type(members, LIST, instance, f"{field}[{number}]"):
             if not isinstance(place, int) or not 0 <= place < size:
                 message = f"expected the index of one of {size} tokens, found {show(place)}"
-                raise DataError(message, rule="span-bounds", instance=instance, field=f"{field}[{number}]")
+                raise DataError(message, instance=instance, field=f"{field}[{number}]")
             flags[place] = True
     return tuple(flags)
 
@@ -208,12 +208,12 @@ def read_eraser_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
         field = f"documents[{number}]"
         if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
             message = f"expected docid and text, found {show(document)}"
-            raise DataError(message, rule="type", instance=identity, field=field)
+            raise DataError(message, instance=identity, field=field)
         name, text = document["docid"], document.get("text")
         texts.append(split_sentences(_check_type(text, STRING, identity, f"{field}.text")))
         if name in names:
             message = f"expected each document once, found {show(name)} again"
-            raise DataError(message, rule="document-twice", instance=identity, field=field)
+            raise DataError(message, instance=identity, field=field)
         names.append(name)
     documents = tuple(tuple(chain.from_iterable(text)) for text in texts)
     sentences = tuple(tuple(map(len, text)) for text in texts)
@@ -246,7 +246,7 @@ def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = (
         gold = _check_type(row["rationale_ids"], LIST, identity, "rationale_ids")
         if len(gold) != len(sequences):
             message = f"expected gold sets for each of {len(sequences)} sequences, found {len(gold)}"
-            raise DataError(message, rule="length", instance=identity, field="rationale_ids")
+            raise DataError(message, instance=identity, field="rationale_ids")
         pairs = enumerate(zip(sequences, gold, strict=True))
         rationale = tuple(
             flag_members(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs
@@ -271,7 +271,7 @@ def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
         if others or len(flags) != len(tokens):
             message = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
             message = message + (show(others[0]) if others else str(len(flags)))
-            raise DataError(message, rule="choice" if others else "length", instance=identity, field="rationale_mask")
+            raise DataError(message, instance=identity, field="rationale_mask")
     label = get_label_name(row.get("label"), label_names, instance=identity)
     rationale = None if flags is None else (tuple(map(bool, flags)),)
     return Instance(identity, (), (identity,), (tokens,), label, rationale)

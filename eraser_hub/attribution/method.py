@@ -47,7 +47,7 @@ class Setting(NamedTuple):
             message = f"at least {self.least:g}"
         else:
             return
-        raise DataError(f"expected {message}, found {show(value)}", argument=name, rule="option-value")
+        raise DataError(f"expected {message}, found {show(value)}", argument=name)
 
     def parsed(self, text: str) -> Any:
         """Return a value from its text; the text where it is none of the type, which :meth:`check` refuses."""
@@ -162,5 +162,5 @@ def check_support(model: Adapter | None, method: type[Method] | None, name: str)
     if not supports(model, name):
         allowed = ", ".join(other for other in METHODS if supports(model, other))
         message = f"`method` {name}: not possible with {model.description}; it allows {allowed}"
-        raise DataError(message, rule="unsupported")
+        raise DataError(message)
     need(*method.packages)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.json_lines import describe_value, read_json_object
 from eraser_hub.records.registry import Registry
 from eraser_hub.records.seeds import SEED
@@ -126,7 +126,7 @@ def open_model(
     """
     if task not in get_args(Task):
         message = f"expected one of {', '.join(get_args(Task))}; found {show(task)}"
-        raise DataError(message, rule="option-value", field="task")
+        raise UsageError(message, field="task")
     if isinstance(model, Adapter):
         return model
     opening = make_opening(model)
@@ -135,12 +135,12 @@ def open_model(
     opening = Opening(model, opening.path, opening.facts, *options)
     if opening.path is not None and (opening.path / CHECKPOINT_DIR / SAVING).exists():
         message = "expected a model, found one whose training was stopped while it was written: train again"
-        raise DataError(message, rule="model", file=opening.path)
+        raise DataError(message, file=opening.path)
     adapter = find_opener(opening).open(opening)
     asked = () if adapter.prompted else opening.prompting.options
     if asked:
         message = f"expected a language model that is prompted beside it, found {adapter.description}"
-        raise DataError(message, argument=asked[0], rule="option-conflict")
+        raise DataError(message, argument=asked[0])
     return adapter
 
 
@@ -158,7 +158,7 @@ def make_opening(model: Any) -> Opening:
     for name, (is_sound, words) in _FACTS.items():
         if facts.get(name) is not None and not is_sound(facts[name]):
             found = f"expected {words}, found {describe_value(facts[name])}"
-            raise DataError(found, rule="type", file=path, field=name)
+            raise DataError(found, file=path, field=name)
     return Opening(model, folder, facts)
 
 
@@ -172,7 +172,7 @@ def find_opener(opening: Opening) -> type[Opener]:
     for opener in sorted(openers, key=lambda one: (one.last, one.__module__.startswith("eraser_hub."))):
         if opener.opens(opening):
             return opener
-    raise DataError(f"expected a model, found {show(opening.model)}", rule="model")
+    raise DataError(f"expected a model, found {show(opening.model)}")
 
 
 def find_trainings(model: str) -> list[tuple[int, str]]:
@@ -189,7 +189,7 @@ def find_trainings(model: str) -> list[tuple[int, str]]:
     for _, place in trainings:
         if not (place / "model.json").is_file() or (place / CHECKPOINT_DIR).is_dir():
             message = "expected a finished training, found a stopped one; the same `train` goes on with it"
-            raise DataError(message, rule="file-missing", file=place)
+            raise DataError(message, file=place)
     return [(seed, str(place)) for seed, place in trainings]
 
 

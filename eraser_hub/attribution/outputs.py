@@ -63,7 +63,7 @@ def check_format(out: Path, partial: Path | None = None, writer: OutputWriter | 
     """
     if out.suffix not in FORMATS:
         message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(out.name)}"
-        raise DataError(message, argument="out", rule="file-name")
+        raise DataError(message, argument="out")
     (writer or OutputWriter()).check_predictions(out, partial or get_partial_path(out))
 
 
@@ -88,7 +88,7 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
     words = describe_differences({key: before.get(key) for key in header}, header)
     if words:
         message = f"a result that was made otherwise lies here: {'; '.join(words)}; `force` replaces it"
-        raise DataError(message, argument="out", rule="file-exists", file=out)
+        raise DataError(message, argument="out", file=out)
 
 
 def refuse_stopped(out: Path) -> None:
@@ -101,7 +101,7 @@ def refuse_stopped(out: Path) -> None:
     if path.is_file():
         with open(path, "rb") as file:
             if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
-                raise DataError(STOPPED, rule="resume", file=path)
+                raise DataError(STOPPED, file=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +135,13 @@ class PartialResult:
         before = _parse(first)
         if not isinstance(before, dict) or "settings" not in before:
             message = "expected the settings of a stopped run, found something else"
-            raise DataError(message, rule="resume", file=self.path, line=1)
+            raise DataError(message, file=self.path, line=1)
         if not resume:
-            raise DataError(STOPPED, rule="resume", file=self.path)
+            raise DataError(STOPPED, file=self.path)
         words = describe_differences(before, header)
         if words:
             message = f"the stopped run was made otherwise: {'; '.join(words)}"
-            raise DataError(message, argument="resume", rule="resume", file=self.path)
+            raise DataError(message, argument="resume", file=self.path)
         while True:
             place = self.file.tell()
             line = self.file.readline()
@@ -206,7 +206,7 @@ def open_partial_result(out: Path, header: dict[str, Any], resume: bool) -> Iter
             if not begun or not partial.places:
                 raise
             words = f"{error.strerror or error}; finished chunks are kept: `resume` goes on"
-            raise DataError(words, rule="file-unreadable", file=error.filename or path) from error
+            raise DataError(words, file=error.filename or path) from error
         finally:
             # a run that failed in its first chunk leaves nothing to go on with
             if complete or (begun and not partial.places):

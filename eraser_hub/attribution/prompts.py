@@ -11,8 +11,6 @@ from jinja2 import BaseLoader, ChoiceLoader, FileSystemLoader, StrictUndefined, 
 from jinja2.sandbox import SandboxedEnvironment
 
 from eraser_hub.records.errors import DataError, get_first_line
-from eraser_hub.records.lines import get_os_rule
-from eraser_hub.records.rules import Rule
 
 FOLDER = Path(__file__).with_name("prompts")
 FAMILIES = {
@@ -71,7 +69,7 @@ class Prompt:
         try:
             return self.template.render(names).strip("\n")
         except TemplateError as error:
-            raise DataError(get_first_line(error), rule="code", file=self.name, argument="prompt") from None
+            raise DataError(get_first_line(error), file=self.name, argument="prompt") from None
 
 
 def open_prompt(config: str, file: Path | None = None) -> Prompt:
@@ -85,8 +83,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
     try:
         source = (FOLDER / f"{name}.jinja" if file is None else file).read_text(encoding="utf-8")
     except (OSError, UnicodeError) as error:
-        rule: Rule = get_os_rule(error) if isinstance(error, OSError) else "encoding"
-        raise DataError(f"cannot be read: {get_first_line(error)}", rule=rule, file=name, argument="prompt") from None
+        raise DataError(f"cannot be read: {get_first_line(error)}", file=name, argument="prompt") from None
     folders = [FOLDER / language] if file is None else [file.parent, FOLDER / language]
     loader = ChoiceLoader([FileSystemLoader(folder) for folder in folders])
     environment = SandboxedEnvironment(
@@ -98,7 +95,7 @@ def open_prompt(config: str, file: Path | None = None) -> Prompt:
     except TemplateError as error:
         line = getattr(error, "lineno", None)
         message = f"expected a jinja2 template, found {get_first_line(error)}"
-        raise DataError(message, rule="syntax", file=name, line=line, argument="prompt") from None
+        raise DataError(message, file=name, line=line, argument="prompt") from None
 
 
 def _compute_digest(environment: SandboxedEnvironment, loader: BaseLoader, source: str) -> str:

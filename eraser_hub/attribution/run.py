@@ -17,9 +17,9 @@ import orjson
 
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.digests import compute_file_digest
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, UsageError
 from eraser_hub.records.json_lines import read_json_object
-from eraser_hub.records.options import UsageError, read_options
+from eraser_hub.records.options import read_options
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.records.seeds import make_seed_path
@@ -184,7 +184,7 @@ def explain(
     writer = check_result_path(config, out, force)
     if engine not in get_args(Engine):
         message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
-        raise DataError(message, argument="engine", rule="option-value")
+        raise DataError(message, argument="engine")
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
@@ -382,7 +382,7 @@ def _write_results(
         labels = record["labels"]
         count += record["instances"]
     if not count:
-        raise DataError(f"split {plan.config.split}: no instances to explain", rule="empty", file=plan.config.dataset)
+        raise DataError(f"split {plan.config.split}: no instances to explain", file=plan.config.dataset)
     lines = (line for record in partial.records() for line in record["predictions"])
     write_predictions(plan.out, lines, labels, plan.split.kind, writer)
     notes.messages = list(map(spell, notes.messages))
@@ -452,17 +452,17 @@ def plan_trainings(
     together = [name for name, value in sources.items() if value]
     if len(together) > 1:
         message = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
-        raise UsageError(message, rule="option-conflict", argument=together[1])
+        raise UsageError(message, argument=together[1])
     if out.suffix not in FORMATS:
         message = f"expected a file ending in {' or '.join(FORMATS)}"
-        raise UsageError(message, rule="option-value", argument="out")
+        raise UsageError(message, argument="out")
     classes = [METHODS.find(method, argument="method") for method in methods]
     if draws > 1 and [one.drawn for one in classes] != [True]:
         message = f"only `method` random is drawn; {', '.join(methods) or 'another'} gives one result"
-        raise UsageError(message, rule="option-conflict", argument="draws")
+        raise UsageError(message, argument="draws")
     if len(set(methods)) < len(methods):
         message = f"expected each method once, found {', '.join(methods)}"
-        raise UsageError(message, rule="option-value", argument="method")
+        raise UsageError(message, argument="method")
     check_names(values, ExplainArguments, ExplainConfig, ExplainSettings)
     fields_of_config = read_options(ExplainConfig)
     config_values = {name: one.check(name, values[name]) for name, one in fields_of_config.items() if name in values}
@@ -471,7 +471,7 @@ def plan_trainings(
         value = options.get(measure.enabled_by)
         if value == 0 and value is not False:
             message = f"expected more than 0 beside `measure` {', '.join(arguments.measure)}, found 0"
-            raise UsageError(message, rule="option-conflict", argument=measure.enabled_by)
+            raise UsageError(message, argument=measure.enabled_by)
         options[measure.enabled_by] = value or measure.default
     dataset, trainings = arguments.dataset, find_trainings(arguments.model)
     place = trainings[0][1] if trainings else arguments.model
@@ -512,11 +512,11 @@ def find_measures(names: Sequence[str]) -> list[type[Measure]]:
         fitting = [one for one in MEASURES if one == name] or [one for one in MEASURES if one.startswith(name)]
         if len(fitting) > 1:
             message = f"expected one of {', '.join(fitting)}, found {name!r}"
-            raise UsageError(message, rule="option-value", argument="measure")
+            raise UsageError(message, argument="measure")
         measures.append(MEASURES.find(fitting[0] if fitting else name, argument="measure"))
     if len(set(measures)) < len(measures):
         message = f"expected each measure once, found {', '.join(names)}"
-        raise UsageError(message, rule="option-value", argument="measure")
+        raise UsageError(message, argument="measure")
     return measures
 
 

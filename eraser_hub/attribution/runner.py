@@ -164,7 +164,7 @@ class Runner:
                 if len(batch) == 1:
                     longest = max(inputs[0][0].sizes)
                     message = f"out of memory with a single input of length {longest}; a shorter `window` needs less"
-                    raise DataError(message, rule="device", instance=ids[0]) from error
+                    raise DataError(message, instance=ids[0]) from error
                 fits = False  # memory is given back below: here the error still holds the tensors of the failed pass
             if not fits:
                 # a share and no number of rows: what was too long in eights may be short enough in hundreds
@@ -218,7 +218,7 @@ def check_outputs(output: object, ids: Sequence[str], classes: int, whose: str) 
         values = to_array(output)
     except (TypeError, ValueError):
         message = f"{whose}: expected an array of numbers (inputs, labels), found {type(output).__name__}"
-        raise DataError(message, rule="model-output", instance=ids[0]) from None
+        raise DataError(message, instance=ids[0]) from None
     message, row, rows = "", 0, len(ids)
     if values.ndim != 2 or len(values) != rows:
         message = f"expected probabilities of shape ({rows}, {classes}), found {values.shape}"
@@ -228,12 +228,12 @@ def check_outputs(output: object, ids: Sequence[str], classes: int, whose: str) 
         message = f"its output holds NaN or infinite values for {rows - finite.sum()} of {rows} inputs of a batch"
         row = int(finite.argmin())
     if message:
-        raise DataError(f"{whose}: {message}", rule="model-output", instance=ids[row])
+        raise DataError(f"{whose}: {message}", instance=ids[row])
     sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
     bad = (least < 0) | (np.abs(sums - 1) > SUM_TOLERANCE)
     if bad.any():
         row = int(bad.argmax())
         message = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
         message = f"{whose}: expected non-negative probabilities that sum to 1, found {message}"
-        raise DataError(message, rule="model-output", instance=ids[row])
+        raise DataError(message, instance=ids[row])
     return values

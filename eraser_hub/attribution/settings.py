@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from eraser_hub.records.errors import DataError, describe_choice, show
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, UsageError, merge_options, read_options
+from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
+from eraser_hub.records.options import AtLeastOne, NotNegative, Option, merge_options, read_options
 from eraser_hub.schema.instance import (
     AOPC_BOUNDS,
     AOPC_THRESHOLDS,
@@ -165,15 +165,15 @@ class ExplainSettings:
                 option.check(name, getattr(self, name))
         for name, good, expected, value in self._rules():
             if not good:
-                raise DataError(f"expected {expected}, found {show(value)}", argument=name, rule="option-value")
+                raise DataError(f"expected {expected}, found {show(value)}", argument=name)
         if self.units != "tokens" and self.method == RationaleSource.SPANS and not self.erases_units:
             message = f"`units` {self.units}: expected scores of tokens, found rationales that are selected already"
-            raise DataError(message, rule="option-conflict")
+            raise UsageError(message)
         own = {name: setting for part in self.parts for name, setting in part.settings.items()}
         for name in self.more:
             if name not in own and name not in find_declared_settings():
                 message = f"expected a setting of the method or of a measure, found {show(name)}"
-                raise DataError(message, argument="more", rule="key-unknown")
+                raise DataError(message, argument="more")
         for name, setting in own.items():
             setting.check(name, self.more.get(name, setting.default))
         object.__setattr__(self, "more", {name: self.more.get(name, one.default) for name, one in own.items()})
@@ -285,12 +285,12 @@ class ExplainSettings:
             value = getattr(self, name, None) or self.more.get(name)
             if value and value != find_preset(self.paper).settings.get(name):
                 message = "the perturbation benchmark's results have no place for it"
-                raise DataError(message, argument=name, rule="unsupported")
+                raise DataError(message, argument=name)
         return replace(self, bins=(), fidelity_trials=0)
 
 
 def _make_conflict(name: str, words: str) -> DataError:
-    return DataError(words, argument=name, rule="option-conflict")
+    return DataError(words, argument=name)
 
 
 def _find_measure_place(measure: type[Measure]) -> int:
@@ -315,7 +315,7 @@ def check_names(names: Iterable[str], *declarations: type) -> None:
     for name in unknown:
         if name not in declared:
             known = [*(field for field, option in options.items() if not option.python_only), *declared]
-            raise DataError(describe_choice(name, known), argument=name, rule="key-unknown")
+            raise DataError(describe_choice(name, known), argument=name)
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
@@ -329,10 +329,10 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise UsageError(f"expected NAME=VALUE, found {pair!r}", rule="option-value", argument="more")
+            raise UsageError(f"expected NAME=VALUE, found {pair!r}", argument="more")
         if name not in own.keys() | declared:
             message = describe_choice(name, [*own, *declared])
-            raise UsageError(message, rule="option-value", argument="more")
+            raise UsageError(message, argument="more")
         values[name] = own[name].read(text) if name in own else declared[name].parsed(text)
     return values
 
@@ -347,7 +347,7 @@ def find_preset(paper: str) -> Preset:
 
     if paper not in ("", *PRESETS):
         message = f"expected one of {', '.join(PRESETS)}, found {show(paper)}"
-        raise UsageError(message, argument="paper", rule="option-value")
+        raise UsageError(message, argument="paper")
     return load_preset(paper)
 
 
@@ -380,14 +380,14 @@ def check_used(options: Mapping[str, Any], runs: Sequence[ExplainSettings]) -> N
         ]
         if readers and name != "units":  # all methods have them
             message = f"expected {' or '.join(readers)} beside it: no other method or measure reads it"
-            raise UsageError(message, rule="option-conflict", argument=name)
+            raise UsageError(message, argument=name)
     without_ranks = all(one.method == RationaleSource.SPANS for one in runs)
     for name in ("kd", "bins"):
         if name in chosen and without_ranks:
             raise _make_conflict(name, "given rationales rank no tokens")
     for name, reader in BESIDE.items():
         if name in chosen and not any(getattr(one, reader) for one in runs):
-            raise UsageError(f"expected `{reader}` beside it, found none", rule="option-conflict", argument=name)
+            raise UsageError(f"expected `{reader}` beside it, found none", argument=name)
 
 
 def build_settings(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:

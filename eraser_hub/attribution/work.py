@@ -115,7 +115,7 @@ def add_examples(config: ExplainConfig) -> Prompting:
     examples = [one for turn in turns for one in turn if one is not None][: prompting.shots + 1]
     if len(examples) <= prompting.shots:
         message = f"expected {prompting.shots + 1} rows of train with a label (one is left out where it is explained)"
-        raise DataError(f"{message}, found {len(examples)}", argument="shots", rule="option-value")
+        raise DataError(f"{message}, found {len(examples)}", argument="shots")
     return replace(prompting, examples=tuple(examples))
 
 
@@ -168,7 +168,7 @@ def open_ray(**options: Any) -> Iterator[Any]:
         cause = getattr(error, "cause", None)
         if isinstance(cause, DataError):
             raise cause from None
-        raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}", rule="device") from error
+        raise DataError(f"a Ray worker failed: {str(error).strip().splitlines()[-1]}") from error
     finally:
         if starts:
             ray.shutdown()
@@ -200,7 +200,7 @@ def explain_on_ray(
     """
     need("ray")
     if workers < 1:
-        raise DataError(f"expected at least 1, found {workers}", argument="workers", rule="option-value")
+        raise DataError(f"expected at least 1, found {workers}", argument="workers")
     items = [{"chunk": number, "instances": msgspec.json.encode(chunk)} for number, chunk in todo]
     if not items:
         return
@@ -216,9 +216,9 @@ def explain_on_ray(
             num_cpus=CPUS_PER_WORKER,
         )
         for batch in results.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0):
-            number, lines, facts, error, rule = orjson.loads(batch["result"][0].as_py())
+            number, lines, facts, error = orjson.loads(batch["result"][0].as_py())
             if error:
-                raise DataError(error, rule=rule)
+                raise DataError(error)
             on_passes(facts["passes"])
             yield ChunkResult(number, [line.encode("utf-8") for line in lines], facts)
 
@@ -233,11 +233,11 @@ class ChunkWorker:
         label_names: tuple[str, ...],
         kind: str,
     ) -> None:
-        self.error, self.rule = "", ""
+        self.error = ""
         try:
             self.worker = Worker(load_model(config, label_names), settings, kind)
         except DataError as error:  # the driver raises it; Ray would restart the worker forever
-            self.error, self.rule = str(error), error.rule
+            self.error = str(error)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
         """Explain the chunk of a batch."""
@@ -248,5 +248,5 @@ class ChunkWorker:
                 _, predictions, facts = self.worker.explain(0, chunk)
                 lines = [line.decode("utf-8") for line in predictions]
             except DataError as error:
-                self.error, self.rule = str(error), error.rule
-        return {"result": [orjson.dumps([int(batch["chunk"][0]), lines, facts, self.error, self.rule])]}
+                self.error = str(error)
+        return {"result": [orjson.dumps([int(batch["chunk"][0]), lines, facts, self.error])]}

@@ -53,6 +53,6 @@ def bench(options: BenchOptions) -> None:
         for line in result.findings:
             print_line(line)
         typer.echo()
-    shown = {"findings": result.findings, **result.tables.as_dict()}
+    shown = {"findings": result.findings, **result.tables.as_json()}
     print_tables(result.tables, options.format, shown, [])
     typer.echo(f"report: {result.page}", err=True)

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from eraser_hub.records.options import Option, UsageError
-from eraser_hub.records.tables import FORMATS, FormatName
+from eraser_hub.records.errors import UsageError
+from eraser_hub.records.options import Option
+from eraser_hub.records.tables import FORMATS, Format
 from eraser_hub.reports.options import BoardArguments
 
 from .usage import call_with_options, print_note, print_tables, with_options
@@ -20,13 +21,13 @@ _FORMATS = f"Print a table for each dataset ({', '.join(FORMATS)}): the papers' 
 class BoardOptions(BoardArguments):
     """The options of ``eraser-hub board``."""
 
-    format: Annotated[FormatName | None, Option(help=_FORMATS)] = None
+    format: Annotated[Format | None, Option(help=_FORMATS)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.out is None and self.format is None:
             message = "expected where to write to (`out`) or `format`"
-            raise UsageError(message, rule="option-missing", argument="out")
+            raise UsageError(message, argument="out")
 
 
 @with_options(BoardOptions)

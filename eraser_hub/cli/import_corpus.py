@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.options import Options, UsageError
+from eraser_hub.records.errors import DataError, UsageError, show
+from eraser_hub.records.options import Options
 
 from .usage import print_line, print_note, with_options
 
@@ -91,24 +91,24 @@ class ImportOptions(Options):
             own = ("tokens", "text", *MARKS, "offsets", "label", "query", "id", "annotator", "format")
             if named := [name for name in own if getattr(self, name)]:
                 message = "a recipe names the columns itself"
-                raise UsageError(message, rule="option-conflict", argument=named[0])
+                raise UsageError(message, argument=named[0])
             return
         marked = self.mask or self.spans or self.quotes
         if not marked and not self.tokens:
             return  # an annotation tool's export has its own marks
         if self.span_label:
-            raise UsageError("it goes with an annotation tool's marks", rule="option-conflict", argument="span_label")
+            raise UsageError("it goes with an annotation tool's marks", argument="span_label")
         texts_argument, texts = self.one_of("tokens", "text")
         if marked:
             marks_argument, marks = self.one_of(*MARKS)
             if len(marks) != len(texts) and len(texts) > 1:  # of one text a column an annotator
                 expected = f"expected it as often as `{texts_argument}` ({len(texts)}), found it {len(marks)} times"
-                raise UsageError(expected, rule="option-value", argument=marks_argument)
+                raise UsageError(expected, argument=marks_argument)
         if self.offsets is not None and not self.spans:
-            raise UsageError("it goes with `spans`", rule="option-conflict", argument="offsets")
+            raise UsageError("it goes with `spans`", argument="offsets")
         if self.tokenizer is not None and texts_argument == "tokens":
             message = "it goes with `text`: `tokens` are cut already"
-            raise UsageError(message, rule="option-conflict", argument="tokenizer")
+            raise UsageError(message, argument="tokenizer")
 
     def one_of(self, *names: str) -> tuple[str, list[str]]:
         """Return the one of these that has values, and the values."""
@@ -117,7 +117,7 @@ class ImportOptions(Options):
             expected, filled_names = (
                 sep.join(f"`{name}`" for name in some) for sep, some in ((", ", names), (" and ", filled))
             )
-            raise UsageError(f"expected one of {expected}, found {filled_names or 'none'}", rule="option-missing")
+            raise UsageError(f"expected one of {expected}, found {filled_names or 'none'}")
         return next(iter(filled.items()))
 
 
@@ -199,10 +199,10 @@ def _import_tasks(options: ImportOptions) -> Imported:
     try:
         open_tool(source, options.format)
     except DataError as error:
-        if options.format is None and error.rule in ("option-missing", "file-name"):
+        if options.format is None and error.line is None:
             columns = _list_columns(source)
             message = f"expected one of `tokens`, `text`, the column of the texts, found none{columns}"
-            raise UsageError(message, rule="option-missing") from None
+            raise UsageError(message) from None
         raise
     files = {"train": source, **{split: fetch_file(file) for split, file in others.items()}}
     same = ("format", "label", "query", "id", "annotators", "tokenizer", "force")
@@ -278,7 +278,7 @@ def _name_tool(options: ImportOptions, path: Path) -> None:
     if options.format is not None:
         if issubclass(READERS.find(options.format, "format"), TaskReader):
             message = f"{options.format} reads the marks itself: leave `{argument}` out"
-            raise UsageError(message, rule="option-conflict", argument="format")
+            raise UsageError(message, argument="format")
         return
     for name in find_tools(path):
         print_note(
@@ -308,4 +308,4 @@ def _parse_splits(splits: list[str], of_file: bool) -> dict[str, str]:
 
 
 def _wrong_split(message: str) -> UsageError:
-    return UsageError(message, rule="option-value", argument="split")
+    return UsageError(message, argument="split")

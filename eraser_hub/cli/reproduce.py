@@ -39,7 +39,7 @@ def reproduce(options: ReproduceOptions) -> None:
         table.notes = list(map(spell_arguments, table.notes))
     signature = f"reproduce|{options.table}|{options.config}|seed:{options.seed}"
     signature += (f"|seeds:{options.seeds}" if options.seeds > 1 else "") + ("|fast" if options.fast else "")
-    print_tables(tables, options.format, tables.as_dict(), [signature])
+    print_tables(tables, options.format, tables.as_json(), [signature])
     cells = [cell for table in tables.tables[:1] for _, row in table.rows for cell in row.values()]
     if all(cell.value is None for cell in cells):
         raise typer.Exit(1)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Force
-from eraser_hub.records.errors import hide_credentials
-from eraser_hub.records.options import Option, UsageError
+from eraser_hub.records.errors import UsageError, hide_credentials
+from eraser_hub.records.options import Option
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.tables import FORMATS
 from eraser_hub.scoring.options import ScoreArguments
@@ -56,7 +56,7 @@ def score(options: ScoreOptions) -> None:
 
     if options.eval_results is not None and options.dataset is None:  # a corpus as released has no place on the Hub
         message = "results answer a dataset of the Hub: give `dataset`"
-        raise UsageError(message, rule="option-missing", argument="eval_results")
+        raise UsageError(message, argument="eval_results")
     writer = OutputWriter(options.inputs, options.force)
     if options.out is not None:
         writer.check(options.out)

@@ -13,9 +13,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from eraser_hub.records.errors import DataError, make_printable, respell_arguments, show_controls
-from eraser_hub.records.options import Option, UsageError, merge_options, read_options, split_at_commas
-from eraser_hub.records.tables import FORMATS, FormatName, Tables
+from eraser_hub.records.errors import DataError, UsageError, make_printable, respell_arguments, show_controls
+from eraser_hub.records.options import Option, merge_options, read_options, split_at_commas
+from eraser_hub.records.tables import FORMATS, Format, Tables
 
 Values = TypeVar("Values")
 Result = TypeVar("Result")
@@ -32,7 +32,7 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
     """Turn a function of options (:mod:`eraser_hub.records.options`) into a command with an option for each field.
 
     Options without a default come first. A bad value is bad usage, and so are a UsageError of the function and
-    an error whose rule begins with ``option-``.
+    an error that names an argument and no file.
 
     Args:
         options: the dataclass of the options.
@@ -72,7 +72,7 @@ def with_options(options: type[Values], *more: type) -> Callable[[Callable[..., 
             try:
                 function(chosen_options, *([further] if more else []))
             except DataError as error:
-                if isinstance(error, UsageError) or error.rule.startswith("option-"):
+                if isinstance(error, UsageError) or (error.argument is not None and error.file is None):
                     raise _bad_usage(error) from None
                 raise
 
@@ -97,7 +97,7 @@ def _take_settings(values: dict[str, Any], described: Mapping[str, Option]) -> N
             rest.append(pair)
         elif field in values:
             message = f"expected it once, found {values[field]} and {text}"
-            raise UsageError(message, rule="option-conflict", argument=field)
+            raise UsageError(message, argument=field)
         else:
             values[field] = _split_values(field, option, text) if option.commas else option.read(text)
     values["more"] = tuple(rest)
@@ -183,7 +183,7 @@ def _split_values(field: str, option: Option, value: str) -> tuple[str, ...] | t
         shares = tuple(float(f"{float(part) / 100:.12g}") for part in parts)
     except ValueError:
         message = f"expected numbers with commas between, found {value!r}"
-        raise UsageError(message, rule="option-value", argument=field) from None
+        raise UsageError(message, argument=field) from None
     if 0 < max(shares, default=0) < 0.01:
         print_note(f"`{field}` {value}: read as per cent, shares of at most {max(shares):g}")
     return shares
@@ -219,7 +219,7 @@ def print_note(words: str) -> None:
     typer.echo(make_printable(spell_arguments(words)), err=True)
 
 
-TableFormat = Annotated[FormatName, Option(help=f"{', '.join(FORMATS)}.")]
+TableFormat = Annotated[Format, Option(help=f"{', '.join(FORMATS)}.")]
 
 
 def print_tables(tables: Tables, format: str, content: Mapping[str, Any], signatures: Sequence[str]) -> None:

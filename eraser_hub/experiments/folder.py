@@ -61,7 +61,7 @@ def train_seeds(config: TrainArguments, say: Say) -> Iterator[str]:
         return
     if seeds[-1] > LARGEST_SEED:
         message = f"expected seeds of at most {LARGEST_SEED}, found {seeds[-1]}"
-        raise DataError(message, rule="option-value", argument="seeds")
+        raise DataError(message, argument="seeds")
     settings = {name: value for name, value in config.identity().items() if name != "seed"}
     settings |= {"train_on": config.train_on, "regimes": config.regimes}
     with lock_run_folder(out, "train", json.loads(json.dumps(settings))):
@@ -88,10 +88,10 @@ def lock_run_folder(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[
         if not state.is_file():
             if any(each.name[0] != "." for each in out.iterdir()):
                 message = f"expected a new folder or one of `{verb}`, found other files"
-                raise DataError(message, rule="file-exists", file=out, argument="out")
+                raise DataError(message, file=out, argument="out")
             atomic_write(state, json.dumps(settings, indent=2).encode())
         words = describe_differences(parse_strict_object(state.read_bytes(), file=state, number=1), settings)
         if words:
             message = f"the folder holds a run with other settings: {'; '.join(words)}; choose another folder"
-            raise DataError(message, rule="resume", file=out, argument="out")
+            raise DataError(message, file=out, argument="out")
         yield

@@ -91,7 +91,7 @@ class RowRun:
         options, model = self.options, self.row.model
         if model == ENCODER and not options.encoder:
             message = "this row fine-tunes one, a transformers folder or Hub id; there is no default"
-            raise DataError(message, rule="option-missing", argument="encoder")
+            raise DataError(message, argument="encoder")
         system: Any = find_system(model)
         linear, paper = "tokenizer" in system.takes, self.printed.preset
         if linear and not options.encoder:
@@ -208,7 +208,7 @@ class RowRun:
         table_cells, note = human_agreement(open_built(self.options.dataset), self.options.config, corpus)
         if not table_cells:
             words = note or "expected human_performance*.jsonl of the release in `source` FOLDER/CONFIG, found none"
-            raise DataError(words, rule="file-missing", file=corpus)
+            raise DataError(words, file=corpus)
         self.notes.append(note)
         return {key: cell.value for key, cell in table_cells.items()}
 
@@ -258,7 +258,7 @@ def reproduce(options: ReproduceConfig, say: Say = lambda words: None) -> Tables
     """
     if options.table not in TABLES:
         words = f"expected one of {', '.join(TABLES)}; found {show(options.table)}"
-        raise DataError(words, rule="option-value", argument="table")
+        raise DataError(words, argument="table")
     printed, notes = TABLES[options.table], list[str]()
     options, out = _choose_split(options, notes), options.out or Path("reproduce") / f"{options.table}-{options.config}"
     with lock_run_folder(out, "reproduce", _describe_run(options)):
@@ -343,7 +343,7 @@ def _choose_split(options: ReproduceConfig, notes: list[str]) -> ReproduceConfig
     split = open_split(options.dataset, options.config, "validation")  # its error names the splits that there are
     if not has_labels(split):
         message = "expected a split with labels, test or validation, found none"
-        raise DataError(message, rule="label-missing", file=options.dataset)
+        raise DataError(message, file=options.dataset)
     why = "the dataset has no test split with labels; the print is of test"
     notes.append(f"scored on validation, which also stops the training of networks: {why}")
     return replace(options, split="validation")

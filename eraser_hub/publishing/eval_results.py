@@ -42,9 +42,9 @@ def check_model(model: str, writer: OutputWriter | None = None, folder: Path = F
     try:
         validate_repo_id(model)
     except HFValidationError as error:
-        raise DataError(get_first_line(error), rule="option-value", argument="eval_results") from None
+        raise DataError(get_first_line(error), argument="eval_results") from None
     if "/" not in model:
-        raise DataError(f"expected ORG/MODEL, found {show(model)}", rule="option-value", argument="eval_results")
+        raise DataError(f"expected ORG/MODEL, found {show(model)}", argument="eval_results")
     if writer is not None:
         writer.check(folder / model / CARD, _keeps_content)
 
@@ -86,13 +86,13 @@ def write_eval_results(
     if not get_headlines(name) or not is_ranked(split):
         what = f"the dataset {name}" if not get_headlines(name) else f"the split {split}"
         message = f"{what} has no tasks in an eval.yaml, so no results can answer them"
-        raise DataError(message, rule="unsupported", argument="eval_results")
+        raise DataError(message, argument="eval_results")
     data = scores.get("data_digest")
     values = list(_list_headlines(name, scores))
     if not values:
         expected = ", ".join(headline.key for headline in get_headlines(name))
         message = f"expected one of the scores {expected}, found none"
-        raise DataError(message, rule="score-missing", argument="eval_results")
+        raise DataError(message, argument="eval_results")
     dataset, revision = built.place.repository or name, built.folder.name if built.place.repository else None
     label = f"Predictions, data {shorten_digest(str(data))}" if data else "Predictions"
     origin = {"source_url": source, "source_name": label if source else None, "dataset_revision": revision}
@@ -129,9 +129,7 @@ def _parse_model_card(text: str, path: Path) -> tuple[ModelCard, ModelCardData]:
     try:
         card = ModelCard(text or "---\n{}\n---\n")
     except (ValueError, yaml.YAMLError) as error:
-        raise DataError(
-            f"the card's metadata cannot be read ({get_first_line(error)})", rule="syntax", file=path
-        ) from None
+        raise DataError(f"the card's metadata cannot be read ({get_first_line(error)})", file=path) from None
     assert isinstance(card.data, ModelCardData)
     return card, card.data
 
@@ -156,7 +154,7 @@ def _make_entries(
         from huggingface_hub import EvalResultEntry
     except ImportError:
         message = "this huggingface_hub knows no results of evaluations (2.4 does): pip install -U huggingface_hub"
-        raise DataError(message, rule="extra-missing", argument="eval_results") from None
+        raise DataError(message, argument="eval_results") from None
     options = {"dataset_id": dataset, "date": datetime.now(UTC).date().isoformat(), **origin}
     return [EvalResultEntry(task_id=task, value=value, notes=signature, **options) for task, value, signature in values]
 
@@ -189,12 +187,12 @@ def read_entries(path: Path) -> list[EvalResultEntry]:
         raise
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         message = f"expected a list of results, cannot be read ({get_first_line(error)})"
-        raise DataError(message, rule="syntax", file=path) from None
+        raise DataError(message, file=path) from None
     for entry in entries:
         has_names = isinstance(entry.dataset_id, str) and isinstance(entry.task_id, str)
         if not has_names or not isinstance(entry.value, int | float):
             message = f"expected a dataset, a task and a number, found {show(entry.value)}"
-            raise DataError(message, rule="type", file=path)
+            raise DataError(message, file=path)
     return entries
 
 
@@ -252,7 +250,7 @@ def make_results_files(model: str, namespace: str, card: str, out: Path, folder:
     paths = sorted((folder / model / HIDDEN).glob("*.yaml"))
     if not paths:
         message = f"no results: `eraser-hub score` with `eval_results` {model} writes them"
-        raise DataError(message, rule="file-missing", file=folder / model)
+        raise DataError(message, file=folder / model)
 
     def add_namespace(dataset: str) -> str:
         return dataset if "/" in dataset else f"{namespace}/{dataset}"

@@ -9,7 +9,6 @@ import time
 from typing import Any
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.rules import Rule
 
 _TRANSPORTS = ("httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3")
 _WORDS = {
@@ -37,10 +36,8 @@ class Refusal(DataError):
         retry_after: The seconds that the Hub asks to wait, if it does.
     """
 
-    def __init__(
-        self, message: str, *, passing: bool = False, retry_after: float | None = None, rule: Rule = "hub", **place: Any
-    ) -> None:
-        super().__init__(message, rule=rule, **place)
+    def __init__(self, message: str, *, passing: bool = False, retry_after: float | None = None, **place: Any) -> None:
+        super().__init__(message, **place)
         self.passing, self.retry_after = passing, retry_after
 
 
@@ -74,13 +71,13 @@ def explain_error(error: BaseException, what: str, endpoint: str, token: str | N
         if isinstance(status, int):
             return _explain_status(cause, status, what, token)
         if isinstance(cause, OSError) and cause.errno == errno.ENOSPC:
-            return Refusal(f"cannot {what}: no space left on this machine's disk", rule="file-unreadable")
+            return Refusal(f"cannot {what}: no space left on this machine's disk")
         if type(cause).__name__ == "OfflineModeIsEnabled":
             return Refusal(f"cannot {what}: HF_HUB_OFFLINE is set")
         if _is_network(cause):
             reason = redact(str(cause) or type(cause).__name__, token)
             message = f"cannot {what}: cannot reach {redact(endpoint, token)}: {reason}"
-            return Refusal(message, passing=True, rule="network")
+            return Refusal(message, passing=True)
     text = redact(" ".join(str(error).split())[:500], token)
     return Refusal(f"cannot {what}: {type(error).__name__}: {text}")
 

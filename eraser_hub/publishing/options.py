@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from eraser_hub.records.options import Option, Options, UsageError
+from eraser_hub.records.errors import UsageError
+from eraser_hub.records.options import Option, Options
 
 Folder = Annotated[str | os.PathLike[str], Option(name="dir", help="The folder that `build` wrote.")]
 _NAMESPACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
@@ -44,9 +45,9 @@ class PublishArguments(Options):
         super().__post_init__()
         if not _NAMESPACE.fullmatch(self.namespace) or re.search(r"--|\.\.", self.namespace):
             message = f"expected the name of a user or organisation, found {self.namespace!r}"
-            raise UsageError(message, rule="option-value", argument="namespace")
+            raise UsageError(message, argument="namespace")
         if not _BRANCH.fullmatch(self.revision) or ".." in self.revision:
             message = f"expected the name of a branch, found {self.revision!r}"
-            raise UsageError(message, rule="option-value", argument="revision")
+            raise UsageError(message, argument="revision")
         if self.check and self.dry_run:
-            raise UsageError("asks the Hub, which `dry_run` does not", rule="option-conflict", argument="check")
+            raise UsageError("asks the Hub, which `dry_run` does not", argument="check")

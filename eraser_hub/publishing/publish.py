@@ -84,7 +84,7 @@ def _collect_results(model: str, namespace: str, publisher: Publisher | None, fo
     card = "" if publisher is None else publisher.read_text(model, CARD)
     if card is None:
         message = f"there is no model {model} on the Hub (or this token may not see it): upload it first"
-        raise DataError(message, rule="hub")
+        raise DataError(message)
     files = make_results_files(model, namespace, card, out, folder)
     return Upload(model, model, "model", files, (), "", keeps_others=True)
 
@@ -100,11 +100,11 @@ def _find_differences(uploads: Sequence[Upload], publisher: Publisher | None, sa
         for line in describe_plan(upload, changes):
             say(line)
         if changes is not None and not changes.exists:
-            errors.append(DataError("not published, or this token may not see it", rule="hub", file=upload.repo_id))
+            errors.append(DataError("not published, or this token may not see it", file=upload.repo_id))
         elif changes:
             counts = f"{len(changes.added)} missing, {len(changes.changed)} differ, {len(changes.removed)} too many"
             message = f"what is published is not the folder: of its files {counts}"
-            errors.append(DataError(message, rule="file-changed", file=upload.repo_id))
+            errors.append(DataError(message, file=upload.repo_id))
     return errors
 
 
@@ -115,12 +115,12 @@ def _publish_all(uploads: Sequence[Upload], publisher: Publisher, folder: Path) 
         try:
             if read_stamps(upload.stamps) != upload.stamps:
                 message = "changed since it was checked: run the same command again"
-                raise DataError(message, rule="file-changed", file=folder / upload.name)
+                raise DataError(message, file=folder / upload.name)
             addresses.append(publisher.publish(upload))
         except DataError as error:
             waiting = [other.repo_id for other in uploads[len(addresses) :]]
             published = f"published: {', '.join(addresses)}; " if addresses else ""
             again = f"{published}not published: {', '.join(waiting)}; the same command uploads the rest"
-            raise DataError(f"{error}\n{again}", rule=error.rule) from None
+            raise DataError(f"{error}\n{again}") from None
         publisher.say(f"published {addresses[-1]}")
     return addresses

@@ -132,7 +132,7 @@ class Publisher:
         if left:
             paths = ", ".join([*left.added, *left.changed, *left.removed][:10])
             message = f"{repo_id} does not hold what was uploaded: {paths}; run the same command again"
-            raise DataError(message, rule="hub")
+            raise DataError(message)
         if self.revision == "main" and upload.version:
             self._tag(upload)
         address = f"{re.sub(r'//[^/@]*@', '//', str(self.api.endpoint))}/{KINDS[kind]}{repo_id}"
@@ -177,7 +177,7 @@ def client(endpoint: str | None, token: str | None, *, writes: bool = True) -> H
     disable_progress_bars()
     if huggingface_hub.constants.HF_HUB_OFFLINE:
         remedy = "to publish, or ask for a `dry_run`" if writes else "to read from the Hub"
-        raise DataError(f"HF_HUB_OFFLINE is set: unset it {remedy}", rule="hub")
+        raise DataError(f"HF_HUB_OFFLINE is set: unset it {remedy}")
     if writes and not (token or huggingface_hub.get_token()):
-        raise DataError("no token: log in with `hf auth login`, or set HF_TOKEN to one that may write", rule="hub")
+        raise DataError("no token: log in with `hf auth login`, or set HF_TOKEN to one that may write")
     return huggingface_hub.HfApi(endpoint=endpoint, token=token, library_name="eraser-hub", library_version=__version__)

@@ -16,7 +16,7 @@ from eraser_hub.conversion.leaderboard import verify_eval_yaml
 from eraser_hub.conversion.written_files import read_digests, verify_digests
 from eraser_hub.records.built import open_built, read_card
 from eraser_hub.records.digests import compute_file_digest
-from eraser_hub.records.errors import DataError, raise_all, summarize_errors
+from eraser_hub.records.errors import DataError, UsageError, raise_all, summarize_errors
 from eraser_hub.version import __version__
 
 from .spaces import list_metric_names, make_space_files, read_pin
@@ -117,15 +117,15 @@ def collect(
         for name in known[kind] if everything else dict.fromkeys(requested or ()):
             if name not in known[kind]:
                 message = f"no {'metric' if kind == 'space' else kind} {name!r}: there are {', '.join(known[kind])}"
-                errors.append(DataError(message, rule="option-value"))
+                errors.append(UsageError(message))
             elif (folder / name / "README.md").is_file():
                 uploads.append(_make_upload(folder / name, name, f"{namespace}/{name}", kind))
             elif not everything:
                 message = f"no such folder: run `eraser-hub build {name if kind == 'dataset' else 'metrics'}` first"
-                errors.append(DataError(message, rule="file-missing", file=folder / name))
+                errors.append(DataError(message, file=folder / name))
     raise_all(errors)
     if not uploads:
-        raise DataError("nothing to publish: `eraser-hub build` writes what can be", rule="empty", file=folder)
+        raise DataError("nothing to publish: `eraser-hub build` writes what can be", file=folder)
     return uploads
 
 
@@ -136,7 +136,7 @@ def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
         relative = path.relative_to(folder)
         if path.is_symlink():
             message = "a link: only files that lie in the folder itself are published"
-            raise DataError(message, rule="file-kind", file=path)
+            raise DataError(message, file=path)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
         is_data = relative.as_posix() in data or path.suffix in (".parquet", ".json")  # `verify` refuses data of others
         if hidden or (kind == "dataset" and not is_data and not is_build_text(relative, name)):
@@ -179,13 +179,13 @@ def verify_space(upload: Upload, contents: Mapping[str, bytes]) -> None:
     errors = []
     for path in sorted(contents.keys() | upload.files.keys()):
         if path not in contents:
-            errors.append(DataError("not written by `eraser-hub build metrics`", rule="check", file=upload.files[path]))
+            errors.append(DataError("not written by `eraser-hub build metrics`", file=upload.files[path]))
         elif path not in upload.files:
             message = "no such file: run `eraser-hub build metrics` again"
-            errors.append(DataError(message, rule="file-missing", file=f"{upload.name}/{path}"))
+            errors.append(DataError(message, file=f"{upload.name}/{path}"))
         elif upload.files[path].read_bytes() != contents[path]:
             words = "not as `eraser-hub build metrics` wrote it: run `eraser-hub build metrics` again"
-            errors.append(DataError(words, rule="file-changed", file=upload.files[path]))
+            errors.append(DataError(words, file=upload.files[path]))
     raise_all(errors)
 
 
@@ -197,7 +197,7 @@ def check_dataset(name: str, folder: Path) -> None:
     errors = [] if dataset is None else dataset.check(folder).errors
     if errors:
         message = f"`eraser-hub check` does not pass {name}, so it is not published:\n{summarize_errors(errors)}"
-        raise DataError(message, rule="check")
+        raise DataError(message)
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Annotated, Literal, TypeAlias, get_args
 
+from cyclopts import Parameter
+
 from .options import Option
+
+Place: TypeAlias = str | os.PathLike[str]
+PYTHON = Parameter(parse=False)  # of an argument in Python that is no option of the command line
 
 DatasetPlace = Annotated[str, Option(help="Dataset folder (hub/eraser), Hub id or hf:// path.")]
 Config = Annotated[str | None, Option(help="Config; by default the dataset's default config.")]

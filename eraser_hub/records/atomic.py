@@ -145,7 +145,7 @@ def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) ->
     try:
         file_lock.acquire()
     except Timeout:
-        raise BusyError(busy, rule="busy", file=file) from None
+        raise BusyError(busy, file=file) from None
     try:
         yield
     finally:
@@ -167,7 +167,7 @@ def rebuild_folder(target: Path) -> Iterator[Path]:
     """
     target = Path(target)
     if target.exists() and not target.is_dir():
-        raise DataError("expected a folder or nothing, found a file", rule="file-kind", file=target)
+        raise DataError("expected a folder or nothing, found a file", file=target)
     if target.is_symlink():  # what changes is the folder, where it lies; the link goes on leading there
         target = Path(os.path.realpath(target))
     new_parents = [folder for folder in target.parents if not folder.exists()]
@@ -190,7 +190,7 @@ def rebuild_folder(target: Path) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 folder.rmdir()
         if isinstance(error, OSError):
-            raise DataError(_disk_words(error), rule="file-unreadable", file=error.filename or target) from error
+            raise DataError(_disk_words(error), file=error.filename or target) from error
         raise
 
 
@@ -212,7 +212,7 @@ def write_files(contents: Mapping[Path, bytes], staging: Path, *, force: bool = 
             for path in contents:
                 if os.path.lexists(path) and not force:
                     message = "stands there already, and is replaced with `force` alone"
-                    raise DataError(message, rule="file-exists", file=path)
+                    raise DataError(message, file=path)
             shutil.rmtree(staging, ignore_errors=True)
             staging.mkdir()
             try:
@@ -225,7 +225,7 @@ def write_files(contents: Mapping[Path, bytes], staging: Path, *, force: bool = 
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
-        raise DataError(_disk_words(error), rule="file-unreadable", file=staging.parent) from error
+        raise DataError(_disk_words(error), file=staging.parent) from error
     finally:
         for folder in sorted(new_parents, key=lambda each: len(each.parts), reverse=True):
             with contextlib.suppress(OSError):

@@ -29,10 +29,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .errors import DataError, get_first_line, show
+from .errors import DataError, UsageError, get_first_line, show
 from .hub import Place, find_place
 from .lines import read_utf8_lines, wrap_read_errors
-from .rules import Rule
 from .splits import dataset_split
 from .yaml_text import load_yaml
 
@@ -48,14 +47,14 @@ def read_card(path: Path) -> tuple[dict[str, Any], str]:
         DataError: no such file, no YAML at its top, or none that can be read.
     """
     if not os.path.lexists(path):
-        raise DataError("expected a card, found none", rule="file-missing", file=path)
+        raise DataError("expected a card, found none", file=path)
     text = "".join(read_utf8_lines(path)).replace("\r\n", "\n")
     front = _FRONT.match(text)
     if front is None:
-        raise DataError("expected a card that begins with YAML metadata, found none", rule="syntax", file=path)
+        raise DataError("expected a card that begins with YAML metadata, found none", file=path)
     metadata = load_yaml(front[1], path)
     if not isinstance(metadata, dict):
-        raise DataError(f"expected YAML metadata with names, found {show(metadata)}", rule="type", file=path)
+        raise DataError(f"expected YAML metadata with names, found {show(metadata)}", file=path)
     return metadata, text[front.end() :]
 
 
@@ -88,7 +87,7 @@ class BuiltDataset:
         """
         if not pattern or pattern.startswith("/") or ".." in pattern.split("/") or "\0" in pattern:
             message = f"expected a pattern of files below the folder, found {show(pattern)}"
-            raise DataError(message, rule="file-name", file=self.name)
+            raise DataError(message, file=self.name)
         if self.place.repository is not None:
             self.place._replace(revision=self.folder.name).fetch([pattern])
         return sorted(self.folder.glob(pattern))
@@ -110,7 +109,7 @@ class BuiltDataset:
             if entry.get("default") or len(entries) == 1:
                 name: str = entry["config_name"]
                 return name
-        raise DataError("expected --config: the dataset's card names no default", rule="option-missing", file=self.name)
+        raise UsageError("expected --config: the dataset's card names no default", file=self.name)
 
     def chosen(self, configs: Sequence[str] | None = None) -> list[str]:
         """Return these configs, each once; all configs if none is named.
@@ -121,7 +120,7 @@ class BuiltDataset:
         for name in configs or ():
             if name not in self.configs:
                 message = f"expected one of the configs {', '.join(self.configs)}, found {show(name)}"
-                raise DataError(message, rule="option-value", file=self.name)
+                raise UsageError(message, file=self.name)
         return list(dict.fromkeys(configs)) if configs else self.configs
 
     def splits(self, config: str) -> dict[str, list[Path]]:
@@ -138,7 +137,7 @@ class BuiltDataset:
             files[item["split"]] = sorted(path for pattern in patterns for path in self.paths(pattern))
             if not files[item["split"]]:
                 message = f"the card names {patterns[0]} for {config}/{item['split']}, found no such file"
-                raise DataError(message, rule="file-missing", file=self.name)
+                raise DataError(message, file=self.name)
         return files
 
     def files(self, config: str, split: str) -> list[Path]:
@@ -150,7 +149,7 @@ class BuiltDataset:
         splits = self.splits(config)
         if dataset_split(split) not in splits:
             message = f"expected one of the splits {', '.join(splits)}, found {show(split)}"
-            raise DataError(message, rule="option-value", file=Path(self.name) / config)
+            raise UsageError(message, file=Path(self.name) / config)
         return splits[dataset_split(split)]
 
     def rows(
@@ -191,7 +190,7 @@ class BuiltDataset:
                 if not isinstance(names, list) or not isinstance(feature.get("name"), str):
                     message = f"expected the names of labels, found {show(names)}"
                     field = f"dataset_info.{config}.features"
-                    raise DataError(message, rule="type", file=self.folder / "README.md", field=field)
+                    raise DataError(message, file=self.folder / "README.md", field=field)
                 labels[feature["name"]] = tuple(map(str, names))
         return labels
 
@@ -213,7 +212,7 @@ def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
     place = find_place(dataset)
     folder = place.fetch(["README.md"])
     if not folder.is_dir():
-        raise DataError("expected the folder of a built dataset, found none", rule="file-missing", file=folder)
+        raise DataError("expected the folder of a built dataset, found none", file=folder)
     path = folder / "README.md"
     card, prose = read_card(path)
     try:
@@ -222,8 +221,7 @@ def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
         message, _, field = str(error).partition(" - at `$.")
         words = "expected YAML with configs, and the split and path of their data_files, found none"
         why, field = message[:1].lower() + message[1:], field.rstrip("`")
-        rule: Rule = "key-missing" if "required field" in message else "type"
-        raise DataError(f"{words} ({why})", rule=rule, file=path, field=field or None) from None
+        raise DataError(f"{words} ({why})", file=path, field=field or None) from None
     return BuiltDataset(folder, card, prose, place)
 
 
@@ -288,7 +286,7 @@ def read_rows(
                 yield pa.Table.from_batches([batch])
             if first <= file.metadata.num_rows:  # pyarrow ends where a damaged column does
                 message = f"expected {file.metadata.num_rows} rows, found {first - 1}"
-                raise DataError(message, rule="length", file=path)
+                raise DataError(message, file=path)
 
 
 @contextmanager
@@ -298,7 +296,7 @@ def wrap_parquet_errors(path: Path) -> Iterator[None]:
         with wrap_read_errors(path):
             yield
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-        raise DataError(f"cannot be read as Parquet ({get_first_line(error)})", rule="syntax", file=path) from None
+        raise DataError(f"cannot be read as Parquet ({get_first_line(error)})", file=path) from None
 
 
 def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
@@ -312,7 +310,7 @@ def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
         values, name, rows = level.pop()
         if values.null_count:
             line = int(rows[values.is_null().to_numpy(zero_copy_only=False)][0])
-            raise DataError("expected a value, found null", rule="type", file=path, line=line, field=name)
+            raise DataError("expected a value, found null", file=path, line=line, field=name)
         if pa.types.is_list(values.type):
             sizes = pc.call_function("list_value_length", [values]).to_numpy(zero_copy_only=False)
             level.append((values.flatten(), f"{name}[]", np.repeat(rows, sizes)))
@@ -326,13 +324,13 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.S
     for name in schema.names if wanted is None else wanted:
         if name not in schema.names:
             message = f"expected the column {name}, found {show(schema.names, 300)}"
-            raise DataError(message, rule="key-missing", file=path)
+            raise DataError(message, file=path)
         if schema.names.count(name) > 1:
             message = f"expected the column {name} once, found it {schema.names.count(name)} times"
-            raise DataError(message, rule="key-twice", file=path)
+            raise DataError(message, file=path)
         if kinds is not None and not _same_kind(kinds.field(name).type, schema.field(name).type):
             message = f"expected the column {name} as {kinds.field(name).type}, found {schema.field(name).type}"
-            raise DataError(message, rule="type", file=path)
+            raise DataError(message, file=path)
 
 
 def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
@@ -383,4 +381,4 @@ def get_label_name(
         if 0 <= label < len(label_names):
             return label_names[label]
     expected = "a label" if label_names is None else f"a label name or 0 to {len(label_names) - 1}"
-    raise DataError(f"expected {expected}, found {show(label)}", rule="label-unknown", instance=instance, field=field)
+    raise DataError(f"expected {expected}, found {show(label)}", instance=instance, field=field)

@@ -87,9 +87,7 @@ class DataErrors(DataError):
 
     def __init__(self, errors: Sequence[DataError], total: int | None = None) -> None:
         self.errors, self.total = list(errors), len(errors) if total is None else total
-        super().__init__(
-            summarize_errors(self.errors, self.total), rule=self.errors[0].rule if self.errors else "input"
-        )
+        super().__init__(summarize_errors(self.errors, self.total))
 
     def text(self, spellings: Mapping[str, str]) -> str:
         """Return the message of all errors, with arguments spelled as ``spellings`` has them."""
@@ -103,6 +101,10 @@ def raise_all(errors: Sequence[DataError]) -> None:
     """Raise what was gathered: one error as it is, several together; none raises nothing."""
     if errors:
         raise errors[0] if len(errors) == 1 else DataErrors(errors)
+
+
+class UsageError(DataError):
+    """A wrong argument, or arguments that do not go together: seen before any work, exit status 2."""
 
 
 class BusyError(DataError):

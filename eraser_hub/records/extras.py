@@ -38,9 +38,7 @@ def missing_packages(modules: list[str]) -> DataError:
     """Return the error for modules that cannot be imported: their packages, and the extra that brings them."""
     names = ", ".join("scikit-learn" if name == "sklearn" else name for name in modules)
     extra = max(EXTRAS, key=lambda extra: len(set(EXTRAS[extra]) & set(modules)))
-    return DataError(
-        f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'", rule="extra-missing"
-    )
+    return DataError(f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'")
 
 
 def missing_extra(error: ModuleNotFoundError) -> DataError | None:

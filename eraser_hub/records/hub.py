@@ -63,7 +63,7 @@ class Place(NamedTuple):
             )
         except Exception as error:  # the library raises many kinds, its HTTP client's among them
             message = f"no folder of that name is here, and the Hub does not give it ({get_first_line(error)})"
-            raise DataError(message, rule="hub", file=self.name) from error
+            raise DataError(message, file=self.name) from error
         return Path(folder)
 
 

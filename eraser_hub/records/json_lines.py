@@ -16,7 +16,6 @@ from typing import Any
 
 from .errors import DataError, show
 from .lines import describe_bad_byte, read_limited
-from .rules import Rule
 
 MOST_NESTED = 64
 _STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
@@ -44,7 +43,7 @@ def parse_strict_object(line: bytes, *, file: Path | str, number: int) -> dict[s
     value = parse_strict_value(line, file=file, number=number)
     if not isinstance(value, dict):
         message = f"expected a JSON object on each line, found {describe_value(value)}"
-        raise DataError(message, rule="type", file=file, line=number)
+        raise DataError(message, file=file, line=number)
     return value
 
 
@@ -73,43 +72,38 @@ def parse_strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
         text = line.decode("utf-8")
     except UnicodeDecodeError as cause:
         words = f"expected UTF-8, found the {describe_bad_byte(line, cause)}"
-        raise DataError(words, rule="encoding", file=file, line=number) from None
+        raise DataError(words, file=file, line=number) from None
     if not text.strip(" \t\r\n"):
-        raise DataError("expected a JSON object, found an empty line", rule="empty", file=file, line=number)
+        raise DataError("expected a JSON object, found an empty line", file=file, line=number)
     try:
         value = json.loads(
             text, object_pairs_hook=_object_of_pairs, parse_constant=_refuse_constant, parse_float=_finite_float
         )
     except (_Refused, RecursionError, ValueError) as cause:
-        rule, message = _why_refused(cause, text)
-        raise DataError(message, rule=rule, file=file, line=number) from None
+        raise DataError(_why_refused(cause, text), file=file, line=number) from None
     # one bound for every release of Python; walking the value never meets the recursion limit
     if text.count("[") + text.count("{") > MOST_NESTED and is_nested_deeper(_STRING.sub("", text)):
-        raise DataError(TOO_DEEP, rule="size-limit", file=file, line=number)
+        raise DataError(TOO_DEEP, file=file, line=number)
     return value
 
 
-def _why_refused(cause: Exception, text: str) -> tuple[Rule, str]:
+def _why_refused(cause: Exception, text: str) -> str:
     if isinstance(cause, _Refused):
-        return cause.rule, str(cause)
+        return str(cause)
     if isinstance(cause, RecursionError):
-        return "size-limit", TOO_DEEP
+        return TOO_DEEP
     if not isinstance(cause, json.JSONDecodeError):  # an integer of more digits than Python converts
-        return "range", "expected numbers of at most 64 bits, found a longer one"
+        return "expected numbers of at most 64 bits, found a longer one"
     if re.match(r"(---|- |[\w-]+:)(\s|$)", text) or re.match(r"- [\w-]+:\s", text):
-        return "syntax", f"looks like YAML; a JSON object a line is expected, found {show(text.rstrip()[:40])}"
+        return f"looks like YAML; a JSON object a line is expected, found {show(text.rstrip()[:40])}"
     where = f"at character {cause.pos + 1} of {len(text)}"
     if cause.pos >= len(text.rstrip()) or "Unterminated" in cause.msg:
-        return "syntax", f"expected a whole JSON object on each line, found the line's end ({cause.msg} {where})"
-    return "syntax", f"expected a JSON object, found {show(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
+        return f"expected a whole JSON object on each line, found the line's end ({cause.msg} {where})"
+    return f"expected a JSON object, found {show(text[cause.pos : cause.pos + 20])} ({cause.msg} {where})"
 
 
 class _Refused(Exception):
-    """Why a value that a looser reader takes is refused, and the rule that it breaks."""
-
-    def __init__(self, rule: Rule, message: str) -> None:
-        super().__init__(message)
-        self.rule: Rule = rule
+    """Why a value that a looser reader takes is refused."""
 
 
 def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -118,19 +112,19 @@ def _object_of_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen: set[str] = set()
         for key, _ in pairs:
             if key in seen:
-                raise _Refused("key-twice", f"expected each key once, found the key {show(key)} twice in one object")
+                raise _Refused(f"expected each key once, found the key {show(key)} twice in one object")
             seen.add(key)
     return members
 
 
 def _refuse_constant(name: str) -> Any:
-    raise _Refused("syntax", f"expected JSON, found {name}, which JSON does not have")
+    raise _Refused(f"expected JSON, found {name}, which JSON does not have")
 
 
 def _finite_float(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):  # it would be written back as Infinity, which JSON does not have
-        raise _Refused("range", f"expected numbers of at most 64 bits, found {show(digits, 40)}")
+        raise _Refused(f"expected numbers of at most 64 bits, found {show(digits, 40)}")
     return number
 
 

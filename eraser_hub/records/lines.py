@@ -17,7 +17,6 @@ from typing import BinaryIO
 
 from .atomic import READ_FLAGS
 from .errors import DataError
-from .rules import Rule
 
 BATCH_BYTES = 1 << 20
 LONGEST_CELL = 1 << 27  # of a CSV
@@ -90,17 +89,10 @@ def find_line_end(path: Path, file: BinaryIO, start: int) -> int:
 
 def _too_long(path: Path, line: int | None = None) -> DataError:
     message = f"expected lines of at most {MAX_LINE_BYTES:,} bytes, found a longer one"
-    return DataError(message, rule="size-limit", file=path, line=line)
+    return DataError(message, file=path, line=line)
 
 
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-
-
-def get_os_rule(error: OSError) -> Rule:
-    """Return the rule that a file breaks which the system cannot open."""
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return "file-missing"
-    return "file-kind" if isinstance(error, IsADirectoryError) else "file-unreadable"
 
 
 @contextmanager
@@ -112,17 +104,16 @@ def wrap_read_errors(path: str | PathLike[str]) -> Iterator[None]:
     """
     try:
         if "\0" in str(path):
-            raise DataError("expected a file's name, found one with a NUL character", rule="file-name", file=path)
+            raise DataError("expected a file's name, found one with a NUL character", file=path)
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise DataError(
                 f"expected a file, found {_KINDS.get(stat.S_IFMT(found.st_mode), 'a device')}",
-                rule="file-kind",
                 file=path,
             )
         yield
     except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", rule=get_os_rule(error), file=path) from None
+        raise DataError(f"cannot be read: {error.strerror or error}", file=path) from None
 
 
 def read_limited(path: str | PathLike[str], most_bytes: int = MOST_BYTES) -> bytes:
@@ -134,7 +125,7 @@ def read_limited(path: str | PathLike[str], most_bytes: int = MOST_BYTES) -> byt
     with wrap_read_errors(path), open(path, "rb") as file:
         data = file.read(min(os.fstat(file.fileno()).st_size, most_bytes) + 1)
     if len(data) > most_bytes:
-        raise DataError(f"expected at most {most_bytes:,} bytes, found more", rule="size-limit", file=path)
+        raise DataError(f"expected at most {most_bytes:,} bytes, found more", file=path)
     return data
 
 
@@ -150,7 +141,7 @@ def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
                 text = raw.decode("utf-8")
             except UnicodeDecodeError as error:
                 message = f"expected UTF-8, found {describe_bad_byte(raw, error)}"
-                raise DataError(message, rule="encoding", file=path, line=number) from None
+                raise DataError(message, file=path, line=number) from None
             yield text.removeprefix("\ufeff") if number == 1 else text
 
 
@@ -180,7 +171,7 @@ def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Itera
             read.clear()
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"is no CSV: {error}", rule="syntax", file=path, line=line) from None
+        raise DataError(f"is no CSV: {error}", file=path, line=line) from None
     finally:
         csv.field_size_limit(limit)
 
@@ -212,7 +203,6 @@ def read_utf8_file(path: str) -> bytes:
             if not stat.S_ISREG(found.st_mode):
                 raise NoFile(
                     f"expected a file, found {_KINDS.get(stat.S_IFMT(found.st_mode), 'a device')}",
-                    rule="file-kind",
                     file=path,
                 )
             data = os.read(handle, found.st_size + 1)
@@ -226,10 +216,10 @@ def read_utf8_file(path: str) -> bytes:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         message = f"expected UTF-8, found the byte 0x{data[error.start]:02x}"
-        raise DataError(message, rule="encoding", file=path, line=line) from None
+        raise DataError(message, file=path, line=line) from None
     except OSError as error:
         fault = NoFile if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO) else DataError
-        raise fault(f"cannot be read: {error.strerror}", rule=get_os_rule(error), file=path) from None
+        raise fault(f"cannot be read: {error.strerror}", file=path) from None
 
 
 def describe_bad_byte(line: bytes, error: UnicodeDecodeError) -> str:

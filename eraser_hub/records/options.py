@@ -26,7 +26,7 @@ from functools import cache, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from .errors import DataError, show
+from .errors import UsageError, show
 
 Arguments = ParamSpec("Arguments")
 Values = TypeVar("Values")
@@ -41,10 +41,6 @@ _KINDS: dict[type, Any] = {int: numbers.Integral, float: numbers.Real, str: _TEX
 _NOUNS = {bool: "True or False", int: "a whole number", float: "a number", str: "a string", Path: "a path"}
 LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of a whole number
 REQUIRED = inspect.Parameter.empty
-
-
-class UsageError(DataError):
-    """An argument that can be seen to be wrong before any work: bad usage, exit status 2 at the command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +120,7 @@ class Option:
                 noun = "a share" if (low, high, self.kind) == (0, 1, float) else _NOUNS[self.kind]
                 expected = f"{noun} from {low:g} to {high:g}"
             if expected:
-                raise UsageError(f"expected {expected}, found {show(each)}", rule="option-value", argument=field)
+                raise UsageError(f"expected {expected}, found {show(each)}", argument=field)
         if isinstance(self.default, tuple) and not isinstance(value, tuple):
             return (value,) if isinstance(value, str) else tuple(value or ())
         if self.many and self.kind is str and isinstance(value, (list, tuple)):
@@ -157,15 +153,15 @@ def _name_values(field: str, values: Mapping[Any, Any]) -> list[str]:
     named = []
     for name, value in values.items():
         if not isinstance(name, str) or not name or "=" in name:
-            raise UsageError(f"expected names without =, found {show(name)}", rule="option-value", argument=field)
+            raise UsageError(f"expected names without =, found {show(name)}", argument=field)
         own = [value] if isinstance(value, _TEXT) else list(value) if isinstance(value, (list, tuple)) else []
         if not own or not all(isinstance(each, _TEXT) for each in own):
             message = f"expected a path or a list of paths for {show(name)}, found {show(value)}"
-            raise UsageError(message, rule="option-value", argument=field)
+            raise UsageError(message, argument=field)
         paths = [os.fspath(each) for each in own]
         if len(paths) > 1 and (odd := next((path for path in paths if "," in path), None)) is not None:
             message = f"expected paths without commas where there are several, found {show(odd)}"
-            raise UsageError(message, rule="option-value", argument=field)
+            raise UsageError(message, argument=field)
         named.append(f"{name}={','.join(paths)}")
     return named
 

@@ -121,7 +121,7 @@ class OutputWriter:
                 self._refuse(path, target, os.stat(target), is_ours)
         except OSError as error:
             words = f"cannot be written: {error.strerror or error}"
-            raise DataError(words, rule="file-unreadable", file=path) from None
+            raise DataError(words, file=path) from None
         return target
 
     def _refuse(self, path: Path, target: Path | int, status: os.stat_result, is_ours: IsOurs) -> None:
@@ -129,16 +129,16 @@ class OutputWriter:
         opened = isinstance(target, int)
         kind = next((name for is_kind, name in _KINDS if is_kind(status.st_mode)), "")
         if kind and not (opened and kind != "a folder"):
-            raise DataError(f"expected a file, found {kind}", rule="file-kind", file=path)
+            raise DataError(f"expected a file, found {kind}", file=path)
         if not stat.S_ISREG(status.st_mode):
             return
         ours = isinstance(target, int) or bool(status.st_size and is_ours(target))
         if self._reads(status, folders=not ours):
             words = "expected another file than the input of this run; it is not replaced"
-            raise DataError(words, rule="file-twice", file=path)
+            raise DataError(words, file=path)
         if status.st_size and not ours and not self.force:
             words = "expected no file, or one of an earlier run, found another; `force` replaces it"
-            raise DataError(words, rule="file-exists", file=path)
+            raise DataError(words, file=path)
 
     def _reads(self, status: os.stat_result, folders: bool) -> bool:
         """Return True if a file is an input; files in the folders of inputs are compared if ``folders``."""
@@ -201,7 +201,7 @@ def _find_target(path: Path) -> Path | int:
     """Return the path behind all links, or the number of the open file that it names."""
     name, open_files = os.fspath(path), os.path.realpath("/dev/fd")
     if "\0" in name:
-        raise DataError("expected a path, found one with NUL", rule="file-name", file=path)
+        raise DataError("expected a path, found one with NUL", file=path)
     for _ in range(_MOST_LINKS):
         folder, base = os.path.split(name)
         folder = os.path.realpath(folder)

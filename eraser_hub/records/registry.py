@@ -6,17 +6,72 @@ distribution names its class as an entry point of the registry's group.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .errors import DataError, show
 
 Part = TypeVar("Part")
+
+
+def parse_call(text: str, argument: str = "") -> tuple[str, dict[str, Any]]:
+    """Return the name and the settings of ``NAME(SETTING=VALUE, ..)``; no settings for a name, or a path, alone.
+
+    Values are Python's (numbers, True, strings, lists); what is none of these is a string.
+
+    >>> parse_call("lime(samples=1000)"), parse_call("models/mine(labels=[NEG,POS], device=cuda)")
+    (('lime', {'samples': 1000}), ('models/mine', {'labels': ['NEG', 'POS'], 'device': 'cuda'}))
+
+    Args:
+        text: the call.
+        argument: the argument that an error names.
+
+    Raises:
+        DataError: a setting without a name, or twice; brackets without a partner.
+    """
+    name, bracket, rest = text.partition("(")
+    if not bracket or not text.endswith(")") or not name.strip():
+        return text, {}
+    settings: dict[str, Any] = {}
+    for part in _split_at_commas(rest[:-1]):
+        key, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not key.isidentifier() or key in settings:
+            message = f"expected NAME(SETTING=VALUE, ..) with each setting once, found {show(text)}"
+            raise DataError(message, argument=argument or None)
+        settings[key] = _read_value(value)
+    return name.strip(), settings
+
+
+def _split_at_commas(text: str) -> list[str]:
+    """Return the parts between commas that stand outside quotes and brackets."""
+    parts, depth, quote = [""], 0, ""
+    for sign in text:
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"":
+            quote = sign
+        else:
+            depth += (sign in "([{") - (sign in ")]}")
+        if sign == "," and not depth and not quote:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return [part for part in parts if part.strip()]
+
+
+def _read_value(text: str) -> Any:
+    if text.startswith("[") and text.endswith("]"):
+        return [_read_value(part.strip()) for part in _split_at_commas(text[1:-1])]
+    try:
+        return ast.literal_eval({"true": "True", "false": "False"}.get(text, text))
+    except (ValueError, SyntaxError):
+        return text
 
 
 class Registry(Mapping[str, type[Part]], Generic[Part]):
@@ -56,7 +111,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
             other = self._modules.get(point.name) or getattr(plugins.get(point.name), "value", None)
             if other and other != point.value:
                 message = f"expected a {self.noun} of a new name, found {point.name!r} in {other} and {point.value}"
-                raise DataError(message, rule="plug-in", field=self.group)
+                raise DataError(message, field=self.group)
             plugins[point.name] = point
         return plugins
 
@@ -76,7 +131,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
             own = [each for each in vars(module).values() if self._is_part(each, module.__name__)]
             if len(own) != 1:
                 message = f"expected one public {self.base.__name__}, found {len(own)}"
-                raise DataError(message, rule="plug-in", field=module.__name__)
+                raise DataError(message, field=module.__name__)
             found: type[Part] = own[0]
             return found
         if name not in self._plugins:
@@ -85,7 +140,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         part: type[Part] = point.load()
         if not self._is_part(part):
             message = f"expected a class that extends {self.base.__name__}, found {show(part)}"
-            raise DataError(message, rule="plug-in", field=f"{self.group}: {point.value}")
+            raise DataError(message, field=f"{self.group}: {point.value}")
         return part
 
     def _is_part(self, value: object, module: str = "") -> bool:
@@ -111,5 +166,5 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
             )
             hint = f": did you mean {near[0]!r}?" if near and name else ""
             message = f"expected one of {', '.join(self)}; found {show(name)}{hint}"
-            raise DataError(message, rule="option-value", argument=argument or self.noun)
+            raise DataError(message, argument=argument or self.noun)
         return self[name]

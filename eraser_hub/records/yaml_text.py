@@ -19,16 +19,16 @@ def check_yaml(text: str, file: str | PathLike[str], max_characters: int = MAX_C
     """Raise a DataError for a text that is too long, nests its brackets too deeply, or has aliases (``*name``)."""
     if len(text) > max_characters:
         message = f"expected at most {max_characters:,} characters of YAML, found {len(text):,}"
-        raise DataError(message, rule="size-limit", file=file)
+        raise DataError(message, file=file)
     if is_nested_deeper(text):
-        raise DataError("is no YAML: its brackets nest too deeply", rule="syntax", file=file)
+        raise DataError("is no YAML: its brackets nest too deeply", file=file)
     if "&" not in text or "*" not in text:
         return
     try:
         for event in yaml.parse(text, Loader=_LOADER):
             if isinstance(event, yaml.AliasEvent):
                 line = event.start_mark.line + 1 if event.start_mark else None
-                raise DataError("is no YAML: expected no aliases (*name)", rule="syntax", file=file, line=line)
+                raise DataError("is no YAML: expected no aliases (*name)", file=file, line=line)
     except yaml.YAMLError:
         return  # whoever loads the text says what is wrong
 
@@ -44,4 +44,4 @@ def load_yaml(text: str, file: str | PathLike[str]) -> Any:
         return yaml.load(text, Loader=_LOADER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that is none
         message = f"is no YAML: {' '.join(str(error).split())}"
-        raise DataError(message, rule="syntax", file=file) from None
+        raise DataError(message, file=file) from None

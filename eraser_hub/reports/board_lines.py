@@ -121,7 +121,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
     if not signatures:
         words = "expected a signature, found none: a number without the settings that made it is not shown"
         message = f"{words}; score the predictions with `eraser-hub score`"
-        raise DataError(message, rule="key-missing", file=file, field="signature")
+        raise DataError(message, file=file, field="signature")
     names = {name: _read_text(content, name, file) for name in ("system", "dataset", "config", "split", "data_digest")}
     stem = file.name.removesuffix(".json").removesuffix(".scores")
     system = _choose_name(file, ("", system), ("system", names["system"]), ("", stem))
@@ -131,7 +131,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
     _check_signatures(content, names, file)
     if not dataset:
         message = "expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file"
-        raise DataError(message, rule="key-missing", file=file)
+        raise DataError(message, file=file)
     try:
         scores, intervals, spread = _numbers(content.items())
         _refuse_immense(content)
@@ -139,7 +139,7 @@ def make_board_line(content: Mapping[str, Any], *, file: Path, system: str = "",
     except DataError as error:
         raise error.at(file=file) from None
     if not any(value is not None for value in scores.values()):
-        raise DataError("expected scores, found none", rule="empty", file=file)
+        raise DataError("expected scores, found none", file=file)
     predictions = content.get("predictions_sha256")
     return BoardLine(
         system=system,
@@ -164,14 +164,12 @@ def _read_gold(content: Mapping[str, Any], file: Path) -> Mapping[str, Any]:
     gold = content.get("gold") or {}
     counts = ("marked_rows", "unmarked_rows")
     if not isinstance(gold, Mapping) or (gold and not {*counts, "density", "split"} <= gold.keys()):
-        raise DataError(
-            f"expected the gold of a split, found {describe_value(gold)}", rule="type", file=file, field="gold"
-        )
+        raise DataError(f"expected the gold of a split, found {describe_value(gold)}", file=file, field="gold")
     for name in (*counts, "density") if gold else ():
         value = _number(gold[name], f"gold.{name}", file)
         if value is not None and not 0 <= value <= (1 if name == "density" else math.inf):
             words = f"expected a count, or a share for the density, found {value:g}"
-            raise DataError(words, rule="range", file=file, field=f"gold.{name}")
+            raise DataError(words, file=file, field=f"gold.{name}")
     return gold
 
 
@@ -182,13 +180,13 @@ def _read_chance(
     values = content.get("chance") or {}
     if not isinstance(values, Mapping):
         message = f"expected chance by score, found {describe_value(values)}"
-        raise DataError(message, rule="type", file=file, field="chance")
+        raise DataError(message, file=file, field="chance")
     numbers = {key: _number(value, f"chance.{key}", file) for key, value in values.items() if key in scores}
     found = {key: value for key, value in numbers.items() if value is not None}
     try:
         check_scores(found, {}, {}, signatures)
     except DataError as error:
-        raise DataError(error.message, rule=error.rule, file=file, field=f"chance.{error.field}") from None
+        raise DataError(error.message, file=file, field=f"chance.{error.field}") from None
     return found
 
 
@@ -204,9 +202,9 @@ def _read_people(content: Mapping[str, Any], file: Path) -> HumanPerformance | N
         people = msgspec.convert(content["people"], _People)
         check_scores(people.scores, {}, people.spread, ())
     except msgspec.ValidationError as error:
-        raise DataError(str(error), rule="type", file=file, field="people") from None
+        raise DataError(str(error), file=file, field="people") from None
     except DataError as error:
-        raise DataError(error.message, rule=error.rule, file=file, field=f"people.scores.{error.field}") from None
+        raise DataError(error.message, file=file, field=f"people.scores.{error.field}") from None
     return HumanPerformance(people.scores, people.spread, people.annotators)
 
 
@@ -242,7 +240,7 @@ def describe_data(lines: Sequence[BoardLine]) -> list[str]:
 def _read_text(content: Mapping[str, Any], field: str, file: Path) -> str:
     value = content.get(field)
     if value is not None and not isinstance(value, str):
-        raise DataError(f"expected a name, found {describe_value(value)}", rule="type", file=file, field=field)
+        raise DataError(f"expected a name, found {describe_value(value)}", file=file, field=field)
     return value or ""
 
 
@@ -255,7 +253,7 @@ def _choose_name(file: Path, *names: tuple[str, str]) -> str:
     field, name = next((one for one in names if one[1]), ("", ""))
     if words := describe_bad_name(name):
         hint = " (SYSTEM@DATASET=FILE gives names)" if len(names) > 1 else ""
-        raise DataError(words + hint, rule="text", file=file, field=field or None)
+        raise DataError(words + hint, file=file, field=field or None)
     return name
 
 
@@ -266,7 +264,7 @@ def _check_signatures(content: Mapping[str, Any], names: Mapping[str, str], file
         for signature in "; ".join(_list_texts(content.get(key))).split("; "):
             if show_controls(signature) != signature or len(signature) > MOST_SIGNATURE:
                 words = f"expected one printable line of at most {MOST_SIGNATURE:,} characters, found {show(signature)}"
-                raise DataError(words, rule="text", file=file, field=key)
+                raise DataError(words, file=file, field=key)
             stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part and key != "run")
             claimed_split, claimed_data = stated.get("split", split), stated.get("data", data)
             if split and dataset_split(claimed_split) != dataset_split(split):
@@ -276,7 +274,7 @@ def _check_signatures(content: Mapping[str, Any], names: Mapping[str, str], file
             else:
                 continue
             words = f"expected {expected}, which its signature names, found {found}"
-            raise DataError(words, rule="data-mismatch", file=file, field=field)
+            raise DataError(words, file=file, field=field)
 
 
 def _numbers(
@@ -297,9 +295,7 @@ def _numbers(
                 spread[key.removesuffix(SPREAD)] = number
         elif known and key.endswith("_ci"):
             if not isinstance(value, list) or len(value) != 2:
-                raise DataError(
-                    f"expected an interval [low, high], found {describe_value(value)}", rule="type", field=key
-                )
+                raise DataError(f"expected an interval [low, high], found {describe_value(value)}", field=key)
             low, high = _number(value[0], key), _number(value[1], key)
             if low is not None and high is not None:
                 intervals[key.removesuffix("_ci")] = (low, high)
@@ -323,7 +319,7 @@ def _number(value: Any, field: str, file: Path | None = None) -> float | None:
     if is_number and abs(value) <= sys.float_info.max:
         return float(value)
     message = f"expected a number that a float holds, or null, found {describe_value(value)}"
-    raise DataError(message, rule="range" if is_number else "type", file=file, field=field)
+    raise DataError(message, file=file, field=field)
 
 
 def get_signatures(content: Mapping[str, Any]) -> list[str]:
@@ -359,7 +355,7 @@ def _average(lines: Sequence[BoardLine]) -> BoardLine:
             f"expected score files of one system to differ in the seed alone, found {count} of {show(first.system)} on "
             f"{first.dataset} {first.split} with different signatures: give each a name of its own"
         )
-        raise DataError(message, rule="constant")
+        raise DataError(message)
     keys = [key for key in first.scores if all(key in line.scores for line in lines)]
     known = {key: [value for line in lines if (value := line.scores[key]) is not None] for key in keys}
     whole = {key: values for key, values in known.items() if len(values) == count}

@@ -15,7 +15,6 @@ from eraser_hub.metrics.plain import is_plain, mask_from_spans, row_id, split_se
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.predictions import read_plain_rows
-from eraser_hub.records.rules import Rule
 from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.scoring.gold import choose_gold, list_rows, read_gold
 from eraser_hub.scoring.runs import System
@@ -120,12 +119,12 @@ def _span(span: Any, tokens: int, where: str, instance: object, *, may_be_empty:
         value = span.get(name) if isinstance(span, Mapping) else None
         if isinstance(value, bool) or not isinstance(value, int):
             message = f"expected an integer, found {show(value)}"
-            raise DataError(message, rule="type", instance=instance, field=f"{where}.{name}")
+            raise DataError(message, instance=instance, field=f"{where}.{name}")
         bounds.append(value)
     start, end = bounds
     if start < 0 or end > tokens or end < start or (end == start and not may_be_empty):
         message = f"expected a span inside the document's {tokens} tokens, found [{start}, {end})"
-        raise DataError(message, rule="span-bounds", instance=instance, field=where)
+        raise DataError(message, instance=instance, field=where)
     return start, end
 
 
@@ -149,7 +148,7 @@ def mark_instance(
     for name in ("annotation_id", "documents", "evidences"):
         if name not in row:
             message = f"expected a row of the dataset with {name!r}, found the columns {sorted(row)}"
-            raise DataError(message, rule="key-missing", field=name)
+            raise DataError(message, field=name)
     identity = str(row["annotation_id"])
     texts = {document["docid"]: tuple(map(tuple, split_sentences(document["text"]))) for document in row["documents"]}
     lengths = {docid: sum(map(len, sentences)) for docid, sentences in texts.items()}
@@ -160,7 +159,7 @@ def mark_instance(
     answer = None if instance is None else instance.get("classification")
     if answer is not None and not isinstance(answer, str):
         message = f"expected a label, found {show(answer)}"
-        raise DataError(message, rule="type", instance=identity, field="classification")
+        raise DataError(message, instance=identity, field="classification")
     probabilities = (instance or {}).get("classification_scores") or {}
     return MarkedInstance(
         annotation_id=identity,
@@ -196,7 +195,7 @@ def read_marked_quotes(instance: Mapping[str, Any] | None, side: str = "") -> tu
         text, status = (quote.get(name) if isinstance(quote, Mapping) else None for name in ("text", "status"))
         if not isinstance(text, str) or not isinstance(status, str):
             message = f"expected a quote with text and status, found {show(quote)}"
-            raise DataError(message, rule="type", field=f"{QUOTES_FIELD}[{at}]")
+            raise DataError(message, field=f"{QUOTES_FIELD}[{at}]")
         places = [quote.get(name) for name in ("docid", "start_token", "end_token")]
         place = "" if None in places else f"{places[0]} {places[1]}–{places[2]}"
         marked.append(MarkedQuote(text, status, " · ".join(filter(None, (side, place)))))
@@ -211,7 +210,7 @@ def _gold(row: Mapping[str, Any], identity: str, lengths: Mapping[str, int]) -> 
             where, docid = f"evidences[{g}][{e}]", evidence["docid"]
             if docid not in lengths:
                 message = f"expected a document of the row, found {show(docid)}"
-                raise DataError(message, rule="document-unknown", instance=identity, field=where)
+                raise DataError(message, instance=identity, field=where)
             gold[docid].append((*_span(evidence, lengths[docid], where, identity, may_be_empty=True), g))
     return gold
 
@@ -225,15 +224,14 @@ def _predicted(
         return hard, soft
     if str(instance.get("annotation_id")) != identity:
         message = f"expected the output for {show(identity)}, found {show(instance.get('annotation_id'))}"
-        raise DataError(message, rule="id-unknown", instance=identity, field="annotation_id")
+        raise DataError(message, instance=identity, field="annotation_id")
     seen: set[str] = set()
     for r, rationale in enumerate(instance.get("rationales") or ()):
         docid = rationale.get("docid")
         if docid not in lengths or docid in seen:
             expected = "each document once" if docid in seen else "a document of the row"
             message, field = f"expected {expected}, found {show(docid)}", f"rationales[{r}].docid"
-            rule: Rule = "document-twice" if docid in seen else "document-unknown"
-            raise DataError(message, rule=rule, instance=identity, field=field)
+            raise DataError(message, instance=identity, field=field)
         seen.add(docid)
         spans = rationale.get("hard_rationale_predictions")
         if spans is not None:
@@ -250,12 +248,11 @@ def _predicted(
 def _soft(scores: Sequence[Any], tokens: int, where: str, identity: str) -> tuple[float, ...]:
     if len(scores) != tokens:
         message = f"expected {tokens} scores, one a token, found {len(scores)}"
-        raise DataError(message, rule="length", instance=identity, field=where)
+        raise DataError(message, instance=identity, field=where)
     for i, score in enumerate(scores):
         if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
             message = f"expected a finite number, found {show(score)}"
-            rule: Rule = "range" if isinstance(score, float) else "type"
-            raise DataError(message, rule=rule, instance=identity, field=f"{where}[{i}]")
+            raise DataError(message, instance=identity, field=f"{where}[{i}]")
     return tuple(float(score) for score in scores)
 
 

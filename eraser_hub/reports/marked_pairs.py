@@ -19,14 +19,14 @@ def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
     for index in value:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < tokens:
             message = f"expected a token's index below {tokens}, found {show(index)}"
-            raise DataError(message, rule="range", instance=identity, field=where)
+            raise DataError(message, instance=identity, field=where)
     return list(value)
 
 
 def _sequences(value: Any, count: int, where: str, identity: str) -> list[Any]:
     if not isinstance(value, list) or len(value) != count or any(not isinstance(part, list) for part in value):
         message = f"expected a list for each of the {count} sequences, found {show(value)}"
-        raise DataError(message, rule="type", instance=identity, field=where)
+        raise DataError(message, instance=identity, field=where)
     return value
 
 
@@ -109,7 +109,7 @@ def mark_pair(
     if any(without):
         alone = pair[without.index(True)]["id"]
         message = "expected a prediction for every record of a pair, found none"
-        raise DataError(message, rule="id-missing", instance=alone)
+        raise DataError(message, instance=alone)
     names = ("original", "perturbed")
     return _marked(pair, instances, label_names, names, titles=names)
 

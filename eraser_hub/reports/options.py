@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eraser_hub.records.arguments import Force, Gold, Progress, Split
-from eraser_hub.records.options import AtLeastOne, NamedFiles, Option, Options, Seed, UsageError, as_list
+from eraser_hub.records.errors import UsageError
+from eraser_hub.records.options import AtLeastOne, NamedFiles, Option, Options, Seed, as_list
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.scoring.options import ClusterBy, MinimumEffect, OnlyPredicted
 
@@ -65,7 +66,7 @@ class ReportArguments(Options):
         super().__post_init__()
         if not 0 < self.confidence_level < 1:
             message = "expected a number between 0 and 1"
-            raise UsageError(message, rule="option-value", argument="confidence_level")
+            raise UsageError(message, argument="confidence_level")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,7 @@ def draw_figures(figures: Sequence[Figure], folder: Path) -> dict[Path, bytes]:
     try:
         import matplotlib
     except ImportError as error:
-        raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"', rule="extra-missing") from error
+        raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"') from error
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
 

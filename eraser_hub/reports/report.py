@@ -130,10 +130,10 @@ def make_report(
         writer.check(path)
     settings, rows = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
     if not rows.rows:
-        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", rule="empty", file=dataset)
+        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", file=dataset)
     if rows.kind == "perturbation" and not pair_rows(rows.rows):
         message = "expected original records with perturbed ones, found no pair"
-        raise DataError(message, rule="empty", file=rows.dataset)
+        raise DataError(message, file=rows.dataset)
     by = "classification" if any(row.get("classification") is not None for row in rows.rows) else None
     everything = replace(settings, per_instance=True, by=by, people=False)
     answers = [read_answers(rows, system.path) for system in systems]

@@ -69,4 +69,4 @@ def check_scores(
     for field, value, low, high in bounds:
         if not low - SLACK <= value <= high + SLACK:
             ends = [f"at least {low:g}"] * math.isfinite(low) + [f"at most {high:g}"] * math.isfinite(high)
-            raise DataError(f"expected {' and '.join(ends)}, found {value:g}", rule="range", field=field)
+            raise DataError(f"expected {' and '.join(ends)}, found {value:g}", field=field)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.arguments import GOLD_FORMS, Gold, Split
-from eraser_hub.records.errors import show
-from eraser_hub.records.options import NamedFiles, Option, Options, Seed, UsageError
+from eraser_hub.records.errors import UsageError, show
+from eraser_hub.records.options import NamedFiles, Option, Options, Seed
 
 if TYPE_CHECKING:  # the command line reads the declarations without waiting for numpy
     from .scored_split import ScoredSplit
@@ -68,15 +68,15 @@ class AgainstArguments(Options):
             if self.source is not None or self.dataset not in (None, self.gold_file):
                 expected = f"expected one of {', '.join(GOLD_FORMS)}, found {show(str(self.gold_file))}"
                 message = f"{expected}; a file of gold rationales stands in place of `dataset` and `source`"
-                raise UsageError(message, rule="option-conflict", argument="gold")
+                raise UsageError(message, argument="gold")
             return
         if (self.source is None) == (self.dataset is None):
             also = ", or `gold`, a file" if isinstance(self, ScoreArguments) else ""
-            raise UsageError(f"give either `dataset` with `config`, or `source`{also}", rule="option-missing")
+            raise UsageError(f"give either `dataset` with `config`, or `source`{also}")
         if self.dataset is not None and self.config is None and not is_corpus(self.dataset):
-            raise UsageError("`dataset` needs `config`", rule="option-missing")
+            raise UsageError("`dataset` needs `config`")
         if self.dataset is not None and self.annotations is not None:
-            raise UsageError("`annotations` goes with `source`", rule="option-conflict")
+            raise UsageError("`annotations` goes with `source`")
 
     @property
     def gold_file(self) -> Path | None:
@@ -213,5 +213,5 @@ def _make_usage_error(error: ValueError) -> UsageError:
     name, colon, message = str(error).partition(": ")
     if colon and name.isidentifier():
         names = {"n_resamples": "resamples"}
-        return UsageError(message, rule="option-value", argument=names.get(name, name))
-    return UsageError(str(error), rule="option-value")
+        return UsageError(message, argument=names.get(name, name))
+    return UsageError(str(error))

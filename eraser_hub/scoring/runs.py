@@ -9,7 +9,7 @@ from os.path import exists, realpath
 from pathlib import Path
 
 from eraser_hub.conversion.download.addresses import REMOTE, fetch_file
-from eraser_hub.records.errors import DataError, describe_bad_name
+from eraser_hub.records.errors import DataError, UsageError, describe_bad_name
 from eraser_hub.records.run_record import read_signature
 from eraser_hub.records.seeds import find_seed_files
 
@@ -41,7 +41,7 @@ def make_system_names(paths: Sequence[Path]) -> list[str]:
         DataError: the same file twice.
     """
     if len(set(map(realpath, paths))) != len(paths):
-        raise DataError("expected different files of predictions, found one twice", rule="file-twice")
+        raise DataError("expected different files of predictions, found one twice")
     for depth in range(1, max((len(path.parts) for path in paths), default=1) + 1):
         names = ["/".join((*path.parts[-depth:-1], path.stem)) for path in paths]
         if len(set(names)) == len(names):
@@ -74,14 +74,14 @@ def parse_systems(arguments: Sequence[str], *, seeds: bool = False) -> list[Syst
         named.append((name, named_files[0], runs))
     whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
-        raise DataError("expected different files of predictions, found one twice", rule="file-twice")
+        raise DataError("expected different files of predictions, found one twice")
     stems = iter(make_system_names([named_files for name, named_files, _ in named if not name]))
     names = [name or next(stems) for name, _, _ in named]
     for words in filter(None, map(describe_bad_name, names)):
-        raise DataError(f"{words} (NAME=FILE names a system)", rule="text")
+        raise DataError(f"{words} (NAME=FILE names a system)")
     if len(set(names)) != len(names):
         message = f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}"
-        raise DataError(message, rule="option-value")
+        raise UsageError(message)
     return [System(name, tuple(paths)) for name, (_, _, paths) in zip(names, named, strict=True)]
 
 

@@ -124,7 +124,7 @@ class ScoredSplit:
             if path.is_file():
                 return path
         message = f"no annotation file {release_split(self.split)}.jsonl for the split {self.split!r}"
-        raise DataError(message, rule="file-missing", file=self.data_dir)
+        raise DataError(message, file=self.data_dir)
 
     @cached_property
     def built(self) -> BuiltDataset:
@@ -156,7 +156,7 @@ class ScoredSplit:
         own, name = self.own_config, self.data_dir.resolve().name if self.config is None else self.config
         if own is None and self.config is not None and name not in CONFIGS:
             message = f"expected one of the configs {', '.join(CONFIGS)}, found {show(name)}"
-            raise DataError(message, rule="option-value", argument="config")
+            raise DataError(message, argument="config")
         if own is None and name in CONFIGS:
             known = CONFIGS[name].label_names
             if self.config is not None or any(label in known for label in _read_labels(self.annotation_file)):
@@ -282,8 +282,8 @@ def _check_rows(rows: Rows, file: Path) -> None:
         kind = next((kind for column, kind in _KINDS.items() if column in row), None)
         if kind is None:
             message = f"expected one of the columns {', '.join(_KINDS)}, found {', '.join(row)}"
-            raise DataError(message, rule="key-missing", file=file, line=number)
+            raise DataError(message, file=file, line=number)
         try:
             msgspec.convert(row, kind)
         except msgspec.ValidationError as error:
-            raise DataError(str(error), rule="type", file=file, line=number) from None
+            raise DataError(str(error), file=file, line=number) from None

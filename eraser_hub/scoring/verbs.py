@@ -6,14 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from eraser_hub.records.options import (
-    NamedFiles,
-    UsageError,
-    as_list,
-    read_options,
-    with_documented_options,
-    with_keywords,
-)
+from eraser_hub.records.errors import UsageError
+from eraser_hub.records.options import NamedFiles, as_list, read_options, with_documented_options, with_keywords
 
 from .options import CompareArguments, ScoreArguments
 
@@ -90,7 +84,7 @@ def compare(
     first = systems[0] if len(systems) == 1 and predictions is None else None
     if isinstance(first, list) and any(isinstance(one, str | os.PathLike) for one in first):
         message = f"expected each file as an argument of its own, or a mapping of names to files, found {first}"
-        raise UsageError(message, rule="option-value", argument="predictions")
+        raise UsageError(message, argument="predictions")
     if isinstance(first, Mapping) and not isinstance(first, Scores):
         systems, predictions = (), first
     if predictions is None and not any(isinstance(system, str | os.PathLike) for system in systems):
@@ -107,7 +101,7 @@ def compare(
         return run(named, chance=chance, **settings)
     if names is not None:
         message = "of files NAME=FILE names a system"
-        raise UsageError(message, rule="option-conflict", argument="names")
+        raise UsageError(message, argument="names")
     if systems:
         further = read_options(CompareArguments)["predictions"].check("predictions", predictions or [])
         predictions = [*systems, *(as_list(further) or ())]
@@ -116,7 +110,7 @@ def compare(
     files = parse_systems(as_list(arguments.predictions) or [], seeds=True)
     if len(files) < 2:
         message = "expected the predictions of at least two systems"
-        raise UsageError(message, rule="option-missing", argument="predictions")
+        raise UsageError(message, argument="predictions")
     comparison = compare_systems(arguments.scored_split, files, scoring, **inference)
     comparison.inputs = arguments.inputs
     return comparison

@@ -17,7 +17,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import TOKENIZER
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.atomic import replace_file
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, UsageError
 
 from .data import Labelled, Training, say_nothing
 from .folder import mark_saving, write_facts
@@ -40,7 +40,7 @@ def train_baseline(system: Baseline, training: Training) -> None:
     if config.paper == CARTON:
         if not data.validation[0]:
             words = f"`paper` {CARTON}: expected a validation split with labels to choose by; `eval_split` names one"
-            raise DataError(words, rule="option-missing", file=config.dataset)
+            raise UsageError(words, file=config.dataset)
         paper_tokenizer = load_preset(CARTON).training["tokenizer"]
         subwords = open_subwords(config.tokenizer or paper_tokenizer, load_preset(CARTON).training["pieces"])
         notes = f", the paper's are {paper_tokenizer}'s" if config.tokenizer else ""
@@ -108,10 +108,10 @@ def fit_baseline(
 
     if features not in FEATURES:
         words = f"expected one of {', '.join(FEATURES)}; found {features!r}"
-        raise DataError(words, rule="option-value", argument="features")
+        raise DataError(words, argument="features")
     if not any(one.query or one.tokens for one in instances):
         message = f"expected text to train on, found none in {len(instances)} instances"
-        raise DataError(message, rule="empty", field="documents")
+        raise DataError(message, field="documents")
     gold = np.asarray(labels)
     pipeline = build_pipeline(system, features, system.sizes[0], seed)
     counts = pipeline[0].fit_transform([join_text(one, joiner) for one in instances])

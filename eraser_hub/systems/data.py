@@ -107,7 +107,7 @@ def read_examples(
     instances = list(rows)
     if not instances:
         words = "expected labelled instances, found none"
-        raise DataError(words, rule="label-missing", file=split.name, field="classification")
+        raise DataError(words, file=split.name, field="classification")
     return instances, [str(one.label) for one in instances]
 
 

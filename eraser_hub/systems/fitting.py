@@ -179,11 +179,11 @@ class _Fit(Generic[Example]):
             if not is_out_of_memory(error):
                 raise
             words = f"out of memory in a step of {len(batch)} examples; a smaller `batch_size` or `window` needs less"
-            raise DataError(words, rule="device") from error
+            raise DataError(words) from error
         value = float(loss.detach())
         if not math.isfinite(value):
             words = f"step {self.progress.step + 1}: expected a finite loss, found {value}"
-            raise DataError(f"{words}; a smaller `learning_rate` may help", rule="model-output")
+            raise DataError(f"{words}; a smaller `learning_rate` may help")
         if self.hyper.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.hyper.clip)
         self.optimizer.step()
@@ -248,7 +248,7 @@ class _Fit(Generic[Example]):
                 setattr(self.progress, name, value)
         except Exception as error:  # torch raises errors of many types
             words = f"the checkpoint cannot be read; delete it to start anew: {error}"
-            raise DataError(words, rule="resume", file=path, argument="resume") from error
+            raise DataError(words, file=path, argument="resume") from error
 
 
 def batch_by_length(sizes: Sequence[int], batch_size: int, random: np.random.Generator) -> list[list[int]]:

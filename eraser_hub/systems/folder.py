@@ -68,7 +68,7 @@ def _prepare(folder: Path, identity: dict[str, Any], resume: bool, out: Path, sa
             before = read_json_object(folder / RECIPE)
         if words := describe_differences(before, identity):
             message = f"the stopped training has other settings: {'; '.join(words)}"
-            raise DataError(message, rule="resume", file=out, argument="resume")
+            raise DataError(message, file=out, argument="resume")
         say("`resume`: continuing the stopped training")
         return
     if stopped:

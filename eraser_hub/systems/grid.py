@@ -69,7 +69,7 @@ def train_grid(
         return train(replace(training, config=configs[0])), []
     if not training.data.validation[0]:
         words = "expected a validation split with labels to choose by; `eval_split` names one"
-        raise DataError(words, rule="option-missing", argument="grid")
+        raise DataError(words, argument="grid")
     places = [folder / f"trial-{number}" for number in range(1, len(trials) + 1)]
     for place in places:
         place.mkdir(exist_ok=True)
@@ -129,9 +129,9 @@ def run_in_parallel(jobs: Sequence[Callable[[], object]], workers: int, folder: 
         ends = [(one.metrics or {}, one.error) for one in map(results.__getitem__, range(len(results)))]
     for outcome, error in ends:
         if outcome.get("error"):
-            raise DataError(outcome["error"], rule=outcome["rule"])
+            raise DataError(outcome["error"])
         if error:
-            raise DataError(f"a Ray worker failed: {get_first_line(error)}", rule="device")
+            raise DataError(f"a Ray worker failed: {get_first_line(error)}")
 
 
 def _run_trial(
@@ -145,5 +145,5 @@ def _run_trial(
     try:
         jobs[config["number"]]()
     except DataError as error:  # the driver raises it
-        return {"error": error.text({str(error.argument): f"`{error.argument}`"}), "rule": error.rule}
+        return {"error": error.text({str(error.argument): f"`{error.argument}`"})}
     return {"error": ""}

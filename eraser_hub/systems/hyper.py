@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from msgspec import Meta
 
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, UsageError, show
 
 MOST_TRIALS = 100
 LARGEST = 1e12  # of a number: far above what trains, and far below what float32 cannot multiply
@@ -54,7 +54,7 @@ class Hyper:
         for name, hint in get_type_hints(type(self), include_extras=True).items():
             expected = _describe_expected(hint, getattr(self, name))
             if expected:
-                raise DataError(f"{name}: expected {expected} found {show(getattr(self, name))}", rule="option-value")
+                raise UsageError(f"{name}: expected {expected} found {show(getattr(self, name))}")
 
     def parse_settings(self, settings: Sequence[str]) -> dict[str, Value]:
         """Parse hyper-parameters from ``NAME=VALUE``, each with its field's type.
@@ -67,7 +67,7 @@ class Hyper:
             name, _, text = setting.partition("=")
             if name not in names:
                 words = f"expected NAME=VALUE with a name among {', '.join(names)}; found {show(setting)}"
-                raise DataError(words, rule="option-value", argument="hyper")
+                raise DataError(words, argument="hyper")
             values[name] = _parse_value(name, text, getattr(self, name))
         return values
 
@@ -116,7 +116,7 @@ def _parse_value(name: str, text: str, like: Value) -> Value:
         return type(like)(text)
     except (KeyError, ValueError):
         kind = "true or false" if isinstance(like, bool) else {int: "an integer", float: "a number"}[type(like)]
-        raise DataError(f"`hyper` {name}: expected {kind}, found {show(text)}", rule="option-value") from None
+        raise UsageError(f"`hyper` {name}: expected {kind}, found {show(text)}") from None
 
 
 def parse_grid(grid: Sequence[str]) -> list[tuple[str, ...]]:
@@ -137,11 +137,11 @@ def parse_grid(grid: Sequence[str]) -> list[tuple[str, ...]]:
         values = text.split(",")
         if not name or not all(values) or name in names or len(set(values)) < len(values):
             words = f"expected each NAME=VALUE,VALUE,.. once and different values, found {show(one)}"
-            raise DataError(words, rule="option-value", argument="grid")
+            raise DataError(words, argument="grid")
         names.add(name)
         rows.append([f"{name}={value}" for value in values])
     trials = list(product(*rows))
     if len(trials) > MOST_TRIALS:
         words = f"expected at most {MOST_TRIALS} combinations, found {len(trials)}"
-        raise DataError(words, rule="option-value", argument="grid")
+        raise DataError(words, argument="grid")
     return trials

@@ -60,13 +60,13 @@ class TrainedSystem(ABC):
             if getattr(config, name) and name not in self.takes:
                 takers = ", ".join(other for other in SYSTEMS if name in SYSTEMS[other].takes)
                 words = f"only {takers} take it, not {config.model}"
-                raise DataError(words, rule="unsupported", argument=name)
+                raise DataError(words, argument=name)
         if config.task == MULTIPLE_CHOICE and MULTIPLE_CHOICE not in self.tasks:
             words = f"`task` {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {config.model}"
-            raise DataError(words, rule="unsupported")
+            raise DataError(words)
         if config.tokenizer and not (config.paper == CARTON and "tokenizer" in self.takes):
             words = f"only the baselines of `paper` {CARTON} count sub-words"
-            raise DataError(words, rule="option-conflict", argument="tokenizer")
+            raise DataError(words, argument="tokenizer")
 
     def validation_limit(self, config: TrainConfig) -> int | None:
         """Return how many instances of the validation split the training reads; None for all."""
@@ -141,17 +141,17 @@ class NetworkSystem(TrainedSystem):
         """
         if self.encoder == "required" and not config.encoder:
             words = f"{config.model} needs one, a transformers folder or Hub id; there is no default"
-            raise DataError(words, rule="option-missing", argument="encoder")
+            raise DataError(words, argument="encoder")
         if self.encoder == "no" and config.encoder:
             words = f"{config.model} has none; it reads word embeddings (`embeddings`)"
-            raise DataError(words, rule="option-conflict", argument="encoder")
+            raise DataError(words, argument="encoder")
         hyper: Any = replace(self.hyper, **self.with_encoder if config.encoder else {})  # type: ignore[arg-type]
         window = {} if config.window is None else {"window": config.window}
         made: Hyper = replace(hyper, **{**config.options(), **window, **hyper.parse_settings(config.hyper)})
         for name in ("epochs", "learning_rate"):
             if not getattr(made, name) and not (name == "epochs" and made.max_steps):
                 words = f"expected more than 0, found {getattr(made, name):g}: the network would stay untrained"
-                raise DataError(words, rule="option-value", argument=name)
+                raise DataError(words, argument=name)
         return made
 
     def check(self, config: TrainConfig) -> None:
@@ -160,7 +160,7 @@ class NetworkSystem(TrainedSystem):
             self.make_hyper(replace(config, hyper=(*config.hyper, *trial)))
         if config.encoder and config.embeddings:
             words = "expected `embeddings` or `encoder`, found both"
-            raise DataError(words, rule="option-conflict", argument="embeddings")
+            raise DataError(words, argument="embeddings")
         super().check(config)
 
     def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
@@ -190,7 +190,7 @@ class FineTuning(TrainedSystem):
         model = training.config.model
         if is_path_like(model) and not Path(model).is_dir():
             words = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
-            raise DataError(words, rule="option-value", argument="model", file=model)
+            raise DataError(words, argument="model", file=model)
         return super().fit(training)
 
 

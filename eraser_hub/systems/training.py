@@ -56,14 +56,14 @@ def is_answering(config: TrainConfig, system: TrainedSystem, data: Split) -> boo
         return False
     if not able:
         words = f"{', '.join(list_answering_systems())} alone learns to answer, not {show(config.model)}"
-        raise DataError(f"`task` {ANSWERS}: {words}", rule="unsupported")
+        raise DataError(f"`task` {ANSWERS}: {words}")
     if not has_answers(data):
         words = f"`task` {ANSWERS}: expected questions with answers, found none"
-        raise DataError(words, rule="label-missing", file=data.name, field="answer")
+        raise DataError(words, file=data.name, field="answer")
     partly = {"train_on": config.train_on != "full", "regimes": config.regimes, "query": config.query is False}
     for argument in (name for name, other in partly.items() if other):
         words = "answers are learned from whole texts and their questions; `task` classification learns"
-        raise DataError(f"{words} whether there is one", rule="option-conflict", argument=argument)
+        raise DataError(f"{words} whether there is one", argument=argument)
     return True
 
 
@@ -88,7 +88,7 @@ def has_answers(split: Split) -> bool:
 def _read_answer(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[Instance, str | None]:
     one, answer = read_perturbation_row(row, label_names), row.get("answer")
     if answer is not None and not isinstance(answer, str):
-        raise DataError(f"expected a string, found {show(answer)}", rule="type", instance=one.id, field="answer")
+        raise DataError(f"expected a string, found {show(answer)}", instance=one.id, field="answer")
     return one, answer
 
 
@@ -106,7 +106,7 @@ def read_answers(split: Split, limit: int | None = None, seed: int = 1) -> Label
     rows = [(one, answer) for one, answer in split.read(_read_answer) if answer is not None]
     if not rows:
         words = "expected questions with answers, found none"
-        raise DataError(words, rule="label-missing", file=split.name, field="answer")
+        raise DataError(words, file=split.name, field="answer")
     if limit is not None:
         chosen = draw_stratified([str(bool(answer)) for _, answer in rows], limit, seed)
         rows = [row for place, row in enumerate(rows) if place in chosen]
@@ -122,7 +122,7 @@ def keep_answerable(part: Labelled, name: str, say: Say) -> Labelled:
     pairs = [pair for pair in zip(*part, strict=True) if find_answer_span(pair[0].tokens, pair[1]) is not None]
     if not pairs:
         words = f"{name}: expected answers that occur in their texts, found none in {len(part[0])} instances"
-        raise DataError(words, rule="span-missing")
+        raise DataError(words)
     if len(pairs) < len(part[0]):
         count = f"{len(part[0]) - len(pairs)} of {len(part[0])} answers"
         say(f"{name}: {count} do not occur in their texts and are left out")
@@ -197,17 +197,17 @@ def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]
 def _check_folder(config: TrainConfig, out: Path) -> None:
     if not 0 <= config.seed <= LARGEST_SEED:
         words = f"expected 0 to {LARGEST_SEED}, found {config.seed}"
-        raise DataError(words, rule="option-value", argument="seed")
+        raise DataError(words, argument="seed")
     if out.exists() and not out.is_dir():
-        raise DataError("expected a folder, found a file", rule="file-kind", file=out, argument="out")
+        raise DataError("expected a folder, found a file", file=out, argument="out")
     inputs = find_inputs(config.dataset, config.model, config.encoder, config.tokenizer, config.embeddings)
     if out.is_dir() and any(os.path.samefile(out, place) for place in inputs):
         words = "expected another folder than an input of this run"
-        raise DataError(words, rule="file-twice", file=out, argument="out")
+        raise DataError(words, file=out, argument="out")
     others = [path.name for path in out.iterdir() if path.name[0] != "."] if out.is_dir() else []
     if others and not (out / "model.json").is_file() and not (out / CHECKPOINT_DIR).is_dir():
         words = f"expected a new folder, or a model's of `train`, found {show(sorted(others)[0])} and no model.json"
-        raise DataError(words, rule="file-exists", file=out, argument="out")
+        raise DataError(words, file=out, argument="out")
 
 
 def check_config(config: TrainConfig, system: TrainedSystem) -> None:
@@ -221,7 +221,7 @@ def check_config(config: TrainConfig, system: TrainedSystem) -> None:
     if config.workers > 1:
         if not config.grid:
             words = "combinations of a `grid` are trained side by side, found no `grid`"
-            raise DataError(words, rule="option-missing", argument="workers")
+            raise DataError(words, argument="workers")
         need("ray")
 
 
@@ -238,7 +238,7 @@ def open_evaluation_split(config: TrainConfig) -> Split | None:
         # looked for before the training, which may take hours
         if not has_labels(split):
             words = f"`eval_split` {config.eval_split}: expected labelled instances, found none"
-            raise DataError(words, rule="label-missing", file=split.name)
+            raise DataError(words, file=split.name)
         return split
     if dataset_split(config.split) == "validation":
         return None
@@ -291,7 +291,7 @@ def _read_data(system: TrainedSystem, config: TrainConfig, split: Split, evaluat
     label_counts = Counter(labels)
     if len(label_counts) < 2:
         words = f"expected at least two labels, found {', '.join(label_counts)}"
-        raise DataError(words, rule="label-missing", file=split.name)
+        raise DataError(words, file=split.name)
     names = list(split.label_names) or sorted(label_counts)
     if missing := [name for name in names if name not in label_counts]:
         words = f"labels that no instance of {config.split} has, and the model does not learn"

@@ -101,7 +101,7 @@ def test_whatever_is_answered_is_a_line(asking, name, reply, outcome):
 )
 def test_answers_of_no_api_are_an_error_of_the_endpoint(asking, body):
     found = repr(body.decode())
-    with refused("server", "not an OpenAI-compatible", "http://127.0.0.1", found, argument="endpoint"):
+    with refused("not an OpenAI-compatible", "http://127.0.0.1", found, argument="endpoint"):
         asking(lambda request, before: Reply(body=body), limit=None)
     assert len(asking.server.requests) < 40, "it stops after some"
     lines = asking(lambda request, before: GOOD, limit=None)
@@ -118,7 +118,7 @@ def test_an_answer_of_no_api_among_others_is_broken(asking):
 
 def test_a_server_without_http_is_one_line(asking):
     with raw_server(lambda: iter([b"SSH-2.0-OpenSSH_9.6\r\n"])) as endpoint:
-        with refused("server", endpoint, "SSH-2.0", argument="endpoint") as caught:
+        with refused(endpoint, "SSH-2.0", argument="endpoint") as caught:
             asking(lambda request, before: GOOD, endpoint=endpoint)
     assert "\n" not in str(caught.error)
 
@@ -131,7 +131,7 @@ def test_the_timeout_bounds_the_whole_answer(asking):
             yield b" "
 
     started = time.monotonic()
-    with raw_server(drip) as endpoint, refused("server", "`timeout`"):
+    with raw_server(drip) as endpoint, refused("`timeout`"):
         asking(lambda request, before: GOOD, endpoint=endpoint, timeout=0.5, attempts=6)
     assert time.monotonic() - started < 4
 
@@ -146,7 +146,7 @@ def test_a_body_without_end_is_cut(asking, monkeypatch):
             sent.append(1)
             yield b" " * (1 << 14)
 
-    with raw_server(flood) as endpoint, refused("server", "not an OpenAI-compatible"):
+    with raw_server(flood) as endpoint, refused("not an OpenAI-compatible"):
         asking(lambda request, before: GOOD, endpoint=endpoint, timeout=60)
     assert len(sent) < 4096
 
@@ -154,7 +154,7 @@ def test_a_body_without_end_is_cut(asking, monkeypatch):
 def test_a_packed_body_without_end_is_cut(asking, monkeypatch):
     monkeypatch.setattr("eraser_hub.asking.client.MOST_BYTES", 1 << 20)
     body = gzip.compress(b" " * (64 << 20))
-    with refused("server", "not an OpenAI-compatible"):
+    with refused("not an OpenAI-compatible"):
         asking(lambda request, before: Reply(body=body, headers=(("Content-Encoding", "gzip"),)))
 
 
@@ -197,7 +197,7 @@ def test_a_server_that_goes_on_failing_is_an_error_and_answers_are_kept(asking):
     def script(request, before):
         return error(500, "oh") if "ladder" in request["messages"][-1]["content"] else GOOD
 
-    with refused("server", asking.out, "`resume`", "\ninstance '") as caught:
+    with refused(asking.out, "`resume`", "\ninstance '") as caught:
         asking(script, limit=None, concurrency=1)
     assert not asking.out.exists()
     lines = asking(lambda request, before: GOOD, limit=None, resume=True)
@@ -208,7 +208,7 @@ def test_a_server_that_goes_on_failing_is_an_error_and_answers_are_kept(asking):
 
 def test_a_wrong_key_stops_at_once_and_is_not_told(asking, monkeypatch, capsys):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-123")
-    with refused("server", "endpoint", "401") as caught:
+    with refused("endpoint", "401") as caught:
         asking(lambda request, before: error(401, "wrong key sk-secret-123"), limit=None, concurrency=1)
     assert "sk-secret" not in str(caught.error)
     assert len(asking.server.requests) == 1
@@ -265,14 +265,14 @@ def test_a_cache_that_is_no_database_is_left_alone_and_named(asking):
     asking.cache.mkdir()
     thesis = asking.cache / NAME
     thesis.write_text("chapter one " * 1000)
-    with refused("file-unreadable", "not a database", "`cache`", file=thesis):
+    with refused("not a database", "`cache`", file=thesis):
         asking(lambda request, before: GOOD)
     assert thesis.read_text() == "chapter one " * 1000
     assert not asking.out.exists()
 
 
 def test_the_budget_is_never_exceeded(asking):
-    with refused("server", asking.out, "the budget"):
+    with refused(asking.out, "the budget"):
         asking(lambda request, before: GOOD, limit=None, budget=1200, concurrency=4)
     assert 100 <= 100 * len(asking.server.requests) <= 1200
 
@@ -319,7 +319,7 @@ def test_examples_are_drawn_from_train_by_the_seed(hub):
 
 @pytest.mark.parametrize("endpoint", ["http://user:secret@127.0.0.1:9/v1", "https://secret@host/v1", "u:secret@host"])
 def test_an_address_with_a_password_is_refused_and_not_repeated(asking, endpoint):
-    with refused("option-value", "without user name and password", "OPENAI_API_KEY", argument="endpoint") as caught:
+    with refused("without user name and password", "OPENAI_API_KEY", argument="endpoint") as caught:
         asking(lambda request, before: GOOD, endpoint=endpoint)
     assert "secret" not in str(caught.error) and "\n" not in str(caught.error)
 
@@ -328,6 +328,6 @@ def test_an_address_with_a_password_is_refused_and_not_repeated(asking, endpoint
 def test_a_redirect_carries_nothing_to_another_server(asking, status):
     with ScriptedServer(lambda request, before: GOOD) as other:
         reply = Reply(status, b"", (("Location", f"{other.endpoint}/chat/completions"),))
-        with refused("server", str(status), "redirect", argument="endpoint"):
+        with refused(str(status), "redirect", argument="endpoint"):
             asking(lambda request, before: reply)
     assert not other.requests

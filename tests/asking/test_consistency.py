@@ -220,7 +220,7 @@ def test_an_instance_without_answer_is_not_asked_again(asking):
     ],
 )
 def test_bad_options(asking, options, mentions):
-    with refused("option-value", *mentions):
+    with refused(*mentions):
         asking(reader, **options)
 
 

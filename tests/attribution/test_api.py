@@ -50,9 +50,9 @@ def test_any_library_can_call_an_opened_model():
     assert adapter.predict_proba(texts).tolist() == expected
     assert adapter.predict_proba(texts, batch_size=1).tolist() == expected
     assert adapter.predict_proba([]).shape == (0, 2)
-    with refused("type", field="texts"):
+    with refused(field="texts"):
         adapter.predict_proba("a text")
-    with refused("length", field="queries"):
+    with refused(field="queries"):
         adapter.predict_proba(texts, queries=["one"])
     shown = open_model(model, uses_query=True)
     shown.predict_proba(["good film"], queries=["is it"])
@@ -95,29 +95,29 @@ def test_a_pipeline_over_strings_is_taken_as_it_is():
 
 def test_bad_input_is_refused():
     model = CountingModel()
-    with refused("type", "'good film'", field="texts"):
+    with refused("'good film'", field="texts"):
         explain_texts(model, "good film")
-    with refused("type", "'q'", field="queries"):
+    with refused("'q'", field="queries"):
         explain_texts(model, ["a"], queries="q")
-    with refused("length", "2", "1", field="queries"):
+    with refused("2", "1", field="queries"):
         explain_texts(model, ["a", "b"], queries=["q"])
-    with refused("key-unknown", "'metod'", "did you mean 'method'?", argument="metod"):
+    with refused("'metod'", "did you mean 'method'?", argument="metod"):
         explain_texts(model, ["a"], metod="lime")
-    with refused("key-unknown", "paper, method", "'x'", argument="x"):
+    with refused("paper, method", "'x'", argument="x"):
         explain_texts(model, ["a"], x="lime")
     for methods in ("shapley,occlusion", ("shapley", "occlusion")):
-        with refused("option-value", "one method", "occlusion", argument="method"):
+        with refused("one method", "occlusion", argument="method"):
             explain_texts(model, ["a"], method=methods)
-    with refused("type", "'x,y'", field="label_names"):
+    with refused("'x,y'", field="label_names"):
         explain_texts(Nameless(), ["a"], label_names="x,y")
-    with refused("option-missing", "Nameless", field="label_names"):
+    with refused("Nameless", field="label_names"):
         explain_texts(Nameless(), ["a"])
     assert explain_texts(Nameless(), ["a"], label_names=["x", "y"])[0]["classification"] == "x"
-    with refused("type", "token 1", "7", instance="1"):
+    with refused("token 1", "7", instance="1"):
         explain_texts(model, ["a", ["b", 7]])
-    with refused("option-conflict", instance="own"):
+    with refused(instance="own"):
         explain_texts(model, [TEXTS[3]], queries=["q"])
-    with refused("option-value", "kd", "2"):
+    with refused("kd", "2"):
         explain_texts(model, ["a"], kd=2)
     assert explain_texts(model, []) == []
 
@@ -132,7 +132,7 @@ def test_bad_input_is_refused():
     ],
 )
 def test_a_setting_that_nothing_reads_is_refused(settings, argument, mentions):
-    with refused("option-conflict", *mentions, argument=argument):
+    with refused(*mentions, argument=argument):
         explain_texts(CountingModel(), ["a fine film"], **settings)
 
 
@@ -172,24 +172,24 @@ def test_rows_are_texts_with_ids_and_not_names_of_columns(kind):
 
 
 @pytest.mark.parametrize(
-    ("texts", "more", "rule", "mentions"),
+    ("texts", "more", "mentions"),
     [
-        ({"text": ["good film"]}, {}, "type", ("dict",)),
-        (7, {}, "type", ("int",)),
-        (["good", 3.5], {}, "type", ("texts[1]", "3.5")),
-        (["good", None], {}, "type", ("texts[1]", "None")),
-        ([b"good"], {}, "type", ("texts[0]",)),
-        ([{"review": "good"}], {}, "key-missing", ("texts[0]", "documents, tokens or text", "review")),
-        ([{"text": 3}], {}, "key-missing", ("texts[0]",)),
-        ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], {}, "id-twice", ("a",)),
-        ([{"id": "a", "text": "x"}], {"ids": ["b"]}, "option-conflict", ("no id", "a row")),
-        ([{"id": "a", "text": "x"}], {"queries": ["b"]}, "option-conflict", ("no query", "a row")),
-        (["x", "y"], {"ids": ["b"]}, "length", ("ids", "found 1")),
-        (["x", "y"], {"ids": ["b", "b"]}, "id-twice", ("b",)),
+        ({"text": ["good film"]}, {}, ("dict",)),
+        (7, {}, ("int",)),
+        (["good", 3.5], {}, ("texts[1]", "3.5")),
+        (["good", None], {}, ("texts[1]", "None")),
+        ([b"good"], {}, ("texts[0]",)),
+        ([{"review": "good"}], {}, ("texts[0]", "documents, tokens or text", "review")),
+        ([{"text": 3}], {}, ("texts[0]",)),
+        ([{"id": "a", "text": "x"}, {"id": "a", "text": "y"}], {}, ("a",)),
+        ([{"id": "a", "text": "x"}], {"ids": ["b"]}, ("no id", "a row")),
+        ([{"id": "a", "text": "x"}], {"queries": ["b"]}, ("no query", "a row")),
+        (["x", "y"], {"ids": ["b"]}, ("ids", "found 1")),
+        (["x", "y"], {"ids": ["b", "b"]}, ("b",)),
     ],
 )
-def test_what_is_no_text_is_one_clear_error(texts, more, rule, mentions):
-    with refused(rule, *mentions):
+def test_what_is_no_text_is_one_clear_error(texts, more, mentions):
+    with refused(*mentions):
         explain_texts(CountingModel(), texts, **more)
 
 
@@ -207,7 +207,7 @@ def test_texts_in_memory_go_to_a_file(name, tmp_path):
     for (_, row), one in zip(read_instances(out), found, strict=True):
         assert all(row[name] == one[name] for name in ("annotation_id", "classification_scores"))
     assert "kd:0.5" in json.loads((tmp_path / f"{name}.run.json").read_text())["signature"]
-    with refused("file-exists", "force", file=out):
+    with refused("force", file=out):
         explain(CountingModel(), ["good film"], out=out)
     explain(CountingModel(), ["good film"], out=out, force=True)
     assert len(list(read_instances(out))) == 1

@@ -172,7 +172,7 @@ def test_scores_of_a_batch_are_each_texts_own(opened, method):
     instances = [Instance(str(n), (), ("d",), (text,)) for n, text in enumerate(texts)]
     settings = ExplainSettings(method=method, steps=4, bins=())
     if name in (NO_ATTENTION if method.startswith("attention") else NO_GRADIENTS):
-        with refused("unsupported", model.description):
+        with refused(model.description):
             list(explain_instances(model, instances, settings))
         return
 
@@ -227,9 +227,9 @@ def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
     # transformers puts the folder of such code on the path, for good: evaluate's own would be looked for behind it
     monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
     monkeypatch.setattr("sys.path", [*sys.path])
-    with refused("option-missing", "trust_remote_code", file="own"):
+    with refused("trust_remote_code", file="own"):
         open_model(folder)
     assert not ran.exists()
-    with refused("file-missing", "tokenizer", file="own"):  # it has no tokenizer; but its code was run
+    with refused("tokenizer", file="own"):  # it has no tokenizer; but its code was run
         open_model(folder, trust_remote_code=True)
     assert ran.exists()

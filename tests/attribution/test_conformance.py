@@ -56,7 +56,7 @@ def test_a_method_without_its_package_names_the_extra(name, linear, network, tok
     found = extras.importlib.util.find_spec
     monkeypatch.setattr(extras.importlib.util, "find_spec", lambda each: None if each in missing else found(each))
     words = ["scikit-learn" if package == "sklearn" else package for package in missing]
-    with refused("extra-missing", *words, "eraser-hub[explain]"):
+    with refused(*words, "eraser-hub[explain]"):
         list(explain_instances(model, texts(), ExplainSettings(**settings_of(METHODS[name], method=name))))
 
 
@@ -71,7 +71,7 @@ def test_a_method(name, linear, network, tokenizer):
         pytest.importorskip(package)
     for model in adapters(linear, network, tokenizer):
         if not supports(model, name):
-            with refused("unsupported", name, model.description):
+            with refused(name, model.description):
                 list(explain_instances(model, texts(), settings))
             continue
         tried += 1
@@ -87,7 +87,7 @@ def test_a_method(name, linear, network, tokenizer):
         assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     assert tried, "no model allows it"
     if part.needs:
-        with refused("unsupported", name):
+        with refused(name):
             deaf = Deaf(CountingModel())
             align_labels(deaf, ("NEG", "POS"))
             list(explain_instances(deaf, texts(), settings))
@@ -123,5 +123,5 @@ def test_a_measure(name):
     list(explain_with(runner, settings))
     assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     if part.ranks:
-        with refused("option-conflict", argument=part.enabled_by):
+        with refused(argument=part.enabled_by):
             ExplainSettings(**settings_of(part, method="rationales", **asked)).for_kind("eraser")

@@ -91,7 +91,7 @@ def test_a_head_that_is_no_softmax_over_labels_is_refused(
 ) -> None:
     network(**head).save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with refused("unsupported", "one label per text", found):
+    with refused("one label per text", found):
         open_model(tmp_path)
 
 
@@ -112,7 +112,7 @@ def test_a_folder_without_the_weights_of_its_head_is_refused(
 ) -> None:
     network("BertModel").save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    with refused("model", "classifier.bias", "--model", file=tmp_path):
+    with refused("classifier.bias", "--model", file=tmp_path):
         open_model(tmp_path, task="classification")
 
 
@@ -166,7 +166,7 @@ def test_a_sample_takes_its_rows_out_of_a_file_of_the_whole_split(
     settings = replace(SETTINGS, method=method)
     assert explain(replace(external, sample=4), settings, tmp_path / "p.jsonl").instances == 4
     path.write_text("\n".join(path.read_text("utf-8").splitlines()[1:]), "utf-8")
-    with refused("id-missing", file=path):
+    with refused(file=path):
         explain(replace(external, sample=21), settings, tmp_path / "q.jsonl")
 
 

@@ -112,16 +112,16 @@ def test_a_stopped_run_is_not_thrown_away(job, tmp_path):
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(4))
     before = get_partial_path(out).read_bytes()
-    with refused("resume", "resume", file=get_partial_path(out)):
+    with refused("resume", file=get_partial_path(out)):
         explain(job, SETTINGS, out)
-    with refused("resume", "resume", "kd", "0.1", "0.2", "seed", "1", "2"):
+    with refused("resume", "kd", "0.1", "0.2", "seed", "1", "2"):
         explain(job, replace(SETTINGS, kd=0.2, seed=2), out, resume=True)
     assert get_partial_path(out).read_bytes() == before
 
 
 def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
-    with refused("option-value", "labels", "2", "1"):
+    with refused("labels", "2", "1"):
         explain(replace(job, labels=("POS",)), SETTINGS, out)
     assert list(tmp_path.iterdir()) == []
     explain(job, SETTINGS, out)  # without --resume
@@ -132,19 +132,19 @@ def test_other_data_or_another_model_is_noticed(job, hub, tmp_path, linear):
     out = tmp_path / "p.jsonl"
     with pytest.raises(Stop):
         explain(job, SETTINGS, out, on_progress=stop_after(4))
-    with refused("resume", "resume", "limit", "None", "3"):
+    with refused("resume", "limit", "None", "3"):
         explain(replace(job, limit=3), SETTINGS, out, resume=True)
     other = tmp_path / linear.name
     shutil.copytree(linear, other)
     (other / "model.json").write_text((other / "model.json").read_text() + "\n")
-    with refused("resume", "resume", "digest"):
+    with refused("resume", "digest"):
         explain(replace(job, model=str(other)), SETTINGS, out, resume=True)
 
 
 def test_someone_elses_file_is_not_touched(job, tmp_path):
     out = tmp_path / "p.jsonl"
     get_partial_path(out).write_text("my notes\n")
-    with refused("resume", file=get_partial_path(out), line=1):
+    with refused(file=get_partial_path(out), line=1):
         explain(job, SETTINGS, out, resume=True)
     assert get_partial_path(out).read_text() == "my notes\n"
 
@@ -160,10 +160,10 @@ def test_a_file_that_no_run_wrote_is_not_replaced(job, hub, tmp_path):
     shutil.copytree(hub, data)
     out = data / "movies" / "validation-00000-of-00001.parquet"
     before = out.read_bytes()
-    with refused("file-exists", "force", file=out):
+    with refused("force", file=out):
         explain(job, SETTINGS, out)
     for force in (False, True):
-        with refused("file-twice", file=out):
+        with refused(file=out):
             explain(replace(job, dataset=str(data)), SETTINGS, out, force=force)
     assert out.read_bytes() == before and len(list(out.parent.iterdir())) == 2
 
@@ -172,14 +172,14 @@ def test_another_result_is_replaced_by_force_alone(job, tmp_path, whole):
     out = tmp_path / "p.jsonl"
     explain(job, SETTINGS, out)
     explain(job, SETTINGS, out)  # the same settings replace it
-    with refused("file-exists", "out", "kd", "0.1", "0.2", "force"):
+    with refused("out", "kd", "0.1", "0.2", "force"):
         explain(job, replace(SETTINGS, kd=0.2), out)
-    with refused("file-exists", "force", "limit", "None", "3"):
+    with refused("force", "limit", "None", "3"):
         explain(replace(job, limit=3), SETTINGS, out, resume=True)
     assert out.read_bytes() == whole
     assert explain(job, replace(SETTINGS, kd=0.2), out, force=True).instances == 21
     run_path(out).unlink()
-    with refused("file-exists", "force", file=out):
+    with refused("force", file=out):
         explain(job, SETTINGS, out)
     explain(job, SETTINGS, out, force=True)
     assert out.read_bytes() == whole
@@ -188,14 +188,14 @@ def test_another_result_is_replaced_by_force_alone(job, tmp_path, whole):
 @pytest.mark.parametrize("suffix", [".run.json", ".partial"])
 def test_a_pipe_beside_the_result_is_refused(job, tmp_path, suffix):
     os.mkfifo(tmp_path / f"p.jsonl{suffix}")
-    with refused("file-kind", file=f"p.jsonl{suffix}"):
+    with refused(file=f"p.jsonl{suffix}"):
         explain(job, SETTINGS, tmp_path / "p.jsonl", force=True)
 
 
 def test_notes_in_place_of_chunks_stay_without_a_line_end(job, tmp_path):
     partial = get_partial_path(tmp_path / "p.jsonl")
     partial.write_text("my notes")
-    with refused("resume", file=partial, line=1):
+    with refused(file=partial, line=1):
         explain(job, SETTINGS, tmp_path / "p.jsonl", resume=True)
     assert partial.read_text() == "my notes"
 
@@ -205,7 +205,7 @@ def test_scores_are_never_replaced_by_their_explanation(job, tmp_path, whole):
     scores.write_bytes(whole)
     os.link(scores, tmp_path / "out.jsonl")
     for out in (scores, tmp_path / "out.jsonl"):
-        with refused("file-twice", file=out):
+        with refused(file=out):
             explain(replace(job, scores=scores), SETTINGS, out, force=True)
     assert scores.read_bytes() == whole
 
@@ -215,11 +215,11 @@ def test_a_wrong_model_is_told_before_the_data_are_read(job, tmp_path, monkeypat
         raise AssertionError("the data were read first")
 
     monkeypatch.setattr("eraser_hub.attribution.dataset.Split.fingerprint", read)
-    for wrong, rule, mention in (
-        ({"model": "./nowhere"}, "file-missing", "nowhere"),
-        ({"labels": ("GOOD", "BAD")}, "label-unknown", "GOOD, BAD"),
+    for wrong, mention in (
+        ({"model": "./nowhere"}, "nowhere"),
+        ({"labels": ("GOOD", "BAD")}, "GOOD, BAD"),
     ):
-        with refused(rule, mention):
+        with refused(mention):
             explain(replace(job, **wrong), SETTINGS, tmp_path / "p.jsonl")
 
 
@@ -227,7 +227,7 @@ def test_of_several_draws_none_begins_where_one_was_stopped(job, tmp_path):
     outs = [tmp_path / f"r{draw}.jsonl" for draw in range(2)]
     with pytest.raises(Stop):
         explain(job, SETTINGS, outs[1], on_progress=stop_after(4))
-    with refused("resume", "resume", file="r1.jsonl.partial"):
+    with refused("resume", file="r1.jsonl.partial"):
         explain_runs(job, seed_runs(SETTINGS, outs))
     assert not outs[0].exists()
 
@@ -254,7 +254,7 @@ def test_labels_in_another_order_are_other_data(job, hub, tmp_path):
         told = {key: value.replace(b'"NEG", "POS"', b'"POS", "NEG"') for key, value in table.schema.metadata.items()}
         assert told != table.schema.metadata
         pq.write_table(table.replace_schema_metadata(told), path)
-    with refused("resume", "resume", "digest"):
+    with refused("resume", "digest"):
         explain(replace(job, dataset=str(data)), SETTINGS, out, resume=True)
 
 
@@ -388,20 +388,19 @@ def test_usage_errors_exit_2(hub, linear, tmp_path, words):
 
 
 @pytest.mark.parametrize(
-    ("words", "rule", "mentions"),
+    ("words", "mentions"),
     [
-        ({"--config": "films"}, "file-unreadable", ("films",)),
-        ({"--dataset": "./nowhere"}, "file-missing", ("nowhere", "eraser-hub build")),
-        ({"--model": "./nowhere"}, "file-missing", ("nowhere",)),
-        ({"--method": "attention"}, "unsupported", ("`method` attention", "LogisticRegression", "random, shapley")),
+        ({"--config": "films"}, ("films",)),
+        ({"--dataset": "./nowhere"}, ("nowhere", "eraser-hub build")),
+        ({"--model": "./nowhere"}, ("nowhere",)),
+        ({"--method": "attention"}, ("`method` attention", "LogisticRegression", "random, shapley")),
         (
             {"--erase": "mask", "--method": "gradient", "--kd": "0.1", "--labels": "a,b"},
-            "label-unknown",
             ("NEG, POS", "a, b"),
         ),
     ],
 )
-def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, rule, mentions):
+def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, mentions):
     options = {
         "--dataset": str(hub),
         "--split": "val",
@@ -409,7 +408,7 @@ def test_bad_data_is_said_without_a_traceback(hub, linear, tmp_path, words, rule
         "--out": str(tmp_path / "p.jsonl"),
         **words,
     }
-    with refused(rule, *mentions):
+    with refused(*mentions):
         raise call(*(part for pair in options.items() for part in pair), "--quiet").exception
 
 
@@ -479,15 +478,15 @@ def test_of_equally_good_values_the_stronger_regularisation_is_taken(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "rule", "mentions"),
+    ("words", "mentions"),
     [
-        (("--model", "no-such-baseline-or-model"), "model", ("no-such-baseline-or-model",)),
-        (("--model", "logistic-regression", "--limit", "1"), "label-missing", ("two labels",)),
-        (("--model", "bert", "--limit", "1"), "label-missing", ("two labels",)),
+        (("--model", "no-such-baseline-or-model"), ("no-such-baseline-or-model",)),
+        (("--model", "logistic-regression", "--limit", "1"), ("two labels",)),
+        (("--model", "bert", "--limit", "1"), ("two labels",)),
     ],
 )
-def test_train_says_what_is_wrong(hub, tmp_path, words, rule, mentions):
-    with refused(rule, *mentions):
+def test_train_says_what_is_wrong(hub, tmp_path, words, mentions):
+    with refused(*mentions):
         raise call("--dataset", str(hub), "--out", str(tmp_path / "m"), *words, verb="train").exception
 
 
@@ -556,7 +555,7 @@ def test_a_folder_that_no_training_wrote_is_left_alone(hub, tmp_path):
     out.mkdir()
     (out / "config.json").write_text("mine")
     words = ("--dataset", str(hub), *TRAINED, "logistic-regression", "--out", str(out))
-    with refused("file-exists", "out", "'config.json'", "model.json", file=out):
+    with refused("out", "'config.json'", "model.json", file=out):
         raise call(*words, verb="train").exception
     assert [path.name for path in out.iterdir()] == ["config.json"]
     (out / "config.json").rename(out / "model.json")
@@ -568,7 +567,7 @@ def test_labels_of_a_card_that_are_none_are_refused(hub, monkeypatch):
         features={"annotation_id": None, "documents": None, "classification": SimpleNamespace(names=[None, "P"])}
     )
     monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: {"validation": rows})
-    with refused("type", "None", field="class_label"):
+    with refused("None", field="class_label"):
         open_split(hub, "movies", "val")
 
 
@@ -593,7 +592,7 @@ def test_a_validation_split_without_labels_is_not_evaluated_on(hub, tmp_path):
     assert "logistic-regression" in found.stdout and "accuracy" not in found.stdout
     assert "--eval-split" in found.stderr
     shutil.rmtree(tmp_path / "m")
-    with refused("label-missing", "`eval_split` val", file=data):
+    with refused("`eval_split` val", file=data):
         raise call(*options, "--eval-split", "val", verb="train").exception
     assert not (tmp_path / "m").exists()  # told before the training, not after it
     found = call(
@@ -609,7 +608,7 @@ def test_nothing_to_train_on(hub, tmp_path, features):
         *f"--dataset {blank} --model logistic-regression --features {features} --out {tmp_path / 'm'}".split(),
         verb="train",
     )
-    with refused("empty", "40", field="documents"):
+    with refused("40", field="documents"):
         raise done.exception
 
 
@@ -758,7 +757,7 @@ def test_asked_rankings_go_on_to_the_same_bytes_and_say_their_cost(job, tmp_path
 
 
 def test_more_inputs_than_allowed_are_refused_before_the_run(job, hub, linear, tmp_path):
-    with refused("size-limit", "max_inputs", "10", "(erasure", "sensitivity"):
+    with refused("max_inputs", "10", "(erasure", "sensitivity"):
         explain(job, ASKED, tmp_path / "p.jsonl", max_inputs=10)
     assert not list(tmp_path.iterdir())
     words = ["--dataset", str(hub), "--model", str(linear), "--split", "val", "--out", str(tmp_path / "q.jsonl")]
@@ -790,7 +789,7 @@ def test_a_worker_s_error_is_the_one_of_a_run_without_workers(job, linear, tmp_p
     save_pipeline(broken, tmp_path / "broken" / "model.skops")
     errors = []
     for more in ({}, {"engine": "ray", "workers": 1}):
-        with refused("model-output", "NaN") as caught:
+        with refused("NaN") as caught:
             explain(replace(job, model=str(tmp_path / "broken"), limit=2), SETTINGS, tmp_path / "p.jsonl", **more)
         errors.append(str(caught.error))
     assert errors[0] == errors[1]
@@ -802,7 +801,7 @@ def test_a_method_that_the_model_lacks_is_refused_before_a_text_is_explained(hub
 
     monkeypatch.setattr(PipelineModel, "forward", lambda self, units: pytest.fail("a forward pass"))
     for methods in (("random", "attention"), ("attention",)):
-        with refused("unsupported", "`method` attention", "it allows coefficients, gradient"):
+        with refused("`method` attention", "it allows coefficients, gradient"):
             eraser_hub.explain(linear, hub, config="movies", split="val", method=methods, out=tmp_path / "p.jsonl")
     assert not list(tmp_path.iterdir())
 
@@ -819,25 +818,25 @@ def test_lists_are_strings_with_commas_in_python_too(hub, linear, tmp_path):
         assert [report.out.name for report in reports] == [f"p{number}.random.jsonl", f"p{number}.occlusion.jsonl"]
     for method in ("random", "occlusion"):
         assert len({(tmp_path / f"p{number}.{method}.jsonl").read_bytes() for number in range(2)}) == 1
-    with refused("option-value", "'oclusion'", "did you mean 'occlusion'?", argument="method"):
+    with refused("'oclusion'", "did you mean 'occlusion'?", argument="method"):
         eraser_hub.explain(linear, hub, method="random,oclusion", out=tmp_path / "q.jsonl", **of)
-    with refused("option-value", "2 names", argument="labels"):
+    with refused("2 names", argument="labels"):
         eraser_hub.explain(linear, hub, labels="NEG,POS,x", out=tmp_path / "q.jsonl", **of)
 
 
 @pytest.mark.parametrize(
-    ("settings", "rule", "hint", "argument"),
+    ("settings", "hint", "argument"),
     [
-        ({"lime_sample": 3}, "key-unknown", "'lime_samples'", "lime_sample"),
-        ({"conifg": "movies"}, "key-unknown", "'config'", "conifg"),
-        ({"more": ("step=20",)}, "option-value", "'steps'", "more"),
-        ({"precision": "float17"}, "option-value", "bfloat16", "precision"),
+        ({"lime_sample": 3}, "'lime_samples'", "lime_sample"),
+        ({"conifg": "movies"}, "'config'", "conifg"),
+        ({"more": ("step=20",)}, "'steps'", "more"),
+        ({"precision": "float17"}, "bfloat16", "precision"),
     ],
 )
-def test_a_misspelt_setting_is_named_with_its_like(hub, linear, tmp_path, settings, rule, hint, argument):
+def test_a_misspelt_setting_is_named_with_its_like(hub, linear, tmp_path, settings, hint, argument):
     import eraser_hub
 
-    with refused(rule, hint, argument=argument) as caught:
+    with refused(hint, argument=argument) as caught:
         eraser_hub.explain(linear, hub, out=tmp_path / "p.jsonl", **settings)
     assert "kd_source" not in str(caught.error)
 
@@ -864,7 +863,7 @@ def test_a_model_in_memory_explains_a_dataset(hub, linear, tmp_path):
 def test_arguments_that_a_model_in_memory_does_not_take(hub, tmp_path, argument, value):
     import eraser_hub
 
-    with refused("option-conflict", "CountingModel", argument=argument):
+    with refused("CountingModel", argument=argument):
         eraser_hub.explain(CountingModel(), hub, out=tmp_path / "p.jsonl", **{argument: value})
 
 
@@ -879,7 +878,7 @@ def test_what_is_no_model_says_how_to_make_it_one(hub, tmp_path):
             raise AssertionError
 
     for model, words in ((function, "predict_proba calls it"), (Loaded(), "save_pretrained"), (3, "found int")):
-        with refused("model", words):
+        with refused(words):
             eraser_hub.explain(model, hub, out=tmp_path / "p.jsonl")
-        with refused("model", words):
+        with refused(words):
             eraser_hub.explain_texts(model, ["a film"])

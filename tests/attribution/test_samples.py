@@ -78,7 +78,7 @@ def test_results_of_pairs_have_no_place_for_some_settings(built, tmp_path):
         ({"fidelity_trials": 2}, "fidelity_trials"),
         ({"tokens_to_flip": True}, "tokens_to_flip"),
     ):
-        with refused("unsupported", option):
+        with refused(option):
             explain(job, ExplainSettings(**more), tmp_path / "p.jsonl")
     explained(built, "bilingual_perturbation", "senti_ch", "test", tmp_path / "q.jsonl", train="test", method="random")
     assert "bins:" not in json.loads((tmp_path / "q.jsonl.run.json").read_text())["signature"]
@@ -105,7 +105,7 @@ def test_the_rationales_of_pairs_are_erased_as_they_are(built, tmp_path, spaces)
     explain(replace(job, rationales=str(human)), settings, again)
     assert again.read_bytes() == human.read_bytes()
     human.write_text(json.dumps({**rows[0], "rationale": [[99]]}) + "\n")
-    with refused("span-bounds", "14", "99", file="human.jsonl", line=1, instance="1", field="rationale[0][0]"):
+    with refused("14", "99", file="human.jsonl", line=1, instance="1", field="rationale[0][0]"):
         explain(replace(job, rationales=str(human), limit=1), settings, again, force=True)
 
 

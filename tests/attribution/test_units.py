@@ -120,5 +120,5 @@ def test_no_unit_and_the_last_of_equals() -> None:
 
 
 def test_texts_without_sentences_are_refused() -> None:
-    with refused("unsupported", "`units` sentences", instance="0"):
+    with refused("`units` sentences", instance="0"):
         explain_texts(CountingModel(), [["good", "film"]], units="sentences")

@@ -30,24 +30,24 @@ def test_card_and_parquet_are_compared(copy):
     verify_folder(copy, SCHEMA, LABELS)
     card = copy / "README.md"
     good = card.read_text()
-    for change, rule, field, mentions in (
-        (("num_examples: 27", "num_examples: 28"), "check", "movies/train", ("28 rows", " 27")),
-        (("'0': NEG", "'0': POS"), "check", "movies", ("['NEG', 'POS']", "['POS', 'POS']")),
-        (("default: true", "default: false"), "check", "configs", ("[]",)),
-        (("movies/train-*", "movies/gone-*"), "file-missing", None, ("movies/gone-*", "movies/train")),
-        (("---\n", "", 1), "syntax", None, (card,)),
+    for change, field, mentions in (
+        (("num_examples: 27", "num_examples: 28"), "movies/train", ("28 rows", " 27")),
+        (("'0': NEG", "'0': POS"), "movies", ("['NEG', 'POS']", "['POS', 'POS']")),
+        (("default: true", "default: false"), "configs", ("[]",)),
+        (("movies/train-*", "movies/gone-*"), None, ("movies/gone-*", "movies/train")),
+        (("---\n", "", 1), None, (card,)),
     ):
         card.write_text(good.replace(*change))
-        with refused(rule, *mentions, field=field):
+        with refused(*mentions, field=field):
             verify_folder(copy, SCHEMA, LABELS)
     card.write_text(good)
     path = next((copy / "movies").glob("train-*"))
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
-    with refused("syntax", "Parquet", file=path):
+    with refused("Parquet", file=path):
         verify_folder(copy, SCHEMA, LABELS)
     pq.write_table(pa.table({"x": [1]}), path)
-    with refused("check", "column annotation_id", file=path):
+    with refused("column annotation_id", file=path):
         verify_folder(copy, SCHEMA, LABELS)
 
 
@@ -68,7 +68,7 @@ def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path
     (tmp_path / "cards").mkdir()
     (tmp_path / "out").mkdir()
     text = "# Title\n\n<!-- picture: A review with\nits rationale -->\n\nMore."
-    with refused("file-missing", file="cards/toy.png"):
+    with refused(file="cards/toy.png"):
         module.insert_picture(text, "toy", tmp_path / "out")
     (tmp_path / "cards" / "toy.png").write_bytes(b"png")
     shown = module.insert_picture(text, "toy", tmp_path / "out")

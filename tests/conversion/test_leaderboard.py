@@ -78,10 +78,10 @@ def test_an_edited_or_missing_eval_yaml_is_named(built, samples, tmp_path):
     verify_eval_yaml(folder, "eraser")
     path = folder / "eval.yaml"
     path.write_text(path.read_text().replace("movies_token_f1", "movies_f1"))
-    with refused("file-changed", file=path):
+    with refused(file=path):
         verify_eval_yaml(folder, "eraser")
     path.unlink()
-    with refused("file-missing", file=path):
+    with refused(file=path):
         verify_eval_yaml(folder, "eraser")
     HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser")
     verify_eval_yaml(folder, "eraser")

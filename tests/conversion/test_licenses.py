@@ -70,5 +70,5 @@ def test_a_name_in_release_json_that_leads_elsewhere_is_refused(source, tmp_path
     ERASER.build(["fever"], out=tmp_path, source=source)
     release = tmp_path / "eraser" / "release.json"
     release.write_text(release.read_text().replace('"license.html"', '"../../../etc/passwd"'))
-    with refused("file-name", "'../../../etc/passwd'", file=release):
+    with refused("'../../../etc/passwd'", file=release):
         ERASER.export(tmp_path / "eraser", ["fever"], out=tmp_path / "out")

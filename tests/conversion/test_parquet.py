@@ -131,7 +131,7 @@ def test_a_hostile_release_json_reaches_no_other_path(copy, tmp_path):
     release = json.loads((copy / "release.json").read_text())
     release["configs"]["movies"]["splits"]["train"]["file"] = "../../owned.jsonl"
     (copy / "release.json").write_text(json.dumps(release))
-    with refused("file-name", "'../../owned.jsonl'", file=copy / "release.json"):
+    with refused("'../../owned.jsonl'", file=copy / "release.json"):
         ERASER.export(copy, ["movies"], out=tmp_path / "out")
     assert not list(tmp_path.rglob("owned*"))
 

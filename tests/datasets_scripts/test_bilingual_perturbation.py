@@ -65,7 +65,7 @@ def test_changed_files_are_read_anew(samples: Path, tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_an_unknown_config_are_refused(tmp_path: Path) -> None:
-    with refused("file-missing", tmp_path / "senti_ch", file=tmp_path):
+    with refused(tmp_path / "senti_ch", file=tmp_path):
         BilingualPerturbation("senti_ch", data_dir=str(tmp_path))
     with pytest.raises(ValueError, match="senti_fr"):
         BilingualPerturbation("senti_fr", cache_dir=str(tmp_path))

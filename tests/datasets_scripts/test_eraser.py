@@ -73,10 +73,10 @@ def test_bad_data_is_named_by_file_and_line(samples, tmp_path):
     shutil.copytree(samples / "eraser" / "cose", tmp_path / "cose")
     train = tmp_path / "cose" / "train.jsonl"
     train.write_bytes(train.read_bytes()[:-40])
-    with refused("syntax", file="cose/train.jsonl", line=8):
+    with refused(file="cose/train.jsonl", line=8):
         list(Eraser("cose", data_dir=str(tmp_path)).as_streaming_dataset("train"))
 
 
 def test_an_unknown_config_is_named():
-    with refused("option-value", " movies, ", "'snli'"):
+    with refused(" movies, ", "'snli'"):
         Eraser("snli")

@@ -69,7 +69,7 @@ def test_changed_files_are_read_anew(samples: Path, tmp_path: Path) -> None:
 
 
 def test_missing_and_hostile_files_are_refused(tmp_path: Path) -> None:
-    with refused("file-missing", "train.txt,dev.txt,test.txt", file=tmp_path):
+    with refused("train.txt,dev.txt,test.txt", file=tmp_path):
         HumanRationales("sst", data_dir=str(tmp_path))
     with pytest.raises(ValueError, match="imdb"):
         HumanRationales("imdb", cache_dir=str(tmp_path))

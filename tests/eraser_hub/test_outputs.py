@@ -81,7 +81,7 @@ def test_an_input_is_refused_before_the_work(verb: str, force: list[str], place:
     before = source.read_bytes()
     out.parent.mkdir(exist_ok=True)
     os.link(source, out)
-    with refused("file-twice"):
+    with refused():
         raise run(verb, name(verb), *force).exception
     assert source.read_bytes() == out.read_bytes() == before
 
@@ -91,7 +91,7 @@ def test_a_pipe_is_refused_before_the_work(verb: str, place: Path, unworked: Non
     out = place / name(verb)
     out.parent.mkdir(exist_ok=True)
     os.mkfifo(out)
-    with refused("file-kind"):
+    with refused():
         raise run(verb, name(verb), "--force").exception
 
 
@@ -102,7 +102,7 @@ def test_another_file_is_refused_before_the_work_and_replaced_by_force(verb: str
     out.write_text("my thesis")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(scored_split.ScoredSplit, "built", property(lambda self: 1 / 0))
-        with refused("file-exists"):
+        with refused():
             raise run(verb, name(verb)).exception
     assert out.read_text() == "my thesis"
     assert run(verb, name(verb), "--force").exception is None
@@ -127,7 +127,7 @@ def test_results_do_not_save_over_their_inputs(argument: str, place: Path) -> No
     split: dict[str, Any] = {"dataset": "hub/eraser", "config": "movies", "split": "val"}
     for result in (api.score("p.jsonl", **split), api.compare("p.jsonl", "q.jsonl", **split, resamples=20)):
         for force in (False, True):
-            with refused("file-twice"):
+            with refused():
                 result.save(place / argument, force=force)
     assert (place / argument).read_bytes() == before
 
@@ -136,7 +136,7 @@ def test_results_for_the_hub_go_to_no_pipe(place: Path, unworked: None) -> None:
     (place / "eval_results" / "org" / "model").mkdir(parents=True)
     os.mkfifo(place / "eval_results" / "org" / "model" / "README.md")
     _register(("score",))
-    with refused("file-kind"):
+    with refused():
         raise CliRunner().invoke(app, ["score", *SPLIT, *P, "--eval-results", "org/model"]).exception
 
 
@@ -145,7 +145,7 @@ def test_figures_of_others_stay(place: Path) -> None:
     assert run("report", "made/index.html", "--figures", "figures").exception is None
     figure = sorted((place / "figures").iterdir())[0]
     figure.write_text("mine")
-    with refused("file-exists", file=figure.name):
+    with refused(file=figure.name):
         raise run("report", "made/index.html", "--figures", "figures").exception
     assert figure.read_text() == "mine"
 
@@ -156,7 +156,7 @@ def test_a_model_is_not_trained_into_its_input(place: Path) -> None:
         {"dataset": "hub/eraser", "model": "m", "out": "m"},
     ):
         (place / "m").mkdir(exist_ok=True)
-        with refused("file-twice", argument="out"):
+        with refused(argument="out"):
             api.train(**{"model": "logistic-regression", "config": "movies", **options})
 
 
@@ -165,7 +165,7 @@ def test_scores_for_explain_replace_no_other_file(place: Path) -> None:
 
     rows = [load("hub/eraser", "movies", "val")[0]]
     scores = [[0.0] * sum(map(len, tokens(rows[0])))]
-    with refused("file-exists", file="p.jsonl"):
+    with refused(file="p.jsonl"):
         write_scores("p.jsonl", rows, scores)
     for _ in range(2):  # its own file is replaced
         assert write_scores("s.jsonl", rows, scores) == 1

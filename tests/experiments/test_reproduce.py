@@ -153,16 +153,16 @@ def test_another_run_or_another_folder_is_refused(hub, tmp_path, only):
     only("eraser-3")
     out = tmp_path / "out"
     reproduce(replace(options(hub, "eraser-3"), out=out), print)
-    with refused("resume", "seed was 1, now 2", file=out, argument="out"):
+    with refused("seed was 1, now 2", file=out, argument="out"):
         reproduce(replace(options(hub, "eraser-3", seed=2), out=out), print)
     (out / "reproduce.json").write_text("{")
-    with refused("syntax", file="reproduce.json", line=1):
+    with refused(file="reproduce.json", line=1):
         reproduce(replace(options(hub, "eraser-3"), out=out), print)
     (out / "reproduce.json").unlink()
     (out / "thesis.txt").write_text("mine")
-    with refused("file-exists", "`reproduce`", file=out, argument="out"):
+    with refused("`reproduce`", file=out, argument="out"):
         reproduce(replace(options(hub, "eraser-3"), out=out), print)
-    with refused("option-value", "table", "eraser-2, eraser-3", "'eraser-5'"):
+    with refused("table", "eraser-2, eraser-3", "'eraser-5'"):
         reproduce(replace(options(hub, "eraser-5"), out=tmp_path / "new"), print)
     assert not (tmp_path / "new").exists()
 

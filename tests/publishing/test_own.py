@@ -96,18 +96,18 @@ def test_it_goes_through_the_verbs(hub: Path, tmp_path: Path, corpora: Path, mon
 
 
 def test_which_corpus_is_asked_for_and_names_are_not_taken_twice(corpora: Path, tmp_path: Path) -> None:
-    with refused("option-value", "hass, other", argument="config"):
+    with refused("hass, other", argument="config"):
         api.build("own", source=corpora, out=tmp_path)
-    with refused("option-value", "none", argument="config"):
+    with refused("none", argument="config"):
         api.build("own", source=corpora, config="none", out=tmp_path)
-    with refused("option-missing", argument="source"):
+    with refused(argument="source"):
         api.build("own", out=tmp_path)
     (tmp_path / "empty").mkdir()
-    with refused("file-missing", "corpus.yaml"):
+    with refused("corpus.yaml"):
         api.build("own", source=tmp_path / "empty", out=tmp_path)
     path = corpora / "hass" / "corpus.yaml"
     path.write_text(path.read_text().replace("name: hass", "name: human_rationales"))
-    with refused("file-name", "'human_rationales'"):
+    with refused("'human_rationales'"):
         api.build("own", source=corpora / "hass", out=tmp_path)
 
 

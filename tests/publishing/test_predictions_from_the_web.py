@@ -38,7 +38,7 @@ def test_predictions_come_from_the_web_with_what_their_run_says(served: Loopback
     alone = fetch_file(f"{address}/q.jsonl")
     assert alone.read_text() == "[]\n" and not alone.with_name("q.jsonl.run.json").exists()
     assert fetch_file("here/p.jsonl") == Path("here/p.jsonl")
-    with refused("file-missing", f"{address}/nothing.jsonl", "404"):
+    with refused(f"{address}/nothing.jsonl", "404"):
         fetch_file(f"{address}/nothing.jsonl")
 
 
@@ -55,6 +55,6 @@ def test_predictions_come_from_the_hub(served: LoopbackHub, child) -> None:
 def test_an_address_of_the_hub_with_credentials_is_refused_and_not_repeated(address):
     from eraser_hub.conversion.download.addresses import fetch_file
 
-    with refused("hub", "HF_TOKEN") as caught:
+    with refused("HF_TOKEN") as caught:
         fetch_file(address)
     assert "secret" not in str(caught.error)

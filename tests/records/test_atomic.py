@@ -54,7 +54,7 @@ def test_an_error_of_writing_names_the_file(tmp_path):
     with pytest.raises(OSError, match="No space") as raised, replace_file(tmp_path / "a"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert raised.value.filename == str(tmp_path / "a")
-    with refused("file-unreadable", "disk is full", file=tmp_path / "x"), rebuild_folder(tmp_path / "x"):
+    with refused("disk is full", file=tmp_path / "x"), rebuild_folder(tmp_path / "x"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert files(tmp_path) == {}
 
@@ -81,7 +81,7 @@ def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
 def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
     lock = tmp_path / "new" / ".x.lock"
     with hold_lock(lock, "busy", tmp_path):
-        with refused("busy", "held", file=tmp_path, type=BusyError), hold_lock(lock, "held", tmp_path):
+        with refused("held", file=tmp_path, type=BusyError), hold_lock(lock, "held", tmp_path):
             pass
     with hold_lock(lock, "busy"):
         assert lock.is_file()
@@ -97,13 +97,13 @@ def test_files_are_all_written_or_none(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(atomic, "sync_tree", full)
-        with refused("file-unreadable", "disk is full"):
+        with refused("disk is full"):
             write_files(contents, staging)
     assert list(tmp_path.iterdir()) == []
     write_files(contents, staging)
     assert files(tmp_path) == {"out/a/x": b"1", "out/y": b"2"}
     (tmp_path / "out" / "y").write_text("mine")
-    with refused("file-exists", file=next(iter(contents))):
+    with refused(file=next(iter(contents))):
         write_files(contents, staging)
     assert files(tmp_path)["out/y"] == b"mine"
     write_files(contents, staging, force=True)

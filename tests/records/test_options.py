@@ -11,16 +11,8 @@ from typing import Annotated, Literal
 
 import pytest
 
-from eraser_hub.records.options import (
-    REQUIRED,
-    NamedFiles,
-    Option,
-    Options,
-    UsageError,
-    as_list,
-    read_options,
-    with_keywords,
-)
+from eraser_hub.records.errors import UsageError
+from eraser_hub.records.options import REQUIRED, NamedFiles, Option, Options, as_list, read_options, with_keywords
 
 from ..refusals import refused
 
@@ -53,7 +45,7 @@ class Box(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.deep and self.colour == "red":
-            raise UsageError("takes no `deep`", rule="option-conflict", argument="colour")
+            raise UsageError("takes no `deep`", argument="colour")
 
 
 def test_a_field_says_what_it_takes():
@@ -85,7 +77,7 @@ def test_a_field_says_what_it_takes():
 )
 def test_a_value_that_its_field_may_not_have_is_refused(values, mentioned):
     (argument,) = values
-    with refused("option-value", mentioned, argument=argument, type=UsageError):
+    with refused(mentioned, argument=argument, type=UsageError):
         Box(**{"width": 1, **values})
 
 
@@ -93,7 +85,7 @@ def test_values_that_a_field_may_have():
     Box(1, Path("x"), "blue", True, ["a", "b"], 0)
     Box(0.5, words="a", colour=None)
     assert as_list("a") == ["a"] and as_list(("a", "b")) == ["a", "b"] and as_list(None) is as_list([]) is None
-    with refused("option-conflict", argument="colour"):
+    with refused(argument="colour"):
         Box(1, colour="red", deep=True)
 
 
@@ -137,7 +129,7 @@ def test_files_of_systems_are_paths_or_a_mapping_of_names_to_them(files, values)
     ],
 )
 def test_a_mapping_that_names_no_files_is_refused(files, mentioned):
-    with refused("option-value", mentioned, argument="files", type=UsageError):
+    with refused(mentioned, argument="files", type=UsageError):
         Systems(files)
 
 
@@ -193,5 +185,5 @@ def test_a_subclass_adds_to_the_fields_and_their_words():
         layers: int = 1
 
     assert list(read_options(Painted)) == [*read_options(Box), "layers"]
-    with refused("option-value", argument="width"):
+    with refused(argument="width"):
         Painted(width=9)

@@ -44,7 +44,7 @@ def test_an_input_is_never_written(tmp_path, predictions, spelling, force):
     with predictions.open("rb+") as opened:
         if spelling == "open":
             out = Path(f"/dev/fd/{opened.fileno()}")
-        with refused("file-twice", file=out):
+        with refused(file=out):
             writer.write(out, SCORES)
     assert predictions.read_bytes() == before
 
@@ -55,7 +55,7 @@ def test_a_file_in_the_folder_of_an_input_is_an_input(tmp_path, force):
     (corpus / "docs").mkdir(parents=True)
     (corpus / "docs" / "d1").write_bytes(b"")  # an empty document is one, too
     os.link(corpus / "docs" / "d1", outside)
-    with refused("file-twice"):
+    with refused():
         OutputWriter((corpus,), force).check(outside)
     (corpus / "scores.json").write_bytes(SCORES)
     OutputWriter((corpus,), force).write(corpus / "scores.json", SCORES)  # a run's own file there is none
@@ -77,7 +77,7 @@ def test_what_is_no_file_is_refused(tmp_path, monkeypatch, kind, force):
             if kind != "pipe":
                 out.symlink_to("pipe")
         mode = out.stat().st_mode
-        with refused("file-kind", file=out):
+        with refused(file=out):
             OutputWriter((), force).write(out, SCORES)
         assert out.stat().st_mode == mode
 
@@ -85,13 +85,13 @@ def test_what_is_no_file_is_refused(tmp_path, monkeypatch, kind, force):
 def test_another_file_is_replaced_by_force_alone(tmp_path):
     thesis = tmp_path / "thesis.tex"
     thesis.write_text("eraser-hub 3 was used")
-    with refused("file-exists", "force", file=thesis):
+    with refused("force", file=thesis):
         OutputWriter().write(thesis, SCORES)
     assert thesis.read_text() == "eraser-hub 3 was used"
     OutputWriter(force=True).write(thesis, SCORES)
     assert thesis.read_bytes() == SCORES
     OutputWriter().write(thesis, b"{}")  # now it is a run's
-    with refused("file-exists"):
+    with refused():
         OutputWriter().write(thesis, SCORES)
 
 
@@ -153,7 +153,7 @@ def test_an_open_pipe_and_an_open_file_are_written_to(tmp_path):
         inode = log.stat().st_ino
         OutputWriter().write(Path(f"/dev/fd/{opened.fileno()}"), SCORES)
     assert log.read_bytes() == b"kept\n" + SCORES and log.stat().st_ino == inode
-    with refused("file-unreadable"):
+    with refused():
         OutputWriter().check(Path("/dev/fd/987"))
 
 
@@ -192,22 +192,22 @@ def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
     OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
     with predictions.open("a") as file:
         file.write("a line by hand\n")
-    with refused("file-exists", file=predictions):
+    with refused(file=predictions):
         OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
     record = tmp_path / "p.jsonl.run.json"
     record.write_text(json.dumps({"signature": "explain|without a digest"}))
     assert is_recorded(predictions)
     record.write_text(json.dumps({"my": "notes"}))
     predictions.unlink()
-    with refused("file-exists", file=record):
+    with refused(file=record):
         OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
 
 
 def test_the_record_of_an_input_is_an_input(tmp_path, predictions):
     write_run(predictions, {"signature": "explain|version:1.0.0"})
     record = tmp_path / "p.jsonl.run.json"
-    for inputs, rule in ((find_inputs(predictions), "file-twice"), ((), "file-exists")):
-        with refused(rule, file=record):
+    for inputs in (find_inputs(predictions), ()):
+        with refused(file=record):
             OutputWriter(inputs).write(record, SCORES)
 
 

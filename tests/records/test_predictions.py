@@ -75,20 +75,20 @@ def test_what_is_wrong_is_told_with_its_line_and_field(
 ) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text(f'{{"annotation_id": "z"}}\n{{"annotation_id": "y"}}\n{line}\n', "utf-8")
-    with refused("input", *found, file=path, line=3, field=field):
+    with refused(*found, file=path, line=3, field=field):
         list(read_instances(path))
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with refused("file-missing", file="nowhere.jsonl"):
+    with refused(file="nowhere.jsonl"):
         list(read_chunks(tmp_path / "nowhere.jsonl"))
     (tmp_path / "cut.parquet").write_bytes(b"PAR1cut")
-    with refused("input", "Parquet", file="cut.parquet"):
+    with refused("Parquet", file="cut.parquet"):
         list(read_chunks(tmp_path / "cut.parquet"))
     path = tmp_path / "name.parquet"  # the name of its column is no UTF-8
     pq.write_table(pa.table({"annotation_id": ["a"]}), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"annotation_id", b"\x80nnotation_id"))
-    with refused("input", "Parquet", file="name.parquet"):
+    with refused("Parquet", file="name.parquet"):
         list(read_chunks(path))
 
 
@@ -99,7 +99,7 @@ def test_a_small_file_of_very_many_values_is_refused(tmp_path: Path) -> None:
     scores = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), pa.repeat(0.0, count))
     pq.write_table(pa.table({"annotation_id": ["a"], "tokens": scores}), path)
     assert path.stat().st_size < 10_000
-    with refused("input", f"found {count:,}", file=path):
+    with refused(f"found {count:,}", file=path):
         list(read_plain_rows(path))
 
 
@@ -107,14 +107,14 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: Any) -> None
     monkeypatch.setattr("eraser_hub.records.lines.MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / "p.jsonl"
     path.write_bytes(b'{"annotation_id": "a"}\n{"annotation_id": "' + b"b" * (6 << 20) + b'"}\n')
-    with refused("size-limit", "1,048,576 bytes", file=path, line=2):
+    with refused("1,048,576 bytes", file=path, line=2):
         list(read_chunks(path))
 
 
 def test_a_column_twice_is_refused(tmp_path: Path) -> None:
     table = pa.Table.from_pylist(random_case(5, n=4)[0])
     pq.write_table(table.append_column("rationales", table.column("rationales")), tmp_path / "p.parquet")
-    with refused("input", "'rationales'", file="p.parquet"):
+    with refused("'rationales'", file="p.parquet"):
         list(read_chunks(tmp_path / "p.parquet"))
 
 

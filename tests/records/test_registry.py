@@ -48,7 +48,7 @@ def test_a_module_is_a_part_and_is_imported_when_asked_for(shapes):
 
 @pytest.mark.parametrize(("name", "count"), [("nothing", 0), ("two", 2)])
 def test_a_module_without_one_part_is_refused(shapes, name, count):
-    with refused("plug-in", "Shape", count, field=f"shapes_of_test.{name}"):
+    with refused("Shape", count, field=f"shapes_of_test.{name}"):
         shapes[0][name]
 
 
@@ -64,7 +64,7 @@ def test_a_plug_in_is_a_part(shapes):
 def test_a_plug_in_of_another_sort_is_refused(shapes):
     parts, points = shapes
     points.append(EntryPoint("words", "string:ascii_letters", "eraser_hub.shapes"))
-    with refused("plug-in", "Shape", "abc", field="eraser_hub.shapes: string:ascii_letters"):
+    with refused("Shape", "abc", field="eraser_hub.shapes: string:ascii_letters"):
         parts["words"]
 
 
@@ -72,12 +72,12 @@ def test_a_plug_in_of_another_sort_is_refused(shapes):
 def test_two_parts_of_one_name_are_refused(shapes, other):
     parts, points = shapes
     points += [EntryPoint(other, f"{__name__}:{name}", "eraser_hub.shapes") for name in ("Shape", "Registry")]
-    with refused("plug-in", other, field="eraser_hub.shapes"):
+    with refused(other, field="eraser_hub.shapes"):
         list(parts)
 
 
 def test_an_unknown_name_is_refused_with_those_there_are(shapes):
-    with refused("option-value", "flat-square", "'oval'", argument="shape"):
+    with refused("flat-square", "'oval'", argument="shape"):
         shapes[0].find("oval")
     with pytest.raises(KeyError):
         shapes[0]["oval"]

@@ -71,7 +71,7 @@ def test_quotes_stand_with_their_status_and_place(row, instance):
     (chunk,) = map(unpack, index_documents([[mark_instance(row, said, label_names=("NEG", "POS"))]], ["s"]).packed)
     assert chunk["rows"][0]["systems"][0]["quotes"] == [["fine film", "exact", "d1 1–3"], ["a <b>gem", "not_found", ""]]
     for quote in ("fine film", {"text": "fine film"}, {"text": 3, "status": "exact"}):
-        with refused("type", repr(quote), field="quotes[0]"):
+        with refused(repr(quote), field="quotes[0]"):
             mark_instance(row, {**instance, "quotes": [quote]}, label_names=("NEG", "POS"))
 
 
@@ -148,6 +148,6 @@ def test_a_full_disk_names_the_files_that_are_new(tmp_path, monkeypatch):
 def test_a_folder_of_a_files_name_leaves_the_other_file_as_it_was(tmp_path):
     (tmp_path / "a").write_text("old")
     (tmp_path / "b").mkdir()
-    with refused("file-kind", "folder", file=tmp_path / "b"):
+    with refused("folder", file=tmp_path / "b"):
         write_files({tmp_path / "a": ["new"], tmp_path / "b": ["new"]}, OutputWriter(force=True))
     assert (tmp_path / "a").read_text() == "old"

@@ -129,6 +129,6 @@ def test_files_for_a_paper_are_deterministic(tmp_path):
     last = list(one)[-1]
     last.write_text("mine")
     page.unlink()
-    with refused("file-exists", file=last):
+    with refused(file=last):
         write_files({page: text, **one}, OutputWriter())
     assert not page.exists(), "one file that may not be written, and none is"

@@ -43,62 +43,58 @@ def test_gold_alone(row):
 
 
 @pytest.mark.parametrize(
-    ("change", "rule", "field", "mentions"),
+    ("change", "field", "mentions"),
     [
-        (lambda i: i.update(annotation_id="two"), "id-unknown", "annotation_id", ("'two'",)),
-        (lambda i: i["rationales"][0].update(docid="d9"), "document-unknown", "rationales[0].docid", ("'d9'",)),
-        (lambda i: i["rationales"][1].update(docid="d1"), "document-twice", "rationales[1].docid", ("'d1'",)),
-        (lambda i: first_span(i).update(end_token=99), "span-bounds", SPAN, ("10 tokens", "[2, 99)")),
-        (lambda i: first_span(i).update(end_token=2), "span-bounds", SPAN, ("[2, 2)",)),
-        (lambda i: first_span(i).update(start_token=-1), "span-bounds", SPAN, ("[-1, 5)",)),
-        (lambda i: first_span(i).update(start_token=2.0), "type", f"{SPAN}.start_token", ("2.0",)),
-        (lambda i: first_span(i).update(start_token=True), "type", f"{SPAN}.start_token", ("True",)),
+        (lambda i: i.update(annotation_id="two"), "annotation_id", ("'two'",)),
+        (lambda i: i["rationales"][0].update(docid="d9"), "rationales[0].docid", ("'d9'",)),
+        (lambda i: i["rationales"][1].update(docid="d1"), "rationales[1].docid", ("'d1'",)),
+        (lambda i: first_span(i).update(end_token=99), SPAN, ("10 tokens", "[2, 99)")),
+        (lambda i: first_span(i).update(end_token=2), SPAN, ("[2, 2)",)),
+        (lambda i: first_span(i).update(start_token=-1), SPAN, ("[-1, 5)",)),
+        (lambda i: first_span(i).update(start_token=2.0), f"{SPAN}.start_token", ("2.0",)),
+        (lambda i: first_span(i).update(start_token=True), f"{SPAN}.start_token", ("True",)),
         (
             lambda i: i["rationales"][0]["hard_rationale_predictions"].append(None),
-            "type",
             f"{SPANS}[2].start_token",
             ("None",),
         ),
         (
             lambda i: i["rationales"][0].update(soft_rationale_predictions=[1.0]),
-            "length",
             "rationales[0].soft_rationale_predictions",
             ("10 scores", "found 1"),
         ),
         (
             lambda i: i["rationales"][1].update(soft_rationale_predictions=[math.nan]),
-            "range",
             "rationales[1].soft_rationale_predictions[0]",
             ("nan",),
         ),
         (
             lambda i: i["rationales"][1].update(soft_rationale_predictions=["1"]),
-            "type",
             "rationales[1].soft_rationale_predictions[0]",
             ("'1'",),
         ),
-        (lambda i: i.update(classification=1), "type", "classification", ("found 1",)),
+        (lambda i: i.update(classification=1), "classification", ("found 1",)),
     ],
 )
-def test_an_output_that_does_not_fit(row, instance, change, rule, field, mentions):
+def test_an_output_that_does_not_fit(row, instance, change, field, mentions):
     change(instance)
-    with refused(rule, *mentions, instance="one", field=field):
+    with refused(*mentions, instance="one", field=field):
         mark_instance(row, instance, label_names=NAMES)
 
 
 @pytest.mark.parametrize(
-    ("change", "rule", "field", "mentions"),
+    ("change", "field", "mentions"),
     [
-        (lambda r: r.pop("evidences"), "key-missing", "evidences", ("'evidences'",)),
-        (lambda r: r["evidences"][0][0].update(docid="d7"), "document-unknown", "evidences[0][0]", ("'d7'",)),
-        (lambda r: r["evidences"][0][0].update(end_token=11), "span-bounds", "evidences[0][0]", ("[1, 11)",)),
-        (lambda r: r.update(classification=7), "label-unknown", "classification", ("0 to 1,", "found 7")),
-        (lambda r: r.update(classification=1.0), "label-unknown", "classification", ("found 1.0",)),
+        (lambda r: r.pop("evidences"), "evidences", ("'evidences'",)),
+        (lambda r: r["evidences"][0][0].update(docid="d7"), "evidences[0][0]", ("'d7'",)),
+        (lambda r: r["evidences"][0][0].update(end_token=11), "evidences[0][0]", ("[1, 11)",)),
+        (lambda r: r.update(classification=7), "classification", ("0 to 1,", "found 7")),
+        (lambda r: r.update(classification=1.0), "classification", ("found 1.0",)),
     ],
 )
-def test_a_row_that_is_none(row, change, rule, field, mentions):
+def test_a_row_that_is_none(row, change, field, mentions):
     change(row)
-    with refused(rule, *mentions, field=field):
+    with refused(*mentions, field=field):
         mark_instance(row, label_names=NAMES)
 
 

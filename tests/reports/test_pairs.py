@@ -98,24 +98,24 @@ def test_sides_ranks_and_shared_tokens():
 
 
 @pytest.mark.parametrize(
-    ("change", "rule", "instance", "field", "mentions"),
+    ("change", "instance", "field", "mentions"),
     [
-        (lambda o: o.pop("2"), "id-missing", "2", None, ()),
-        (lambda o: o["1"].update(rationale=[[9]]), "range", "1", "rationale[0]", ("below 2,", "found 9")),
-        (lambda o: o["1"].update(rationale=[[-1]]), "range", "1", "rationale[0]", ("below 2,", "found -1")),
-        (lambda o: o["1"].update(rationale=[[True]]), "range", "1", "rationale[0]", ("below 2,", "found True")),
-        (lambda o: o["1"].update(rationale=[[0], [0]]), "type", "1", "rationale", ("1 sequences", "[[0], [0]]")),
-        (lambda o: o["1"].update(rationale_tokens="word"), "type", "1", "rationale_tokens", ("1 sequences", "'word'")),
+        (lambda o: o.pop("2"), "2", None, ()),
+        (lambda o: o["1"].update(rationale=[[9]]), "1", "rationale[0]", ("below 2,", "found 9")),
+        (lambda o: o["1"].update(rationale=[[-1]]), "1", "rationale[0]", ("below 2,", "found -1")),
+        (lambda o: o["1"].update(rationale=[[True]]), "1", "rationale[0]", ("below 2,", "found True")),
+        (lambda o: o["1"].update(rationale=[[0], [0]]), "1", "rationale", ("1 sequences", "[[0], [0]]")),
+        (lambda o: o["1"].update(rationale_tokens="word"), "1", "rationale_tokens", ("1 sequences", "'word'")),
     ],
 )
-def test_outputs_that_do_not_fit(change, rule, instance, field, mentions):
+def test_outputs_that_do_not_fit(change, instance, field, mentions):
     rows = [
         {"id": "1", "tokens": [["a", "b"]], "sample_type": "ori", "rel_ids": ["2"], "label": None},
         {"id": "2", "tokens": [["a", "b"]], "sample_type": "disturb", "rel_ids": [], "label": None},
     ]
     outputs = {row["id"]: {"id": row["id"], "rationale": [[0]], "rationale_tokens": [["a", "b"]]} for row in rows}
     change(outputs)
-    with refused(rule, *mentions, instance=instance, field=field):
+    with refused(*mentions, instance=instance, field=field):
         mark_pair((rows[0], rows[1]), outputs)
 
 

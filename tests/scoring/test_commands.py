@@ -218,13 +218,13 @@ def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
         assert run("compare", *words).exit_code == 2, words
     cut = tmp_path / "cut.jsonl"
     cut.write_text(ours.read_text(encoding="utf-8")[:500], encoding="utf-8")
-    with refused("input", file="cut.jsonl", line=1):
+    with refused(file="cut.jsonl", line=1):
         raise run("compare", *common, "--predictions", ours, "--predictions", cut).exception
-    with refused("file-twice"):
+    with refused():
         raise run("compare", *common, "--predictions", ours, "--predictions", ours).exception
-    with refused("input", "'nothing'", file="val.jsonl", line=1):
+    with refused("'nothing'", file="val.jsonl", line=1):
         raise run("compare", *common, *both, "--cluster-by", "nothing").exception
-    with refused("input", file="val.jsonl", line=1, field="evidences"):
+    with refused(file="val.jsonl", line=1, field="evidences"):
         raise run("compare", *common, *both, "--cluster-by", "evidences").exception
-    with refused("input", "token_macro_f1", "'token_f1'"):
+    with refused("token_macro_f1", "'token_f1'"):
         raise run("compare", *common, *both, "--primary", "token_f1").exception

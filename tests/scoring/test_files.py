@@ -232,7 +232,7 @@ def test_what_is_wrong_is_told_in_any_chunk(
     lines(tmp_path / file, rows)
     messages = []
     for per_instance in (False, True):
-        with refused("input", words, file=file, line=12, field=field) as caught:
+        with refused(words, file=file, line=12, field=field) as caught:
             score(*inputs, ScoreSettings(per_instance=per_instance))
         messages.append(str(caught.error))
         small_chunks()
@@ -246,7 +246,7 @@ def test_broken_text_in_a_field_that_no_score_needs(name: str, tmp_path: Path) -
     path = tmp_path / name
     *before, last = path.read_bytes().splitlines()
     path.write_bytes(b"\n".join([*before, last[:-1] + b', "note": "\xff"}\n']))
-    with refused("encoding", "0xff", file=name, line=len(before) + 1):
+    with refused("0xff", file=name, line=len(before) + 1):
         score(*inputs)
 
 
@@ -274,7 +274,7 @@ def test_one_policy_for_the_lines_of_all_files(way: str, name: str, tmp_path: Pa
 def test_documents_of_which_there_are_none(tmp_path: Path) -> None:
     inputs = written(tmp_path, *random_case(3, n=9))
     (tmp_path / "docs.jsonl").write_bytes(b"")
-    with refused("document-missing", file="val.jsonl"):
+    with refused(file="val.jsonl"):
         score(*inputs)
 
 
@@ -285,11 +285,11 @@ def test_raw_documents_are_checked_as_build_checks_them(tmp_path: Path) -> None:
     path = tmp_path / "docs" / name
     text = path.read_bytes()
     path.write_bytes(text + b"\xff")
-    with refused("encoding", "0xff", file=path, line=text.count(b"\n") + 1):
+    with refused("0xff", file=path, line=text.count(b"\n") + 1):
         score(*inputs)
     path.unlink()
     os.mkfifo(path)
-    with refused("document-missing", "docs,", repr(name), file="val.jsonl", line=1) as caught:
+    with refused("docs,", repr(name), file="val.jsonl", line=1) as caught:
         score(*inputs)
     assert caught.first.field.endswith("docid")
 
@@ -299,7 +299,7 @@ def test_a_document_that_stands_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "docs.jsonl"
     count = len(path.read_text("utf-8").splitlines())
     path.write_text(path.read_text("utf-8") * 2, "utf-8")
-    with refused("document-twice", file="docs.jsonl", line=count + 1):
+    with refused(file="docs.jsonl", line=count + 1):
         score(*inputs)
 
 
@@ -307,5 +307,5 @@ def test_a_fault_is_told_with_the_number_of_further_ones(tmp_path: Path) -> None
     predictions, references = random_case(3, n=40)
     for row in predictions[::2]:
         row["rationales"][0]["hard_rationale_predictions"][0]["end_token"] = 999
-    with refused("input", "found 999", file="p.jsonl", line=1, total=20):
+    with refused("found 999", file="p.jsonl", line=1, total=20):
         score(*written(tmp_path, predictions, references))

@@ -152,7 +152,7 @@ def test_a_corpus_without_annotators_has_evidence_alone(corpus: Path, prediction
     source_split = ScoredSplit(corpus, "test")
     found = score(source_split, predictions, ScoreSettings())
     assert found.people is None and "token_macro_f1" in found
-    with refused("file-missing", "majority", argument="gold"):
+    with refused("majority", argument="gold"):
         score(source_split, predictions, ScoreSettings(gold="majority"))
 
 
@@ -182,7 +182,7 @@ def test_texts_without_annotators_keep_their_evidence(tmp_path: Path) -> None:
 def test_marks_that_do_not_fit_the_documents(corpus: Path, predictions: Path) -> None:
     documents = (corpus / "docs.jsonl").read_text()
     (corpus / "docs.jsonl").write_text(documents.replace("one0 ", "one0 more ", 1))
-    with refused("length", file="posts.parquet", instance="t0", field="num_tokens"):
+    with refused(file="posts.parquet", instance="t0", field="num_tokens"):
         score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="union"))
 
 
@@ -201,5 +201,5 @@ def test_reports_and_boards_have_a_row_of_people(corpus: Path, predictions: Path
 
 
 def test_a_form_that_is_none_is_refused(corpus: Path, predictions: Path) -> None:
-    with refused("option-conflict", "evidence, majority, union", "'mayority'", argument="gold"):
+    with refused("evidence, majority, union", "'mayority'", argument="gold"):
         score_by_api(str(predictions), source=corpus, split="test", gold="mayority")

@@ -124,23 +124,22 @@ def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("quotes", "rule", "field", "found"),
+    ("quotes", "field", "found"),
     [
-        (None, "type", "quotes", ("None",)),
-        ([{**INVENTED, "status": "made up"}], "choice", "quotes[0].status", ("exact, ", "'made up'")),
+        (None, "quotes", ("None",)),
+        ([{**INVENTED, "status": "made up"}], "quotes[0].status", ("exact, ", "'made up'")),
         (
             [{**INVENTED, "status": "exact", "docid": "d", "start_token": 0, "end_token": 1}],
-            "document-unknown",
             "quotes[0].docid",
             ("'d'",),
         ),
     ],
 )
-def test_wrong_quotes_are_told_with_their_line(hub, rows, tmp_path, quotes, rule, field, found):
+def test_wrong_quotes_are_told_with_their_line(hub, rows, tmp_path, quotes, field, found):
     rows[1]["quotes"] = quotes
     done = run("score", hub, "--predictions", written(tmp_path / "llm.jsonl", rows))
     assert (done.exit_code, isinstance(done.exception, SystemExit)) == (1, False)
-    with refused(rule, *found, file="llm.jsonl", line=2, instance=rows[1]["annotation_id"], field=field):
+    with refused(*found, file="llm.jsonl", line=2, instance=rows[1]["annotation_id"], field=field):
         raise done.exception
 
 

@@ -72,10 +72,10 @@ def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
     rows[1]["rationales"][0]["soft_rationale_predictions"][0] = None
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "p.parquet")
     field = "rationales[0].soft_rationale_predictions[0]"
-    with refused("input", file="p.parquet", line=2, field=field):
+    with refused(file="p.parquet", line=2, field=field):
         score(source, tmp_path / "p.parquet")
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "p.parquet").read_bytes()[:400])
-    with refused("input", "Parquet", file="cut.parquet"):
+    with refused("Parquet", file="cut.parquet"):
         score(source, tmp_path / "cut.parquet")
 
 
@@ -86,7 +86,7 @@ def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> 
     built = ScoredSplit(split="val", dataset=tmp_path / "eraser", config="movies")
     found = nested(score(built, results, settings))
     assert found.pop("dataset") == "eraser" and found == nested(score(source, results, settings))
-    with refused("option-value", "train, validation, test,", "'dev'"):
+    with refused("train, validation, test,", "'dev'"):
         score(ScoredSplit(split="dev", dataset=tmp_path / "eraser", config="movies"), results)
 
 
@@ -106,12 +106,12 @@ def test_boolq_sentences_are_read_as_the_reference_reads_them(samples: Path) -> 
 
 def test_missing_files_are_told(samples: Path, tmp_path: Path) -> None:
     source, results = sample(samples, "movies")
-    with refused("file-missing", "dev.jsonl", "'dev'", file=source.data_dir):
+    with refused("dev.jsonl", "'dev'", file=source.data_dir):
         score(ScoredSplit(source.data_dir, "dev"), results)
-    with refused("file-missing", file="nothing.jsonl"):
+    with refused(file="nothing.jsonl"):
         score(source, tmp_path / "nothing.jsonl")
     (tmp_path / "val.jsonl").write_text("{}\n")
-    with refused("file-missing", "docs.jsonl", file=tmp_path):
+    with refused("docs.jsonl", file=tmp_path):
         score(ScoredSplit(tmp_path, "val"), results)
 
 
@@ -178,5 +178,5 @@ def test_a_score_of_ones_own_is_a_function_of_row_and_instance(samples: Path, tm
     assert scored["length"] == pytest.approx(sum(spans) / len(spans)) and low <= scored["length"] <= high
     assert scored.headline[-1] == "length"
     for wrong in (f"{tmp_path}/mine.py:nothing", "length", f"{tmp_path}/none.py:length"):
-        with refused("input", argument="metric"):
+        with refused(argument="metric"):
             score(*inputs, ScoreSettings(), [wrong])

@@ -66,6 +66,6 @@ def test_a_page_without_its_content_gives_no_picture(browser, tmp_path, monkeypa
     monkeypatch.setattr("tools.browser.WAITING_SECONDS", 0.3)
     page = tmp_path / "page.html"
     page.write_text("<p>nothing")
-    with refused("input", "#there"):
+    with refused("#there"):
         take_views(browser, "page", tmp_path, lambda: open_file(browser, page, "#there"))
     assert not list(tmp_path.glob("*.png"))

@@ -67,7 +67,7 @@ def _read_annotation(path: Path, text: str) -> TaskAnnotation:
                 match = _match(_ATTRIBUTE, line, "A1<TAB>Name T1 Value")
                 attributes.setdefault(match[3], {})[match[2]] = match[4] or "true"
             elif line and kind not in ("#", "N", "*", "E"):
-                raise DataError(f"expected a line of standoff, found {show(line)}", rule="syntax")
+                raise DataError(f"expected a line of standoff, found {show(line)}")
     annotation.marks = [mark._replace(attributes=attributes.get(mark.id, {})) for mark in annotation.marks]
     return annotation
 
@@ -75,7 +75,7 @@ def _read_annotation(path: Path, text: str) -> TaskAnnotation:
 def _match(pattern: re.Pattern[str], line: str, form: str) -> re.Match[str]:
     match = pattern.fullmatch(line)
     if match is None:
-        raise DataError(f"expected {form}, found {show(line)}", rule="syntax")
+        raise DataError(f"expected {form}, found {show(line)}")
     return match
 
 
@@ -86,5 +86,5 @@ def _parse_marks(line: str, text: str) -> Iterator[Mark]:
     found = " ".join(text[start:end] for start, end in parts)
     if not have_same_letters(found, match[4]):
         message = f"expected the mark's own text {show(match[4])} at {match[3]}, found {show(found)}"
-        raise DataError(message, rule="span-text")
+        raise DataError(message)
     yield from (Mark(start, end, match[2], match[1]) for start, end in parts)

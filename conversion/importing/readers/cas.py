@@ -69,7 +69,7 @@ def _read_task(path: Path, name: str, person: str | None) -> Task:
     texts = [each for each in structures if each.name == "Sofa"]
     texts = [each for each in texts if each.features.get("sofaID") == VIEW] or texts
     if not texts or not isinstance(texts[0].features.get("sofaString"), str):
-        raise DataError("expected a text (a Sofa with a sofaString), found none", rule="key-missing", file=path)
+        raise DataError("expected a text (a Sofa with a sofaString), found none", file=path)
     sofa, text = texts[0].id, str(texts[0].features["sofaString"])
     offsets = Utf16Offsets(text)
     own = [each for each in structures if str(each.features.get("sofa")) == sofa and each.name not in _OWN_TYPES]
@@ -145,11 +145,11 @@ def _read_json(path: Path) -> Iterator[Structure]:
     if isinstance(structures, dict):
         structures = [{"%ID": key, **value} for key, value in structures.items() if isinstance(value, dict)]
     if not isinstance(structures, list):
-        raise DataError("expected a list of feature structures", rule="type", file=path, field="%FEATURE_STRUCTURES")
+        raise DataError("expected a list of feature structures", file=path, field="%FEATURE_STRUCTURES")
     for at, each in enumerate(structures):
         if not isinstance(each, dict) or "%TYPE" not in each or "%ID" not in each:
             found = json.dumps(each)[:80]
             message = f"expected an object with %ID and %TYPE, found {found}"
-            raise DataError(message, rule="type", file=path, field=f"%FEATURE_STRUCTURES[{at}]")
+            raise DataError(message, file=path, field=f"%FEATURE_STRUCTURES[{at}]")
         features = {key.removeprefix("@").removeprefix("#"): value for key, value in each.items() if key[0] not in "%^"}
         yield Structure(str(each["%ID"]), str(each["%TYPE"]), features)

@@ -24,10 +24,10 @@ class Csv(Reader):
                 header = fields
                 if len(set(header)) < len(header):
                     message = f"expected each column once, found {show(header, 200)}"
-                    raise DataError(message, rule="key-twice", file=path, line=line)
+                    raise DataError(message, file=path, line=line)
             elif len(fields) != len(header):
                 message = f"expected {len(header)} fields, found {len(fields)}{describe_separator(header, separator)}"
-                raise DataError(message, rule="length", file=path, line=line)
+                raise DataError(message, file=path, line=line)
             else:
                 yield SourceRow(line, None, dict(zip(header, fields, strict=True)))
 
@@ -37,8 +37,8 @@ class Csv(Reader):
         try:
             yield from read_csv_records(self.path, "excel-tab" if is_tsv else "excel")
         except DataError as error:
-            if error.line != 1 or error.rule != "syntax":
+            if error.line != 1 or "is no CSV" not in error.message:
                 raise
             header = next(read_utf8_lines(self.path), "")
             hint = describe_separator([header], "\t" if is_tsv else ",")
-            raise DataError(error.message + hint, rule=error.rule, file=error.file, line=error.line) from None
+            raise DataError(error.message + hint, file=error.file, line=error.line) from None

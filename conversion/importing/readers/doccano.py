@@ -59,7 +59,7 @@ def _parse_task(row: SourceRow, path: Path, person: str | None) -> Task:
     cells = row.cells
     text = next((cells[name] for name in TEXTS if name in cells), None)
     if not isinstance(text, str):
-        raise DataError(f"expected a text, found {show(text)}", rule="type", field=TEXTS[0])
+        raise DataError(f"expected a text, found {show(text)}", field=TEXTS[0])
     people: dict[Any, TaskAnnotation] = {}
     for name in ("label", "labels", "entities", "cats", "annotations"):
         values = cells.get(name)
@@ -90,12 +90,12 @@ def _add_value(annotation: TaskAnnotation, question: str, value: Any, place: str
     start, end, label = parts[:3]
     if type(start) is not int or type(end) is not int or isinstance(label, bool) or not isinstance(label, str | int):
         message = f"expected a label, or [start, end, label], found {show(value)}"
-        raise DataError(message, rule="type", field=place)
+        raise DataError(message, field=place)
     identity = "" if len(parts) == 3 or parts[3] is None else str(parts[3])
     annotation.marks.append(Mark(start, end, str(label), identity))
 
 
 def _parse_relation(value: Any, place: str) -> Relation:
     if not isinstance(value, dict) or not {"from_id", "to_id"} <= value.keys():
-        raise DataError(f"expected an object with from_id and to_id, found {show(value)}", rule="type", field=place)
+        raise DataError(f"expected an object with from_id and to_id, found {show(value)}", field=place)
     return Relation(str(value.get("type", "")), str(value["from_id"]), str(value["to_id"]))

@@ -36,8 +36,8 @@ class Json(Reader):
             rows = ((None, each) for each in value)
         else:
             message = f"expected a list of rows, or an object of rows, found {describe_value(value)}"
-            raise DataError(message, rule="type", file=path)
+            raise DataError(message, file=path)
         for number, (key, row) in enumerate(rows, 1):
             if not isinstance(row, dict):
-                raise DataError(f"expected an object, found {describe_value(row)}", rule="type", file=path, line=number)
+                raise DataError(f"expected an object, found {describe_value(row)}", file=path, line=number)
             yield SourceRow(number, key, row)

@@ -17,8 +17,7 @@ from eraser_hub.conversion.importing.tasks import (
     TaskAnnotation,
     TaskReader,
 )
-from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.options import UsageError
+from eraser_hub.records.errors import DataError, UsageError, show
 
 from ._first_rows import first_element
 from .json import Json
@@ -58,7 +57,7 @@ class LabelStudio(TaskReader):
                 message = (
                     "HyperText with tags is not read: its marks count the visible text. Export the tasks as plain text"
                 )
-                raise DataError(message, rule="unsupported", file=self.path, line=number)
+                raise DataError(message, file=self.path, line=number)
         names = self._find_texts([each if isinstance(each, dict) else {} for each in data], marks)
         for number, cells in rows:
             with locate(self.path, number):
@@ -69,14 +68,14 @@ class LabelStudio(TaskReader):
     def _parse_tasks(self, number: int, cells: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[Task]:
         data, annotations = cells.get("data"), cells.get("annotations", cells.get("completions"))
         if not isinstance(data, dict) or not isinstance(annotations, list):
-            raise DataError("expected a task with data and annotations", rule="type", field="data")
+            raise DataError("expected a task with data and annotations", field="data")
         texts = {key: _get_text(data, key) for key in dict.fromkeys(names.values())}
         fields = {name: value for name, value in data.items() if name not in texts}
         identity = str(cells["id"]) if "id" in cells else None
         people = []
         for at, each in enumerate(annotations):
             if not isinstance(each, dict) or not isinstance(each.get("result"), list):
-                raise DataError("expected an annotation with a result", rule="type", field=f"annotations[{at}]")
+                raise DataError("expected an annotation with a result", field=f"annotations[{at}]")
             if each.get("was_cancelled"):
                 yield Task(number, texts, [], identity, fields, left_out=CANCELLED, file=self.path)
             else:
@@ -144,7 +143,7 @@ class LabelStudio(TaskReader):
             if len(chosen) != 1:
                 there = ", ".join(columns) or "none"
                 message = f"expected the column of the text, one of: {there}; found {len(chosen)} that fit the marks"
-                raise UsageError(message, rule="option-missing", argument="text")
+                raise UsageError(message, argument="text")
             found[name] = chosen[0]
         return {**found, "": next(iter(found.values()))}
 
@@ -152,7 +151,7 @@ class LabelStudio(TaskReader):
 def _get_text(data: Mapping[str, Any], key: str) -> str:
     text = data.get(key)
     if not isinstance(text, str):
-        raise DataError(f"expected a text, found {show(text)}", rule="type", field=key)
+        raise DataError(f"expected a text, found {show(text)}", field=key)
     return text
 
 
@@ -202,7 +201,7 @@ def _parse_offsets(value: Mapping[str, Any], place: str) -> tuple[int, int, str 
     """Return start, end and own words of a mark; a mark in HTML has its characters in ``globalOffsets``."""
     offsets = value.get("globalOffsets", value)
     if not isinstance(offsets, dict) or not all(type(offsets.get(name)) is int for name in ("start", "end")):
-        raise DataError(f"expected whole numbers as start and end, found {show(value)}", rule="type", field=place)
+        raise DataError(f"expected whole numbers as start and end, found {show(value)}", field=place)
     words = value.get("text")
     return offsets["start"], offsets["end"], words if isinstance(words, str) else None
 
@@ -220,7 +219,7 @@ def _parse_annotation(each: Mapping[str, Any], names: Mapping[str, str], place: 
     for at, result in enumerate(each["result"]):
         where = f"{place}.result[{at}]"
         if not isinstance(result, dict):
-            raise DataError(f"expected an object, found {show(result)}", rule="type", field=where)
+            raise DataError(f"expected an object, found {show(result)}", field=where)
         kind, value = str(result.get("type", "")), result.get("value")
         value = value if isinstance(value, dict) else {}
         if kind == "relation":

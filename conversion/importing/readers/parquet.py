@@ -29,7 +29,7 @@ class Parquet(Reader):
         with wrap_parquet_errors(path):
             schema = pq.read_schema(path)
         if len(set(schema.names)) < len(schema.names):
-            raise DataError(f"expected each column once, found {show(schema.names, 200)}", rule="key-twice", file=path)
+            raise DataError(f"expected each column once, found {show(schema.names, 200)}", file=path)
         if b"huggingface" not in (schema.metadata or {}):
             return {}
         try:

@@ -50,9 +50,9 @@ def _parse_task(row: SourceRow, path: Path, ids: dict[str, str]) -> Task:
     cells = row.cells
     text, answer = cells.get("text"), cells.get("answer", "accept")
     if not isinstance(text, str):
-        raise DataError(f"expected a text, found {show(text)}", rule="type", field="text")
+        raise DataError(f"expected a text, found {show(text)}", field="text")
     if answer is not None and answer not in tuple(ANSWERS):
-        raise DataError(f"expected accept, reject or ignore, found {show(answer)}", rule="choice", field="answer")
+        raise DataError(f"expected accept, reject or ignore, found {show(answer)}", field="answer")
     person = cells.get("_annotator_id") or cells.get("_session_id")
     annotation = TaskAnnotation(None if person is None else str(person))
     for at, span in enumerate(_list(cells, "spans")):
@@ -78,18 +78,18 @@ def _parse_task(row: SourceRow, path: Path, ids: dict[str, str]) -> Task:
 def _list(cells: Mapping[str, Any], name: str) -> list[Any]:
     value = cells.get(name)
     if value is not None and not isinstance(value, list):
-        raise DataError(f"expected a list, found {show(value)}", rule="type", field=name)
+        raise DataError(f"expected a list, found {show(value)}", field=name)
     return value or []
 
 
 def _parse_offsets(value: Any, place: str) -> tuple[int, int]:
     if not isinstance(value, dict) or not all(type(value.get(name)) is int for name in ("start", "end")):
-        raise DataError(f"expected an object with start and end, found {show(value)}", rule="type", field=place)
+        raise DataError(f"expected an object with start and end, found {show(value)}", field=place)
     return value["start"], value["end"]
 
 
 def _parse_relation(value: Any, place: str) -> Relation:
     if not isinstance(value, dict):
-        raise DataError(f"expected an object, found {show(value)}", rule="type", field=place)
+        raise DataError(f"expected an object, found {show(value)}", field=place)
     ends = [_parse_offsets(value.get(name), f"{place}.{name}") for name in ("head_span", "child_span")]
     return Relation(str(value.get("label", "")), *(f"{start}-{end}" for start, end in ends))

@@ -45,7 +45,7 @@ def erase_tokens(
     substitute = mask if erase == "mask" else pad
     if substitute is None:
         message = f"`erase` {erase}: the model has no {erase} token; use `erase` remove"
-        raise DataError(message, rule="unsupported")
+        raise DataError(message)
     return [token if stays else substitute for token, stays in zip(tokens, kept, strict=True)]
 
 
@@ -65,14 +65,14 @@ class PlainModel(Adapter):
                 message += ": save it and its tokenizer by save_pretrained, and give the folder"
             elif callable(model):
                 message += ": give an object whose predict_proba calls it, with the labels as label_names"
-            raise DataError(message, rule="model")
+            raise DataError(message)
         self.model, self.uses_query = model, uses_query
         self.description = type(model).__name__
         names: Any = getattr(model, "label_names", None)
         names = getattr(model, "classes_", ()) if names is None else names
         if callable(names) or isinstance(names, str):
             message = f"{self.description}.label_names: expected a list of names, found {show(names)}"
-            raise DataError(message, rule="model")
+            raise DataError(message)
         self.label_names = tuple(map(str, names))
         self._separate = "queries" in inspect.signature(model.predict_proba).parameters
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.conversion.download.unpack import Limits
-from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.records.errors import DataError, UsageError, get_first_line
 from eraser_hub.records.extras import need
 
 from ..adapter import Adapter, Encoded, View
@@ -72,7 +72,7 @@ def open_subwords(tokenizer: str | Path, longest: int) -> Subwords:
         return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         message = f"cannot open the tokenizer: {get_first_line(error)}; without a network name a folder"
-        raise DataError(message, argument="tokenizer", rule="model", file=tokenizer) from error
+        raise DataError(message, argument="tokenizer", file=tokenizer) from error
 
 
 def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
@@ -96,7 +96,6 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
                 raise DataError(
                     f"expected scikit-learn's own types alone, found {', '.join(sorted(unknown)[:5])}: not opened, "
                     "since opening it would run that code",
-                    rule="model",
                     file=path,
                 )
             model = skops.io.load(path, trusted=[TREE])
@@ -104,13 +103,12 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
             raise
         except Exception as error:  # skops raises many kinds on a broken file
             message = f"not a readable skops file: {get_first_line(error)}"
-            raise DataError(message, rule="file-unreadable", file=path) from error
+            raise DataError(message, file=path) from error
     elif path.suffix in (".joblib", ".pkl", ".pickle"):
         if not trust_pickle:
-            raise DataError(
+            raise UsageError(
                 "a pickle runs code when it is opened: say `trust_pickle` if you trust its source, "
                 "or save the model with skops",
-                rule="option-missing",
                 file=path,
             )
         import joblib
@@ -118,12 +116,12 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         try:
             model = joblib.load(path)
         except Exception as error:  # unpickling raises whatever the pickle holds
-            raise DataError(f"cannot be opened: {get_first_line(error)}", rule="file-unreadable", file=path) from error
+            raise DataError(f"cannot be opened: {get_first_line(error)}", file=path) from error
     else:
-        raise DataError("expected a model file ending in .skops, .joblib or .pkl", rule="file-name", file=path)
+        raise DataError("expected a model file ending in .skops, .joblib or .pkl", file=path)
     if not hasattr(model, "predict_proba"):
         message = f"expected a classifier with predict_proba, found {type(model).__name__}"
-        raise DataError(message, rule="model", file=path)
+        raise DataError(message, file=path)
     for tree in find_trees(model):
         check_tree(tree, path)
     check_takes_strings(model, path)
@@ -139,10 +137,10 @@ def check_takes_strings(model: Any, path: Path | None) -> None:
         model.predict_proba(["a b"])
     except NotFittedError as error:
         message = f"expected a fitted model, found {name} before its fit"
-        raise DataError(message, rule="model", file=path) from error
+        raise DataError(message, file=path) from error
     except Exception as error:  # a model raises what its own reading of the input raises
         message = f"expected a pipeline over strings (a vectoriser, then a classifier), found {name}"
-        raise DataError(f"{message}: {get_first_line(error).rstrip(':')}", rule="model", file=path) from error
+        raise DataError(f"{message}: {get_first_line(error).rstrip(':')}", file=path) from error
 
 
 def check_archive(path: Path) -> None:
@@ -153,7 +151,7 @@ def check_archive(path: Path) -> None:
     most, total = min(limits.total_bytes, limits.free_bytes + limits.ratio * packed), sum(sizes.values())
     if len(sizes) > limits.members or total > most or sizes.get(SCHEMA, 0) > limits.free_bytes:
         message = f"unpacks to {total:,} bytes, which no model does ({packed:,} packed)"
-        raise DataError(message, rule="size-limit", file=path)
+        raise DataError(message, file=path)
 
 
 def save_pipeline(model: Any, path: Path) -> None:
@@ -211,7 +209,7 @@ def check_tree(tree: Any, path: Path) -> None:
     )
     if not good:
         message = "a decision tree's nodes point outside the tree: the file is broken or made to crash"
-        raise DataError(message, rule="model", file=path)
+        raise DataError(message, file=path)
 
 
 def predicts_on_strings(model: Any) -> bool:

@@ -29,7 +29,7 @@ def check_head(config: Any, description: str) -> None:
     kind = getattr(config, "problem_type", None)
     if kind not in (None, "single_label_classification") or config.num_labels == 1:
         message = f"{description}: expected a classifier with one label per text, found {kind or 'one output'}"
-        raise DataError(message, rule="unsupported")
+        raise DataError(message)
 
 
 class TransformerOpener(Opener):
@@ -48,9 +48,9 @@ class TransformerOpener(Opener):
         path, facts, name = opening.path, opening.facts, str(opening.model)
         if path is not None and path.is_dir() and not (path / "config.json").is_file():
             message = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
-            raise DataError(message, rule="file-missing", file=path)
+            raise DataError(message, file=path)
         if path is not None and not path.is_dir() and is_path_like(name):
-            raise DataError("no such model file or folder", rule="file-missing", file=path)
+            raise DataError("no such model file or folder", file=path)
         need("torch", "transformers")
         able = [one for one in TASKS if opening.task in ("auto", one[0])]
 
@@ -60,7 +60,6 @@ class TransformerOpener(Opener):
                 raise DataError(
                     "expected a model for sequence classification, multiple choice, question answering or generation, "
                     f"found {architecture}; fine-tune it first (eraser-hub train --model {name})",
-                    rule="model",
                 )
             return fitting[0] if fitting else able[0][1]
 

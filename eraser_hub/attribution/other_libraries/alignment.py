@@ -27,7 +27,7 @@ def read_instance(row: Mapping[str, Any]) -> Instance:
     """
     if not isinstance(row, Mapping):
         found = f"expected a row (of a dataset, such as `dataset[0]`), found {type(row).__name__}"
-        raise DataError(found, rule="type", argument="row")
+        raise DataError(found, argument="row")
     row = {
         column: to_list(value) if isinstance(value, np.ndarray) else value
         for column, value in row.items()
@@ -37,7 +37,7 @@ def read_instance(row: Mapping[str, Any]) -> Instance:
         return READERS["eraser"](row)
     if "tokens" not in row:
         message = f"expected documents (eraser) or tokens, found the columns {show(sorted(row))}"
-        raise DataError(message, rule="key-missing")
+        raise DataError(message)
     nested = any(isinstance(each, (list, tuple)) for each in row["tokens"] or ())
     return READERS["perturbation" if nested else "tokens"](row)
 
@@ -72,7 +72,7 @@ def mask(row: Mapping[str, Any]) -> list[list[bool]]:
     """
     instance = read_instance(row)
     if instance.rationale is None:
-        raise DataError("expected a human rationale, found none", rule="span-missing", instance=instance.id)
+        raise DataError("expected a human rationale, found none", instance=instance.id)
     return [list(flags) for flags in instance.rationale]
 
 

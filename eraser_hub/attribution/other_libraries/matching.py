@@ -61,12 +61,12 @@ def find_token_spans(tokens: Sequence[str], raw: str) -> list[Span]:
         start = raw.find(token, end)
         if start < 0 or raw[end:start].strip():
             message = f"expected the text that was scored to go on with token {number}, {show(token)}, found "
-            raise DataError(message + show(raw[end : end + SEEN].strip()), rule="span-text")
+            raise DataError(message + show(raw[end : end + SEEN].strip()))
         end = start + len(token)
         spans.append((start, end))
     if raw[end:].strip():
         message = f"expected the text that was scored to end with its last token, found {show(raw[end:][:SEEN])}"
-        raise DataError(message, rule="span-text")
+        raise DataError(message)
     return spans
 
 
@@ -135,7 +135,7 @@ def _find_further_on(piece: str, text: MatchedText, place: int, unknown: int) ->
         return "", place  # a lone accent or blank: nothing of the text
     rest = text.characters[place : place + SEEN]
     message = f"expected pieces of the text, found {show(piece)} where it goes on with {show(rest)}"
-    raise DataError(message, rule="span-text")
+    raise DataError(message)
 
 
 def _share(spans: list[Span | None], waiting: Sequence[int], starts: Sequence[int], span: Span) -> None:

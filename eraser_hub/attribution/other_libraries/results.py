@@ -63,7 +63,7 @@ def read_result(result: Any, label: Label) -> ForeignScores:
         return read_result(result[0], label)
     if several and any(matches(one) for one in result[:1] for matches, _ in READERS):
         message = f"expected the result of one text, found {len(result)}: take one of them, result[0]"
-        raise DataError(message, rule="length")
+        raise DataError(message)
     return _read_places(result)
 
 
@@ -82,7 +82,7 @@ def _read_places(result: Any) -> ForeignScores:
             "expected a result of captum, ferret, inseq, interpreto, lime, shap or transformers-interpret for one text"
         )
         message = f"{message}, found {show(type(result).__name__)}" + (f" {values.shape}" if values.ndim else "")
-        raise DataError(message, rule="type")
+        raise DataError(message)
     return ForeignScores(values)
 
 
@@ -97,7 +97,7 @@ def _choose_label(names: Sequence[Any], count: int | None, label: Label) -> Any:
         message = (
             f"expected {message} ({', '.join(map(show, known))}), found {'none' if label is None else show(label)}"
         )
-        raise DataError(message, rule="label-missing" if label is None else "label-unknown")
+        raise DataError(message)
     return known[place] if names and count is None else place
 
 
@@ -108,7 +108,7 @@ def _read_shap(result: Any, label: Label) -> ForeignScores:
     if not isinstance(data[0], str) if len(data) else False:
         if len(data) != 1:
             message = f"expected the result of one text, found {len(data)}: take one of them, result[0]"
-            raise DataError(message, rule="length")
+            raise DataError(message)
         values, data = values[0], data[0]
     numbers = to_array(values)
     if numbers.ndim == 2:
@@ -144,7 +144,7 @@ def _read_inseq(result: Any, label: Label) -> ForeignScores:
         if len(result.sequence_attributions) != 1:
             message = "expected the result of one text, found"
             message = f"{message} {len(result.sequence_attributions)}: take one of .sequence_attributions"
-            raise DataError(message, rule="length")
+            raise DataError(message)
         result = result.sequence_attributions[0]
     pieces, values = result.source, result.source_attributions
     if values is None:  # a model that continues its prompt

@@ -15,7 +15,7 @@ from eraser_hub.attribution.adapter import to_array
 from eraser_hub.attribution.external_rationales import SOFT, attach_scores
 from eraser_hub.attribution.other_libraries.alignment import read_instance
 from eraser_hub.metrics.plain import split_tokens
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.outputs import GENERATOR, OutputWriter, is_recorded
 from eraser_hub.records.run_record import write_run
 
@@ -67,10 +67,10 @@ def token_scores(
     scored = read_result(result, label)
     if len(scored.values) != len(scored.pieces or scored.spans or scored.values):
         pieces = len(scored.pieces or scored.spans)
-        raise DataError(f"expected a score for each of {pieces} pieces, found {len(scored.values)}", rule="length")
+        raise DataError(f"expected a score for each of {pieces} pieces, found {len(scored.values)}")
     if not np.isfinite(scored.values).all():
         message = f"expected finite scores, found {np.count_nonzero(~np.isfinite(scored.values))} that are not"
-        raise DataError(message, rule="range")
+        raise DataError(message)
     if scored.raw:
         spans, places = list[Span | None](scored.spans), find_token_spans([*before, *tokens], scored.raw)
     elif tokenizer is not None and getattr(tokenizer, "is_fast", False):
@@ -83,14 +83,13 @@ def token_scores(
         spans = list(places)
     else:
         message = f"expected a tokenizer to say what the {len(scored.values)} numbers stand for, found none"
-        raise DataError(message, rule="option-missing")
+        raise UsageError(message)
     scores, bare = sum_to_tokens(spans, scored.values.tolist(), places)
     bare = [at - len(before) for at in bare if at >= len(before)]
     if bare and missing is None and not scored.whole:
         raise DataError(
             f"expected scores of all {len(tokens)} tokens, found none of {len(bare)}, the first of them token "
             f"{bare[0]}, {show(tokens[bare[0]])}: was the text cut off? missing=0.0 says what such tokens have",
-            rule="score-missing",
         )
     scores = scores[len(before) :]
     for at in bare:
@@ -131,7 +130,7 @@ def _retokenize(
     if len(offsets) != size:
         message = f"expected a score for each of {len(offsets)} sub-words of the tokenizer, found {size}"
         message += "" if is_exact else ": give the text as the string that the model read"
-        raise DataError(message, rule="length")
+        raise DataError(message)
     spans = [
         None if owner is None else (start + owner * shift, end + owner * shift)
         for (start, end), owner in zip(offsets, owners, strict=True)
@@ -163,7 +162,7 @@ def write_scores(
     """
     path, writer = Path(path), OutputWriter(force=force)
     if path.suffix != ".jsonl":
-        raise DataError(f"expected a file ending in .jsonl, found {show(path.name)}", rule="file-name")
+        raise DataError(f"expected a file ending in .jsonl, found {show(path.name)}")
     writer.check(path, is_recorded)
     lines = list[bytes]()
     parts = iter(scores)
@@ -173,18 +172,18 @@ def write_scores(
             values = to_array(next(parts))
         except StopIteration:
             message = "expected scores for each row, found none"
-            raise DataError(message, rule="score-missing", instance=instance.id) from None
+            raise DataError(message, instance=instance.id) from None
         except (TypeError, ValueError):
-            raise DataError("expected numbers", rule="type", instance=instance.id, field="scores") from None
+            raise DataError("expected numbers", instance=instance.id, field="scores") from None
         bounds = instance.bounds
         if values.shape != (bounds[-1],):
             message = f"expected {bounds[-1]} scores, one a token, found shape {values.shape}"
-            raise DataError(message, rule="length", instance=instance.id, field="scores")
+            raise DataError(message, instance=instance.id, field="scores")
         one = attach_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
         rationales = [{"docid": name, SOFT: list(part)} for name, part in zip(one.names, one.scores or (), strict=True)]
         lines.append(orjson.dumps({"annotation_id": one.id, "rationales": rationales}) + b"\n")
     if next(parts, None) is not None:
-        raise DataError(f"expected scores for {len(lines)} rows, found more", rule="length")
+        raise DataError(f"expected scores for {len(lines)} rows, found more")
     writer.write(path, b"".join(lines), is_recorded)
     write_run(path, {"generator": GENERATOR})
     return len(lines)

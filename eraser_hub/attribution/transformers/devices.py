@@ -26,7 +26,7 @@ def find_device(name: str | None) -> Any:
         torch.zeros(1, device=device).cpu()
     except Exception as error:  # torch raises errors of many types, by device
         message = f"expected a device of this machine, found {show(name)}: {get_first_line(error)}"
-        raise DataError(message, argument="device", rule="device") from error
+        raise DataError(message, argument="device") from error
     return device
 
 
@@ -55,7 +55,7 @@ def half_type(precision: str, device: Any) -> Any:
 
     if precision not in PRECISIONS:
         message = f"expected one of {', '.join(PRECISIONS)}; found {show(precision)}"
-        raise DataError(message, argument="precision", rule="option-value")
+        raise DataError(message, argument="precision")
     if precision == "auto":
         return torch.bfloat16 if supports_bf16(device) else None
     return {"bfloat16": torch.bfloat16, "float16": torch.float16}.get(precision)
@@ -110,7 +110,7 @@ def move_network(network: Any, device: Any, keeps_type: bool = False) -> Any:
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
-        raise DataError(f"`device` {device}: out of memory while the model was moved there", rule="device") from error
+        raise DataError(f"`device` {device}: out of memory while the model was moved there") from error
 
 
 def keep_heads_in_float32(network: Any, kind: str) -> None:

@@ -132,7 +132,6 @@ def compute_output(model: WindowModel, embedded: Any, inputs: dict[str, Any]) ->
         raise DataError(
             f"{model.description}: gradients need a network that looks up its input embeddings once, found {times} "
             "times; use occlusion or lime",
-            rule="unsupported",
         )
     return out
 
@@ -231,7 +230,7 @@ def compute_deeplift(
             raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         message = f"`method` deeplift: {model.description} does not allow it: {reason}"
-        raise DataError(message, rule="unsupported") from error
+        raise DataError(message) from error
     model.notes.largest("largest convergence delta", float(deltas.abs().max()))
     return products.sum(dim=-1)
 
@@ -439,7 +438,7 @@ def compute_attention_scores(model: WindowModel, encoded: Sequence[Pieces]) -> l
         last = layers[-1] if layers else None
         if last is None or last.ndim != 4 or last.shape[-2:] != (places, places):
             message = f"{model.description} gives no attention weights of every place to every other"
-            raise DataError(f"`method` attention: {message}", rule="unsupported")
+            raise DataError(f"`method` attention: {message}")
         weights = to_float64(last.mean(dim=1)).cpu().numpy()
         return [
             _select_attention(model, windows[number], matrix) for number, matrix in zip(batch, weights, strict=True)

@@ -87,7 +87,7 @@ class ChoiceModel(SequenceModel):
         answers = split_answers(instance)
         if self.label_names and len(answers) != len(self.label_names):
             message = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
-            raise DataError(message, rule="length", instance=instance.id, field="query")
+            raise DataError(message, instance=instance.id, field="query")
         question = super().encode(replace(instance, query=()))
         cut = [
             np.asarray([piece for word in self.words.cut(answer) for piece in word], dtype=np.int64)

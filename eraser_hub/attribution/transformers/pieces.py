@@ -235,7 +235,7 @@ class Pieces(Encoded):
         substitute = words.mask if erase == "mask" else words.pad
         if substitute is None or (erase == "pad" and not words.can_pad):
             message = f"`erase` {erase}: {self.model.description} has no {erase} token; use `erase` remove"
-            raise DataError(message, rule="unsupported")
+            raise DataError(message)
         return int(substitute)
 
     def remaining(self, kept: NDArray[np.bool_], erase: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

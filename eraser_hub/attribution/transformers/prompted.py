@@ -52,7 +52,7 @@ class PromptedModel(SequenceModel):
 
         if prompting.dtype != "float32" and more.get("precision", "auto") not in ("auto", prompting.dtype):
             message = f"expected `precision` {prompting.dtype} or auto beside `dtype`, found {more['precision']}"
-            raise DataError(message, argument="precision", rule="option-conflict")
+            raise DataError(message, argument="precision")
         super().__init__(LabelNetwork(network), tokenizer, **{**more, "query_last": False, "dtype": prompting.dtype})
         if self.half:
             keep_heads_in_float32(network, self.device.type)
@@ -88,7 +88,7 @@ class PromptedModel(SequenceModel):
             return
         if not self.label_names:
             message = f"{self.description} answers with the dataset's labels, of which there are none: name them"
-            raise DataError(message, argument="labels", rule="option-missing")
+            raise DataError(message, argument="labels")
         network: LabelNetwork = self.network
         network.label_score = self.prompting.label_score
         self._words = _read_label_words(self.prompting.label_words, self.label_names)
@@ -121,7 +121,7 @@ class PromptedModel(SequenceModel):
         lead, tail = (int(at[0]), len(places) - 1 - int(at[-1])) if len(at) else (len(places), 0)
         if lead + tail + 8 > self.window and len(at):
             message = f"expected a prompt that leaves room for the text in {self.window} sub-words, found {lead + tail}"
-            raise DataError(message, argument="prompt", rule="option-value", instance=instance.id)
+            raise DataError(message, argument="prompt", instance=instance.id)
         source = np.where(inside, owner, tokens)
         frame = Frame(encode_places(places, 0, 1), piece, source, holds, lead, lead, tail)
         return Pieces(instance, self, np.zeros(0, np.int64), ids, owners, first, 0, frame)
@@ -137,7 +137,7 @@ class PromptedModel(SequenceModel):
         if numbers != list(range(count)):
             shown = ", ".join(str(number + 1) for number in numbers) or "none"
             message = f"expected a prompt that shows each of {count} documents' text once, in order; found {shown}"
-            raise DataError(message, argument="prompt", rule="option-value", file=self.prompt.name)
+            raise DataError(message, argument="prompt", file=self.prompt.name)
         text, spans = parts[0], list[tuple[int, int]]()
         for tokens, behind in zip(instance.documents, parts[2::2], strict=True):
             for number, token in enumerate(tokens):
@@ -182,7 +182,7 @@ class PromptedModel(SequenceModel):
         except Exception as error:  # templates raise what they like
             if self._joins_messages or not system:
                 message = f"its chat template cannot be applied: {get_first_line(error)}"
-                raise DataError(f"{self.description}: {message}", rule="model") from error
+                raise DataError(f"{self.description}: {message}") from error
             self._joins_messages = True
             self.notes.add_message("the chat template has no system message: it stands before the question")
             return self._make_prompt(system, shown, user)
@@ -259,12 +259,12 @@ def _read_label_words(pairs: Sequence[str], label_names: Sequence[str]) -> list[
         label, equals, own = pair.partition("=")
         if not equals or label not in words or label in seen or not own.strip():
             message = f"expected LABEL=WORDS, once for a label among {', '.join(label_names)}; found {show(pair)}"
-            raise DataError(message, argument="label_words", rule="option-value")
+            raise DataError(message, argument="label_words")
         seen.add(label)
         words[label] = own.strip()
     if len(set(words.values())) < len(words):
         message = f"expected different words for each label, found {', '.join(words.values())}"
-        raise DataError(message, argument="label_words", rule="option-value")
+        raise DataError(message, argument="label_words")
     return list(words.values())
 
 
@@ -275,8 +275,8 @@ def _check_label_ids(network: LabelNetwork, words: Sequence[str]) -> None:
     empty = next((word for word, ids in zip(words, scored, strict=True) if not ids), None)
     if empty is not None:
         message = f"expected words that the tokenizer knows, found {show(empty)}"
-        raise DataError(message, argument="label_words", rule="option-value")
+        raise DataError(message, argument="label_words")
     if len(set(scored)) < len(scored):
         message = f"expected answers that begin with different sub-words, found {', '.join(words)}"
         message += "; say `label_words` or `label_score` sum" if first else "; say `label_words`"
-        raise DataError(message, argument="label_score" if first else "label_words", rule="option-value")
+        raise DataError(message, argument="label_score" if first else "label_words")

@@ -41,7 +41,6 @@ def make_no_probabilities_error(description: str) -> DataError:
     return DataError(
         f"{description}: question answering gives spans, not label probabilities: rankings only "
         "(`method` random, gradient, input-x-gradient, integrated-gradients or attention)",
-        rule="unsupported",
     )
 
 
@@ -96,11 +95,11 @@ class AnswerModel(SequenceModel):
             first, last, p = find_best_span(start * inside, end * inside)
             if not np.isfinite(p):
                 message = f"{self.description}: its output holds NaN or infinite values"
-                raise DataError(message, rule="model-output", instance=one.instance.id)
+                raise DataError(message, instance=one.instance.id)
             if best is None or p > best[3]:
                 best = (window, first, last, p)
         if best is None:
-            raise DataError("the passage is empty: nothing to answer from", rule="empty", instance=one.instance.id)
+            raise DataError("the passage is empty: nothing to answer from", instance=one.instance.id)
         one.best = best
         return best
 

@@ -84,7 +84,7 @@ class SequenceModel(WindowModel):
         longest = find_longest_input(network, tokenizer)
         if window is not None and not self.words.pair.size + 2 <= window <= longest:
             message = f"expected {self.words.pair.size + 2} to {longest} sub-words, found {window}"
-            raise DataError(message, argument="window", rule="option-value")
+            raise DataError(message, argument="window")
         self.window = window or longest
         self._known: Known = {}
         if network.config.pad_token_id is None:

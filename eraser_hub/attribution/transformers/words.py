@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.records.errors import DataError, UsageError, get_first_line
 from eraser_hub.records.extras import need
 
 # the class of transformers that generates text, and the ends of the names of its architectures
@@ -52,7 +52,7 @@ def _make_no_tokenizer_error(name: str) -> DataError:
         "expected the model's tokenizer beside its weights (such as tokenizer.json or vocab.txt), found none: write it "
         f"there by tokenizer.save_pretrained({name!r})"
     )
-    return DataError(message, rule="file-missing", file=name)
+    return DataError(message, file=name)
 
 
 def make_open_error(error: Exception, name: str) -> DataError:
@@ -60,15 +60,14 @@ def make_open_error(error: Exception, name: str) -> DataError:
     if "the backend tokenizer" in str(error) and Path(name).is_dir():
         return _make_no_tokenizer_error(name)
     if "trust_remote_code" in str(error):
-        return DataError(
+        return UsageError(
             "the model brings its own code, which was not run: say `trust_remote_code` if you trust its source",
-            rule="option-missing",
             file=name,
         )
     words = f"cannot open the model: {get_first_line(error)}"
     if not Path(name).exists():
         words = f"neither a folder here nor a model of the Hub can be opened under this name: {get_first_line(error)}"
-    return DataError(words, rule="model", file=name)
+    return DataError(words, file=name)
 
 
 def make_loading(dtype: str, device_map: str, device: str | None) -> dict[str, Any]:
@@ -82,7 +81,7 @@ def make_loading(dtype: str, device_map: str, device: str | None) -> dict[str, A
 
     if device_map and device is not None:
         message = f"expected `device` or `device_map`, found both: {device} and {device_map}"
-        raise DataError(message, argument="device_map", rule="option-conflict")
+        raise DataError(message, argument="device_map")
     if device_map:
         need("accelerate")
     version = tuple(int(part) for part in transformers.__version__.split(".")[:2])
@@ -125,7 +124,7 @@ def open_network(
         if missing:
             message = f"its files lack {len(missing)} of the weights of {type(network).__name__}, which transformers "
             message += f"would draw at random ({', '.join(missing[:3])}): fine-tune it first"
-            raise DataError(f"{message} (eraser-hub train --model {name})", rule="model", file=name)
+            raise DataError(f"{message} (eraser-hub train --model {name})", file=name)
     except DataError:
         raise
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
@@ -178,7 +177,7 @@ class CutWords:
         first = [place for place, owner in enumerate(owners) if owner == 0]
         if not first or (pair and 1 not in owners):
             message = "the tokenizer gives no sub-word for the words 'a' and 'b': it cannot be used with words"
-            raise DataError(message, rule="model")
+            raise DataError(message)
         types = types or [0] * len(ids)
         second = [place for place, owner in enumerate(owners) if owner == 1] if pair else first
         between = slice(first[-1] + 1, second[0] if pair else first[-1] + 1)

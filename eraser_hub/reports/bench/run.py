@@ -49,9 +49,9 @@ from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
 from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.atomic import atomic_write
-from eraser_hub.records.errors import DataError, describe_bad_name, show
+from eraser_hub.records.errors import DataError, UsageError, describe_bad_name, show
 from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
-from eraser_hub.records.options import UsageError, as_list, read_options
+from eraser_hub.records.options import as_list, read_options
 from eraser_hub.records.run_record import read_run
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.compare import BETTER, WORSE, Comparison
@@ -176,12 +176,12 @@ def read_plan(arguments: BenchArguments) -> BenchArguments:
     merged = BenchArguments(**{**values, **chosen, "plan": None})
     for name in ("dataset", "model", "out"):
         if not getattr(merged, name):
-            raise UsageError("expected it, here or in the plan's file", rule="option-missing", argument=name)
+            raise UsageError("expected it, here or in the plan's file", argument=name)
     if merged.quick and merged.sample is not None:
-        raise UsageError("expected one of `quick` and `sample`", rule="option-conflict", argument="sample")
+        raise UsageError("expected one of `quick` and `sample`", argument="sample")
     find_preset(merged.paper)  # these three before hours of work
     if os.path.lexists(merged.out or "") and not os.path.isdir(merged.out or ""):
-        raise DataError("expected a folder, found a file", rule="file-kind", file=merged.out, argument="out")
+        raise DataError("expected a folder, found a file", file=merged.out, argument="out")
     if not 0 <= merged.minimum_effect < math.inf:
         message = f"expected a difference of at least 0, found {show(merged.minimum_effect)}"
         raise DataError(message, argument="minimum_effect")
@@ -196,7 +196,7 @@ def _read_plan_file(path: Path) -> dict[str, Any]:
             # what a run wrote into its bench.yaml is no part of the plan, and may be long; lines keep their numbers
             values, lines = load_yaml_values(_RECORD.sub(lambda found: "\n" * found[0].count("\n"), text), path)
     except DataError as error:
-        raise DataError(error.message, rule=error.rule, file=path, line=error.line, argument="plan") from None
+        raise DataError(error.message, file=path, line=error.line, argument="plan") from None
     values.pop("record", None)
     options = {name: one for name, one in read_options(BenchArguments).items() if not one.python_only}
     known = [name for name in options if name not in ("plan", "dry_run")]
@@ -204,12 +204,12 @@ def _read_plan_file(path: Path) -> dict[str, Any]:
         if name not in known:
             hint = f": did you mean {near!r}?" if (near := find_similar(name, known)) else ""
             message = f"expected one of {', '.join(known)}, found {show(name)}{hint}"
-            raise DataError(message, rule="key-unknown", file=path, line=lines[name], argument="plan")
+            raise DataError(message, file=path, line=lines[name], argument="plan")
         try:
             values[name] = options[name].check(name, value)
         except UsageError as error:
             of: dict[str, Any] = {"line": lines[name], "field": name, "argument": "plan"}
-            raise DataError(error.message, rule="type", file=path, **of) from None
+            raise DataError(error.message, file=path, **of) from None
     return values
 
 
@@ -266,10 +266,10 @@ def plan_models(models: Sequence[str]) -> list[PlannedModel]:
     names = dict[str, str]()
     for one in found:
         if words := describe_bad_name(one.name):
-            raise UsageError(words, rule="option-value", argument="model")
+            raise UsageError(words, argument="model")
         if (other := names.get(one.file_name)) is not None:
             message = f"expected a name of its own for each model and its files (NAME=PLACE), found {other}, {one.name}"
-            raise UsageError(message, rule="option-value", argument="model")
+            raise UsageError(message, argument="model")
         names[one.file_name] = one.name
     return found
 
@@ -305,7 +305,7 @@ def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
     if len(chosen) < len(plan.method) and (not chosen or len(as_list(plan.model) or ()) == 1):
         lacking = ", ".join(name for name in plan.method if name not in supported)
         message = f"{adapter.description} does not support {lacking}; expected some of {', '.join(supported)}"
-        raise DataError(message, rule="unsupported", argument="method")
+        raise DataError(message, argument="method")
     return list(dict.fromkeys([RANDOM, *chosen]))
 
 

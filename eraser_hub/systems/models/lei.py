@@ -61,6 +61,6 @@ class LeiSystem(NetworkSystem):
         without = len(instances) - sum(one.has_rationale for one in instances) if hyper.supervision else 0
         if without == len(instances):
             words = f"found none in {without} instances; lei-unsupervised needs none"
-            raise DataError(f"{config.model} learns from human rationales, {words}", rule="span-missing")
+            raise DataError(f"{config.model} learns from human rationales, {words}")
         if without:
             say(f"{without} of {len(instances)} instances have no human rationale: they train by their labels alone")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import UsageError
 from eraser_hub.systems.data import Data
 from eraser_hub.systems.hyper import NetworkHyper
 from eraser_hub.systems.system import NetworkSystem
@@ -27,4 +27,4 @@ class MatchLstmSystem(NetworkSystem):
             words = (
                 "match-lstm matches a text with a question: expected a query (`query`) or pairs of texts, found neither"
             )
-            raise DataError(words, rule="option-missing")
+            raise UsageError(words)

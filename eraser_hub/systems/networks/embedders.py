@@ -34,12 +34,12 @@ def read_embeddings(path: Path, vocabulary: Vocabulary, seed: int, say: Callable
         DataError: no such file, another format, a damaged line, none of the words.
     """
     if not path.is_file():
-        raise DataError("no such file", rule="file-missing", file=path, argument="embeddings")
+        raise DataError("no such file", file=path, argument="embeddings")
     wanted = {word.encode() for word in vocabulary.words[len(SPECIAL) :]}
     vectors = read_keyed_vectors(path, wanted) if path.suffix == ".kv" else read_text_vectors(path, wanted)
     if not vectors:
         words = f"expected words of the corpus, found none of {len(wanted)}"
-        raise DataError(words, rule="model", file=path, argument="embeddings")
+        raise DataError(words, file=path, argument="embeddings")
     width = len(next(iter(vectors.values())))
     random = np.random.default_rng(seed)
     table = random.normal(0, SPREAD, (len(vocabulary.words), width)).astype(np.float32)
@@ -64,14 +64,14 @@ def read_text_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.fl
     """
     vectors: dict[str, NDArray[np.float32]] = {}
     if not path.stat().st_size:
-        raise DataError("expected words and their vectors, found an empty file", rule="empty", file=path)
+        raise DataError("expected words and their vectors, found an empty file", file=path)
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         first = mapped.readline().split()
         counts = len(first) == 2 and all(part.isdigit() for part in first)
         width = int(first[1]) if counts else len(first) - 1
         if width < 1:
             words = f"expected a word and its vector, found {show(first[:3])}"
-            raise DataError(words, rule="syntax", file=path, line=1)
+            raise DataError(words, file=path, line=1)
         mapped.seek(0)
         number = 1 if counts else 0
         if counts:
@@ -97,8 +97,8 @@ def _parse_vector(parts: list[bytes], width: int, path: Path, line: int) -> NDAr
     if len(vector) != width or not np.isfinite(vector).all():
         words = f"expected {width} finite numbers behind the word, as in the first line, found {len(parts)} values"
         if len(parts) != width:
-            raise DataError(words, rule="length", file=path, line=line)
-        raise DataError(f"{words} that are not", rule="range", file=path, line=line)
+            raise DataError(words, file=path, line=line)
+        raise DataError(f"{words} that are not", file=path, line=line)
     return vector
 
 
@@ -135,7 +135,7 @@ def read_keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.f
         stored = _Reader(io.BytesIO(path.read_bytes())).load()
     except Exception as error:  # pickle raises errors of many types
         message = f"expected gensim's KeyedVectors, found a file that cannot be read as such: {error}"
-        raise DataError(message, rule="syntax", file=path, argument="embeddings") from error
+        raise DataError(message, file=path, argument="embeddings") from error
     words = getattr(stored, "index_to_key", None) or getattr(stored, "index2word", None)
     beside = path.with_name(path.name + ".vectors.npy")
     table = getattr(stored, "vectors", None)
@@ -143,7 +143,7 @@ def read_keyed_vectors(path: Path, wanted: set[bytes]) -> dict[str, NDArray[np.f
         table = np.load(beside, mmap_mode="r", allow_pickle=False)
     if not isinstance(words, list) or table is None or len(words) != len(table):
         message = "expected gensim's KeyedVectors with a vector for each word"
-        raise DataError(message, rule="model", file=path, argument="embeddings")
+        raise DataError(message, file=path, argument="embeddings")
     pairs = zip(words, table, strict=True)
     return {word: np.asarray(vector, np.float32) for word, vector in pairs if str(word).encode() in wanted}
 
@@ -211,7 +211,7 @@ class EncoderEmbedder(Embedder):
         self.window, most = window, count_positions(encoder)
         if most and window > most:
             words = f"expected at most {most} sub-words, the encoder's positions, found {window}"
-            raise DataError(words, rule="option-value", argument="window")
+            raise DataError(words, argument="window")
         self.width = int(encoder.config.hidden_size)
         self.trained_layers = trained_layers
         for weights in encoder.parameters():

@@ -120,7 +120,7 @@ def open_network(opening: Opening) -> NetworkModel:
         raise error if error.file else error.at(file=folder / CONFIG) from error
     except (KeyError, TypeError, ValueError, OSError, RuntimeError, MsgspecError, SafetensorError) as error:
         words = f"cannot be opened as a network of `train`: {show(str(error))}"
-        raise DataError(words, rule="model", file=folder) from error
+        raise DataError(words, file=folder) from error
     uses_query = config.get("uses_query", False) if uses_query is None else uses_query
     kind = AnswerNetwork if shape.answers else NetworkModel
     options: dict[str, Any] = {"device": opening.device, "precision": opening.precision}
@@ -132,7 +132,7 @@ def _make_hyper(like: Hyper, values: dict[str, Any]) -> NetworkHyper:
     strange = [name for name in values if name not in names]
     if strange:
         words = f"expected hyper-parameters among {', '.join(names)}; found {show(strange[0])}"
-        raise DataError(words, rule="key-unknown")
+        raise DataError(words)
     return type(like)(**values)  # type: ignore[return-value]
 
 

@@ -213,7 +213,7 @@ class AnswerNetwork(NetworkModel):
                 best = find_best_answer(*torch.softmax(to_float64(logits[0]), dim=-1).cpu().numpy())
             if not np.isfinite(best.p):
                 words = f"{self.description}: its output holds NaN or infinite values"
-                raise DataError(words, rule="model-output", instance=encoded.instance.id)
+                raise DataError(words, instance=encoded.instance.id)
             encoded.best = best
         return encoded.best
 

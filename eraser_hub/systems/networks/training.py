@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.transformers.devices import find_device, to_float64
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import UsageError
 from eraser_hub.systems.data import Data, Training, find_answer_span
 from eraser_hub.systems.evaluation import Evaluation, compute_figures
 from eraser_hub.systems.fitting import Objective, Progress, fit
@@ -136,7 +136,7 @@ def fit_network(system: NetworkSystem, training: Training) -> tuple[TokenNetwork
     hyper: Any = system.make_hyper(config)
     if data.answers and hyper.monitor == "macro_f1":
         words = "`hyper` monitor: expected accuracy or loss where answers are learned, found 'macro_f1'"
-        raise DataError(words, rule="option-value")
+        raise UsageError(words)
     system.check_data(config, hyper, data, say)
     torch.manual_seed(config.seed)
     new_embedder = make_embedder_factory(config, hyper, data.train[0], say)

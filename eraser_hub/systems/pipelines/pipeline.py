@@ -127,7 +127,7 @@ class PipelineInstance(Encoded):
         """Return the instance without the tokens that are not kept."""
         if erase != "remove":
             words = f"`erase` {erase}: a pipeline cuts its extract out of the text; use `erase` remove"
-            raise DataError(words, rule="unsupported")
+            raise DataError(words)
         rest = self.instance.only(kept)
         digest = hashlib.blake2b(repr((rest.query, rest.documents, rest.sentences)).encode(), digest_size=16).digest()
         return View((digest,), (len(rest.query) + rest.bounds[-1],), rest)
@@ -198,4 +198,4 @@ def open_pipeline(folder: Path, stages: Mapping[str, Adapter], uses_query: bool 
         raise
     except (ValueError, KeyError, TypeError) as error:
         words = f"expected a pipeline's config.json, found {show(str(error))}"
-        raise DataError(words, rule="model", file=path) from error
+        raise DataError(words, file=path) from error

@@ -91,7 +91,7 @@ def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: st
     finished = parse_strict_value(path.read_bytes(), file=path, number=1) if path.is_file() else []
     if not isinstance(finished, list):
         words = "expected the names of finished stages, found another checkpoint; delete it to start anew"
-        raise DataError(words, rule="resume", file=path, argument="resume")
+        raise DataError(words, file=path, argument="resume")
     if name in finished and place.is_dir():  # a stop while the pipeline was saved may have moved it away
         say(f"{name}: trained before the stop")
         return place
@@ -117,7 +117,7 @@ def _train_sentence_stages(system: NetworkSystem, training: Training, hyper: Any
     sentences, labels = make_sentence_examples(data.train[0])
     if not sentences:
         words = f"{training.config.model} learns which sentences are evidence from human rationales, found none in "
-        raise DataError(words + f"{len(data.train[0])} instances", rule="span-missing")
+        raise DataError(words + f"{len(data.train[0])} instances")
     without = sum(not one.has_rationale for one in data.train[0])
     if without:
         training.say(f"{without} of {len(data.train[0])} instances have no human rationale: left out")

@@ -286,7 +286,7 @@ def test_features_that_no_token_can_be_traced_to_give_no_coefficients(change):
 
     pipeline = make_pipeline(change(TfidfVectorizer), LogisticRegression()).fit(TEXTS, LABELS)
     assert PipelineModel(pipeline).provides == {"probabilities"}
-    with refused("unsupported", "`method` coefficients", "it allows kernel-shap, lime, occlusion, random, shapley"):
+    with refused("`method` coefficients", "it allows kernel-shap, lime, occlusion, random, shapley"):
         explain_texts(pipeline, ["good film"], method="coefficients")
 
 
@@ -317,16 +317,16 @@ def test_a_model_that_takes_no_strings_or_is_not_fitted(tmp_path, ending):
         (Ridge().fit(features, range(len(TEXTS))), "classifier with predict_proba"),
     ):
         save(bare, tmp_path / f"bare{ending}")
-        with refused("model", expected, type(bare).__name__, file=f"bare{ending}") as caught:
+        with refused(expected, type(bare).__name__, file=f"bare{ending}") as caught:
             open_model(tmp_path / f"bare{ending}", trust_pickle=True)
         assert len(str(caught.error).splitlines()) == 1
-        with refused("model", "pipeline over strings", type(bare).__name__):
+        with refused("pipeline over strings", type(bare).__name__):
             open_model(bare)
     for unfitted in (make_pipeline(TfidfVectorizer(), LogisticRegression()), LogisticRegression()):
-        with refused("model", "fitted", "LogisticRegression"):
+        with refused("fitted", "LogisticRegression"):
             open_model(unfitted)
         save(unfitted, tmp_path / f"unfitted{ending}")
-        with refused("model", "fitted", "LogisticRegression", file=f"unfitted{ending}"):
+        with refused("fitted", "LogisticRegression", file=f"unfitted{ending}"):
             open_model(tmp_path / f"unfitted{ending}", trust_pickle=True)
 
 
@@ -334,7 +334,7 @@ def test_a_pickle_is_not_opened_without_trust(tmp_path):
     import joblib
 
     joblib.dump(fitted(), tmp_path / "m.joblib")
-    with refused("option-missing", "trust_pickle", file="m.joblib"):
+    with refused("trust_pickle", file="m.joblib"):
         open_model(tmp_path / "m.joblib")
     assert open_model(tmp_path / "m.joblib", trust_pickle=True).label_names == ("NEG", "POS")
 
@@ -347,14 +347,14 @@ def test_a_skops_file_with_code_is_not_opened(tmp_path):
 
     pipeline = make_pipeline(CountVectorizer(analyzer=opened), LogisticRegression())
     skops.io.dump(pipeline, tmp_path / "m.skops")
-    with refused("model", "test_linear.opened", file="m.skops"):
+    with refused("test_linear.opened", file="m.skops"):
         open_model(tmp_path / "m.skops")
 
 
 @pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04broken"])
 def test_a_broken_skops_file(tmp_path, content):
     (tmp_path / "m.skops").write_bytes(content)
-    with refused("file-unreadable", file="m.skops"):
+    with refused(file="m.skops"):
         open_model(tmp_path / "m.skops")
 
 
@@ -371,7 +371,7 @@ def test_a_forest_whose_nodes_point_outside(tmp_path):
     skops.io.dump(pipeline, tmp_path / "bad.skops")
     with pytest.raises(DataError) as caught:
         load_pipeline(tmp_path / "bad.skops")
-    assert caught.value.rule in ("model", "file-unreadable") and caught.value.file == tmp_path / "bad.skops"
+    assert caught.value.file == tmp_path / "bad.skops"
 
 
 @pytest.mark.parametrize("node", [10**6, -5, 0], ids=["outside", "negative", "circle"])
@@ -389,26 +389,26 @@ def test_a_tree_within_another_estimator_is_checked(tmp_path, node):
     inner = getattr(outer, "estimator_", None) or outer.base_estimator_  # its name before scikit-learn 1.6
     inner.tree_.children_left[0] = node
     skops.io.dump(pipeline, tmp_path / "bad.skops")
-    with refused("model", "point outside", file="bad.skops"):
+    with refused("point outside", file="bad.skops"):
         load_pipeline(tmp_path / "bad.skops")
 
 
 @pytest.mark.parametrize("name", ["no/such/thing/at/all", "./nothing", "missing.skops"])
 def test_no_such_model(name):
-    with refused("file-missing", name.removeprefix("./")):
+    with refused(name.removeprefix("./")):
         open_model(name)
 
 
 def test_a_folder_that_is_no_model(tmp_path):
-    with refused("file-missing", "model.skops", "config.json", file=tmp_path):
+    with refused("model.skops", "config.json", file=tmp_path):
         open_model(tmp_path)
 
 
 def test_a_model_of_another_kind(tmp_path):
     (tmp_path / "m.txt").write_text("x")
-    with refused("file-name", ".skops", ".joblib", ".pkl", file="m.txt"):
+    with refused(".skops", ".joblib", ".pkl", file="m.txt"):
         open_model(tmp_path / "m.txt")
-    with refused("model", "object"):
+    with refused("object"):
         open_model(object())  # type: ignore[arg-type]
 
 
@@ -417,7 +417,7 @@ def test_a_missing_extra_is_named(monkeypatch, tmp_path):
 
     monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
     (tmp_path / "config.json").write_text("{}")
-    with refused("extra-missing", "torch, transformers", "eraser-hub[explain]"):
+    with refused("torch, transformers", "eraser-hub[explain]"):
         open_model(tmp_path)
 
 
@@ -457,5 +457,5 @@ def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
 
 
 def test_an_unknown_task_is_refused_before_anything_is_opened(tmp_path):
-    with refused("option-value", "auto", "'translation'", field="task"):
+    with refused("auto", "'translation'", field="task"):
         open_model(tmp_path / "none.skops", task="translation")

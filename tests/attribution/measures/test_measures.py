@@ -128,22 +128,22 @@ def test_sentences_are_erased_whole_and_share_their_values():
 
 
 def test_texts_without_sentences_and_scores_that_need_a_ranking_are_refused():
-    with refused("unsupported", "`units` sentences", instance="0"):
+    with refused("`units` sentences", instance="0"):
         explain_texts(CountingModel(), [["good", "film"]], aopc_bounds=True, units="sentences")
-    with refused("option-conflict", "`units` sentences"):
+    with refused("`units` sentences"):
         ExplainSettings(method="rationales", units="sentences")
-    with refused("option-value", "units", "'words'"):
+    with refused("units", "'words'"):
         ExplainSettings(units="words")
-    with refused("option-value", "soft_draws", "0", "2", "1"):
+    with refused("soft_draws", "0", "2", "1"):
         ExplainSettings(soft_draws=1)
-    with refused("option-conflict", "sensitivity"):
+    with refused("sensitivity"):
         ExplainSettings(method="given", sensitivity_draws=2).for_kind("eraser")
-    with refused("option-conflict", "sensitivity"):
+    with refused("sensitivity"):
         explain_texts(CountingModel(), ["good film"], scores=[[1, 0]], sensitivity_draws=2)
     for option, setting in (("aopc_bounds", {"aopc_bounds": True}), ("infidelity_draws", {"infidelity_draws": 2})):
-        with refused("option-conflict", argument=option):
+        with refused(argument=option):
             ExplainSettings(method="rationales", **setting).for_kind("eraser")
-        with refused("unsupported", argument=option):
+        with refused(argument=option):
             ExplainSettings(**setting).for_kind("perturbation")
 
 

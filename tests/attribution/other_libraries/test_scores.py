@@ -159,26 +159,26 @@ def test_the_tokens_sum_is_the_pieces_sum(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "more", "rule", "mentions"),
+    ("result", "more", "mentions"),
     [
-        (shap(), {}, "label-missing", ("('NEG', 'POS')",)),
-        (shap(), {"label": "MAYBE"}, "label-unknown", ("('NEG', 'POS')", "'MAYBE'")),
-        (shap(), {"label": 2}, "label-unknown", ("('NEG', 'POS')", "2")),
-        ([ferret(), ferret()], {}, "length", ("2", "result[0]")),
-        (SimpleNamespace(sequence_attributions=[1, 2]), {}, "length", ("2", ".sequence_attributions")),
-        (ferret(), {"text": "another text"}, "span-text", ("'fine'", "'nothertext'")),
-        (ferret(), {"text": TEXT + " and more"}, "score-missing", ("2", "token 8, 'and'", "missing=0.0")),
-        (np.zeros(5), {}, "option-missing", ("tokenizer", "5")),
-        (SimpleNamespace(tokens=PIECES, scores=[1.0]), {}, "length", ("11", "1")),
-        (list(zip(PIECES, [np.nan] * 11, strict=True)), {}, "range", ("11",)),
-        ("a string", {}, "type", ("captum, ferret", "'str'")),
-        (None, {}, "type", ("captum, ferret", "'NoneType'")),
-        (np.zeros((2, 3, 4)), {}, "type", ("'ndarray' (2, 3, 4)",)),
+        (shap(), {}, ("('NEG', 'POS')",)),
+        (shap(), {"label": "MAYBE"}, ("('NEG', 'POS')", "'MAYBE'")),
+        (shap(), {"label": 2}, ("('NEG', 'POS')", "2")),
+        ([ferret(), ferret()], {}, ("2", "result[0]")),
+        (SimpleNamespace(sequence_attributions=[1, 2]), {}, ("2", ".sequence_attributions")),
+        (ferret(), {"text": "another text"}, ("'fine'", "'nothertext'")),
+        (ferret(), {"text": TEXT + " and more"}, ("2", "token 8, 'and'", "missing=0.0")),
+        (np.zeros(5), {}, ("tokenizer", "5")),
+        (SimpleNamespace(tokens=PIECES, scores=[1.0]), {}, ("11", "1")),
+        (list(zip(PIECES, [np.nan] * 11, strict=True)), {}, ("11",)),
+        ("a string", {}, ("captum, ferret", "'str'")),
+        (None, {}, ("captum, ferret", "'NoneType'")),
+        (np.zeros((2, 3, 4)), {}, ("'ndarray' (2, 3, 4)",)),
     ],
 )
-def test_what_does_not_fit_is_refused(result: Any, more: dict[str, Any], rule: str, mentions: tuple[str, ...]) -> None:
+def test_what_does_not_fit_is_refused(result: Any, more: dict[str, Any], mentions: tuple[str, ...]) -> None:
     text = more.pop("text", TEXT)
-    with refused(rule, *mentions):
+    with refused(*mentions):
         token_scores(result, text, **more)
 
 
@@ -207,7 +207,7 @@ def test_numbers_alone_are_placed_by_the_tokenizer(tokenizer: Any) -> None:
     assert token_scores(vectors[None], text, tokenizer=tokenizer) == [1, 2, 3, 4.5]
     pad_windows = torch.cat([whole, torch.zeros(3)])
     assert token_scores(pad_windows, text, tokenizer=tokenizer) == [1, 2, 3, 4.5]
-    with refused("score-missing", "token 2, 'film'"):
+    with refused("token 2, 'film'"):
         token_scores(torch.ones(4), text, tokenizer=tokenizer)
     assert token_scores(torch.ones(4), text, tokenizer=tokenizer, missing=0.0) == [1, 1, 0, 0]
     pair = torch.tensor([9.0, 9, 9, *range(1, len(words) + 1), 9])
@@ -244,7 +244,7 @@ def test_blanks_and_line_ends_have_sub_words_of_their_own(by_bytes: Any, text: s
     if len(pieces) == joined:
         assert token_scores(scores, ["ab", "cd"], tokenizer=by_bytes) == expected
     else:
-        with refused("length", f"{joined} sub-words", f"found {len(pieces)}", "the string that the model read"):
+        with refused(f"{joined} sub-words", f"found {len(pieces)}", "the string that the model read"):
             token_scores(scores, ["ab", "cd"], tokenizer=by_bytes)
 
 
@@ -277,9 +277,9 @@ def test_lime_s_own() -> None:
         scores = token_scores(result, text, label="POS")
         assert sorted(range(9), key=lambda at: -scores[at])[:2] == [0, 4] and scores[6] == 0
         assert token_scores(result, text, label=0)[0] < 0
-        with refused("label-missing", "(0, 1)"):
+        with refused("(0, 1)"):
             token_scores(result, text)
-        with refused("span-text", "token 1, 'plot'"):
+        with refused("token 1, 'plot'"):
             token_scores(result, "good plot", label=1)
 
 
@@ -366,15 +366,15 @@ def test_written_scores_are_what_explain_takes(tmp_path: Path) -> None:
     assert one.scores == ((1.0, 2.5), (), (3.0,))
     first = json.loads(path.read_text().splitlines()[1])
     assert [part["docid"] for part in first["rationales"]] == ["sequence_0", "sequence_1"]
-    for scores, rule, where, mentions in (
-        ([[1, 2]], "length", {"instance": "x", "field": "scores"}, ("3", "(2,)")),
-        ([[1, 2, float("inf")]], "range", {"instance": "x", "field": "soft_rationale_predictions"}, ("'f'",)),
-        ([["a", "b", "c"]], "type", {"instance": "x", "field": "scores"}, ()),
-        ([], "score-missing", {"instance": "x"}, ()),
-        ([[1, 2, 3]] * 2, "length", {}, ("1",)),
+    for scores, where, mentions in (
+        ([[1, 2]], {"instance": "x", "field": "scores"}, ("3", "(2,)")),
+        ([[1, 2, float("inf")]], {"instance": "x", "field": "soft_rationale_predictions"}, ("'f'",)),
+        ([["a", "b", "c"]], {"instance": "x", "field": "scores"}, ()),
+        ([], {"instance": "x"}, ()),
+        ([[1, 2, 3]] * 2, {}, ("1",)),
     ):
-        with refused(rule, *mentions, **where):
+        with refused(*mentions, **where):
             write_scores(path, [row], scores)
-    with refused("file-name", "'s.csv'"):
+    with refused("'s.csv'"):
         write_scores(tmp_path / "s.csv", [], [])
     assert eraser_hub.tokens(row) == [["a", "b"], [], ["c"]] and len(path.read_text().splitlines()) == 2

@@ -97,13 +97,13 @@ def test_what_looks_inside_is_not_rounded_to_half_precision(network, tokenizer, 
 def test_a_device_that_is_not_there(name):
     if name.startswith("cuda") and torch.cuda.is_available() and name != "cuda:99":
         pytest.skip("it is there")
-    with refused("device", "device", repr(name)):
+    with refused("device", repr(name)):
         devices.find_device(name)
     assert devices.find_device("cpu").type == "cpu"
 
 
 def test_an_unknown_precision():
-    with refused("option-value", "precision", "auto, float32, bfloat16, float16", "'int8'"):
+    with refused("precision", "auto, float32, bfloat16, float16", "'int8'"):
         devices.half_type("int8", torch.device("cpu"))
     types = {precision: devices.half_type(precision, torch.device("cpu")) for precision in devices.PRECISIONS}
     assert types == {"auto": None, "float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -115,7 +115,7 @@ def test_numbers_beyond_float16_are_an_error(network, tokenizer):
         wide.bert.pooler.dense.bias.fill_(1e6)
         wide.bert.encoder.layer[0].output.dense.weight.fill_(1e6)
     half = opened(wide, tokenizer, precision="float16")
-    with refused("model-output", "1 of 1", instance="one"):
+    with refused("1 of 1", instance="one"):
         list(explain_instances(half, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
 
 
@@ -211,7 +211,7 @@ def test_memory_for_not_even_one():
     def work(items):
         raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
 
-    with refused("device", "window"):
+    with refused("window"):
         run_in_halves(work, [1, 2, 3], Notes())
 
 
@@ -248,7 +248,7 @@ def test_a_network_that_does_not_fit(network, tokenizer, monkeypatch):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(broken, "to", to)
-    with refused("device", "`device` cpu"):
+    with refused("`device` cpu"):
         SequenceModel(broken, tokenizer)
 
 

@@ -54,7 +54,7 @@ def test_scores_sum_to_the_difference_from_nothing(bag):
 
 
 def test_names_against_those_of_the_networks_config_are_refused(bag):
-    with refused("option-conflict", "NEG, POS", "POS, NEG", argument="labels"):
+    with refused("NEG, POS", "POS, NEG", argument="labels"):
         align_labels(bag, ("NEG", "POS"), ("POS", "NEG"))
 
 
@@ -76,7 +76,7 @@ def test_a_network_with_attention_says_its_delta(network, tokenizer):
 
 def test_a_module_that_is_used_twice_is_refused(bag):
     bag.network.again = True
-    with refused("unsupported", "`method` deeplift", "Bag"):
+    with refused("`method` deeplift", "Bag"):
         list(explain_instances(bag, [instance(TEXT)], ExplainSettings(method="deeplift")))
 
 
@@ -104,7 +104,7 @@ def test_models_without_embeddings_mask_none_of_their_numbers():
 
     from ..conftest import CountingModel
 
-    with refused("unsupported", "`soft_masks` elements", "CountingModel"):
+    with refused("`soft_masks` elements", "CountingModel"):
         explain_texts(CountingModel(), [TEXT], soft_draws=2, soft_masks="elements")
-    with refused("option-value", "soft_masks", "soft_draws", "'elements'"):
+    with refused("soft_masks", "soft_draws", "'elements'"):
         ExplainSettings(soft_masks="elements")

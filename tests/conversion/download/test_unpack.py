@@ -88,18 +88,16 @@ def test_hostile_members_are_refused_and_nothing_is_left(tmp_path, bad, mentions
     room = tmp_path / "room"
     room.mkdir()
     archive = write(room / "movies.tar.gz", *GOOD, bad)
-    with refused("archive-member", *mentions, file=archive):
+    with refused(*mentions, file=archive):
         unpack(archive, room / "out")
     assert sorted(path.name for path in room.iterdir()) == ["movies.tar.gz"]
     assert not (tmp_path / "outside.txt").exists()
 
 
-@pytest.mark.parametrize(
-    ("size", "rule", "mentioned"), [(10**12, "size-limit", 8 << 30), (9, "archive-member", "docs/b'")]
-)
-def test_a_sparse_member_is_refused(tmp_path, size, rule, mentioned):
+@pytest.mark.parametrize(("size", "mentioned"), [(10**12, 8 << 30), (9, "docs/b'")])
+def test_a_sparse_member_is_refused(tmp_path, size, mentioned):
     headers = {"GNU.sparse.size": str(size), "GNU.sparse.map": "0,1"}
-    with refused(rule, mentioned, file="a.tar.gz"):
+    with refused(mentioned, file="a.tar.gz"):
         unpack(
             write(tmp_path / "a.tar.gz", *GOOD, member("movies/docs/b", b"x", pax_headers=headers)), tmp_path / "out"
         )
@@ -116,7 +114,7 @@ def test_a_sparse_member_is_refused(tmp_path, size, rule, mentioned):
 )
 def test_headers_that_lie_are_refused(tmp_path, headers):
     lie = member("movies/docs/b", b"x" * 600, pax_headers=headers)
-    with refused("syntax", file="a.tar.gz"):
+    with refused(file="a.tar.gz"):
         unpack(write(tmp_path / "a.tar.gz", *GOOD, lie), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -124,14 +122,14 @@ def test_headers_that_lie_are_refused(tmp_path, headers):
 @pytest.mark.parametrize("deep", [40, 3000])
 def test_a_member_thousands_of_folders_deep_is_refused(tmp_path, deep):
     for one in (member("movies/" + "a/" * deep + "b"), member("movies/" + "a/" * deep, b"", type=tarfile.DIRTYPE)):
-        with refused("archive-member", "folders deep", file="a.tar.gz"):
+        with refused("folders deep", file="a.tar.gz"):
             unpack(write(tmp_path / "a.tar.gz", *GOOD, one), tmp_path / "out")
         assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
 
 
 def test_too_many_members(tmp_path):
     archive = write(tmp_path / "a.tar.gz", *(member(f"movies/docs/{n}") for n in range(50)))
-    with refused("size-limit", "20 members", file=archive):
+    with refused("20 members", file=archive):
         unpack(archive, tmp_path / "out", Limits(members=20))
     assert not (tmp_path / "out").exists()
 
@@ -151,9 +149,9 @@ def zeros(path: Path, size: int, name: str = "movies/val.jsonl") -> Path:
 def test_a_bomb_by_ratio_and_one_by_size(tmp_path):
     archive = zeros(tmp_path / "a.tar.gz", 24 << 20)
     assert archive.stat().st_size < 100_000
-    with refused("size-limit", archive.stat().st_size, file=archive):
+    with refused(archive.stat().st_size, file=archive):
         unpack(archive, tmp_path / "out", Limits(free_bytes=1 << 20))
-    with refused("size-limit", 1 << 20, file=archive):
+    with refused(1 << 20, file=archive):
         unpack(archive, tmp_path / "out", Limits(total_bytes=1 << 20))
     assert not (tmp_path / "out").exists()
     assert list(tmp_path.glob(".out.unpacking*")) == []
@@ -165,7 +163,7 @@ def test_a_bomb_behind_the_end_of_the_archive(tmp_path):
     with gzip.open(tail, "wb") as out:
         out.write(bytes(8 << 20))
     archive.write_bytes(archive.read_bytes() + tail.getvalue())
-    with refused("size-limit", 1 << 20, file=archive):
+    with refused(1 << 20, file=archive):
         unpack(archive, tmp_path / "out", Limits(total_bytes=1 << 20))
 
 
@@ -175,7 +173,7 @@ def test_a_header_that_asks_for_all_memory(tmp_path):
     with gzip.open(tmp_path / "a.tar.gz", "wb") as out:
         out.write(info.tobuf(format=tarfile.GNU_FORMAT))
         out.write(bytes(1 << 20))
-    with refused("size-limit", 5 << 30, 1 << 20, file="a.tar.gz"):
+    with refused(5 << 30, 1 << 20, file="a.tar.gz"):
         unpack(tmp_path / "a.tar.gz", tmp_path / "out")
 
 
@@ -184,7 +182,7 @@ def test_a_member_that_claims_more_than_there_is(tmp_path):
     info.size = 1 << 50
     with gzip.open(tmp_path / "a.tar.gz", "wb") as out:
         out.write(info.tobuf(format=tarfile.GNU_FORMAT))
-    with refused("size-limit", 8 << 30, file="a.tar.gz"):
+    with refused(8 << 30, file="a.tar.gz"):
         unpack(tmp_path / "a.tar.gz", tmp_path / "out")
 
 
@@ -193,7 +191,7 @@ def test_a_member_that_claims_more_than_there_is(tmp_path):
 )
 def test_what_is_no_archive(tmp_path, content):
     (tmp_path / "a.tar.gz").write_bytes(content)
-    with refused("syntax", file="a.tar.gz"):
+    with refused(file="a.tar.gz"):
         unpack(tmp_path / "a.tar.gz", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -203,7 +201,7 @@ def test_an_archive_cut_anywhere_is_an_error(tmp_path):
     content = whole.read_bytes()
     for length in range(0, len(content) - 1, 97):
         whole.write_bytes(content[:length])
-        with refused("syntax", file=whole):
+        with refused(file=whole):
             unpack(whole, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -214,12 +212,12 @@ def test_a_tar_cut_inside_a_whole_gzip_is_an_error(tmp_path):
     end = len(tar.rstrip(b"\0"))
     for length in [512, 1024, 1025, 1536, 3000, 512 * 7, end - 600, end + 1]:
         whole.write_bytes(gzip.compress(tar[:length]))
-        with refused("syntax", file=whole):
+        with refused(file=whole):
             unpack(whole, tmp_path / "out")
     damaged = bytearray(tar)
     damaged[1536:1540] = b"\xff\xff\xff\xff"  # the second header: tarfile alone would take it for the end
     whole.write_bytes(gzip.compress(bytes(damaged)))
-    with refused("syntax", file=whole):
+    with refused(file=whole):
         unpack(whole, tmp_path / "out")
 
 
@@ -264,7 +262,7 @@ def test_nothing_is_unpacked_over_a_folder(tmp_path):
     archive = write(tmp_path / "a.tar.gz", *GOOD)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine").write_text("mine")
-    with refused("file-exists", file=tmp_path / "out"):
+    with refused(file=tmp_path / "out"):
         unpack(archive, tmp_path / "out")
     assert (tmp_path / "out" / "mine").read_text() == "mine"
     (tmp_path / "out" / "mine").unlink()
@@ -281,7 +279,7 @@ def test_what_a_killed_run_left_is_removed(tmp_path):
 
 def test_two_at_a_time(tmp_path):
     archive = write(tmp_path / "a.tar.gz", *GOOD)
-    with hold_lock(tmp_path / ".out.lock", ""), refused("busy", tmp_path / ".out.lock", type=BusyError):
+    with hold_lock(tmp_path / ".out.lock", ""), refused(tmp_path / ".out.lock", type=BusyError):
         unpack(archive, tmp_path / "out")
 
 
@@ -290,7 +288,7 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(tarfile.TarFile, "extract", full)
-    with refused("file-unreadable", tmp_path, file="a.tar.gz", type=DiskFull):
+    with refused(tmp_path, file="a.tar.gz", type=DiskFull):
         unpack(write(tmp_path / "a.tar.gz", *GOOD), tmp_path / "out")
 
 

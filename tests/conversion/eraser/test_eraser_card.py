@@ -115,7 +115,7 @@ def test_what_the_paper_prints_of_a_split_that_is_not_there_stands_in_brackets()
 
 
 def test_a_mark_that_is_missing_is_an_error():
-    with refused("code", "<!-- licences -->"):
+    with refused("<!-- licences -->"):
         fill_prose("<!-- splits --> <!-- own corpora --> <!-- gold --> <!-- table 5 -->", {}, {})
 
 

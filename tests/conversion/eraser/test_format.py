@@ -67,11 +67,11 @@ def test_real_files_have_their_counts_and_rows(corpora: Path, name):
     assert list(map(as_json, annotations)) == plain_annotations(path)
 
 
-def refuse_line(line: bytes | str, tmp_path: Path, rule: str, *mentions: object, field: str | None = None) -> DataError:
+def refuse_line(line: bytes | str, tmp_path: Path, *mentions: object, field: str | None = None) -> DataError:
     path = tmp_path / "train.jsonl"
     good = json.dumps(RECORD).encode() + b"\n"
     path.write_bytes(good + (line if isinstance(line, bytes) else line.encode()) + b"\n")
-    with refused(rule, *mentions, file=path, line=2, field=field) as caught:
+    with refused(*mentions, file=path, line=2, field=field) as caught:
         list(read_annotations(path))
     assert str(caught.error).startswith(f"{path}:2: ")
     return caught.error
@@ -81,72 +81,72 @@ LINE, REST = json.dumps(RECORD), ", " + json.dumps(RECORD)[1:]
 
 
 @pytest.mark.parametrize(
-    ("line", "rule", "mentioned"),
+    ("line", "mentioned"),
     [
-        (b"", "empty", ""),
-        (LINE[:-9], "syntax", f"of {len(LINE) - 9}"),
-        ("[]", "type", "list"),
-        ("{not json}", "syntax", "'not json}'"),
-        (LINE.replace("POS", "\xff").encode("latin-1"), "encoding", "0xff"),
-        (LINE.replace('"POS"', "NaN"), "syntax", "NaN"),
-        (LINE.replace('"POS"', "Infinity"), "syntax", "Infinity"),
-        (LINE[:-1] + ', "query": "again"}', "key-twice", "'query'"),
-        (LINE[:-1] + ', "query" : "again"}', "key-twice", "'query'"),
-        (LINE[:-1] + ', "qu\\u0065ry": "again"}', "key-twice", "'query'"),
-        ("[" * 100_000, "size-limit", "64"),
-        ('{"annotation_id": ' + "[" * 100_000, "size-limit", "64"),
-        ('{"note": ' + "[" * 900 + "]" * 900 + REST, "size-limit", "64"),
-        ('{"note": ' + '{"a": ' * 450 + "1" + "}" * 450 + REST, "size-limit", "64"),
-        ('{"note": ' + "[" * 64 + "]" * 64 + REST, "size-limit", "64"),
-        ('{"note": 1e400' + REST, "range", "'1e400'"),
-        ('{"note": [-1e400]' + REST, "range", "'-1e400'"),
-        (LINE.replace('"x"', "1" + "0" * 30), "range", "64"),
-        (LINE.replace('"x"', "1" * 5000), "range", "64"),
-        (LINE.replace('"q"', '"\\ud800"'), "text", "query"),
+        (b"", ""),
+        (LINE[:-9], f"of {len(LINE) - 9}"),
+        ("[]", "list"),
+        ("{not json}", "'not json}'"),
+        (LINE.replace("POS", "\xff").encode("latin-1"), "0xff"),
+        (LINE.replace('"POS"', "NaN"), "NaN"),
+        (LINE.replace('"POS"', "Infinity"), "Infinity"),
+        (LINE[:-1] + ', "query": "again"}', "'query'"),
+        (LINE[:-1] + ', "query" : "again"}', "'query'"),
+        (LINE[:-1] + ', "qu\\u0065ry": "again"}', "'query'"),
+        ("[" * 100_000, "64"),
+        ('{"annotation_id": ' + "[" * 100_000, "64"),
+        ('{"note": ' + "[" * 900 + "]" * 900 + REST, "64"),
+        ('{"note": ' + '{"a": ' * 450 + "1" + "}" * 450 + REST, "64"),
+        ('{"note": ' + "[" * 64 + "]" * 64 + REST, "64"),
+        ('{"note": 1e400' + REST, "'1e400'"),
+        ('{"note": [-1e400]' + REST, "'-1e400'"),
+        (LINE.replace('"x"', "1" + "0" * 30), "64"),
+        (LINE.replace('"x"', "1" * 5000), "64"),
+        (LINE.replace('"q"', '"\\ud800"'), "query"),
     ],
 )
-def test_what_is_no_record_is_named_by_file_and_line(line, rule, mentioned, tmp_path):
-    refuse_line(line, tmp_path, rule, mentioned)
+def test_what_is_no_record_is_named_by_file_and_line(line, mentioned, tmp_path):
+    refuse_line(line, tmp_path, mentioned)
 
 
 SPAN = "evidences[0][0]"
 
 
 @pytest.mark.parametrize(
-    ("change", "rule", "field", "mentioned"),
+    ("change", "field", "mentioned"),
     [
-        ({"annotation_id": True}, "type", "annotation_id", "true"),
-        ({"annotation_id": 1.0}, "type", "annotation_id", "1.0"),
-        ({"annotation_id": None}, "type", "annotation_id", "null"),
-        ({"classification": 8141}, "type", "classification", 8141),
-        ({"query": None}, "type", "query", "null"),
-        ({"query_type": 8141}, "type", "query_type", 8141),
-        ({"docids": "d"}, "type", "docids", "'d'"),
-        ({"docids": [8141]}, "type", "docids[0]", 8141),
-        ({"evidences": {}}, "type", "evidences", "object"),
-        ({"evidences": [EVIDENCE]}, "type", "evidences[0]", "object"),
-        ({"evidences": [[[]]]}, "type", SPAN, "list"),
-        ({"evidences": [[{**EVIDENCE, "start_token": "0"}]]}, "type", f"{SPAN}.start_token", "'0'"),
-        ({"evidences": [[{**EVIDENCE, "end_token": 1.5}]]}, "type", f"{SPAN}.end_token", "1.5"),
-        ({"evidences": [[{**EVIDENCE, "end_token": 2**31}]]}, "range", f"{SPAN}.end_token", 2**31),
-        ({"evidences": [[{**EVIDENCE, "end_token": True}]]}, "type", f"{SPAN}.end_token", "true"),
-        ({"evidences": [[{**EVIDENCE, "more": 1}]]}, "key-unknown", SPAN, "'more'"),
-        ({"evidences": [[{k: v for k, v in EVIDENCE.items() if k != "text"}]]}, "key-missing", SPAN, "'text'"),
+        ({"annotation_id": True}, "annotation_id", "true"),
+        ({"annotation_id": 1.0}, "annotation_id", "1.0"),
+        ({"annotation_id": None}, "annotation_id", "null"),
+        ({"classification": 8141}, "classification", 8141),
+        ({"query": None}, "query", "null"),
+        ({"query_type": 8141}, "query_type", 8141),
+        ({"docids": "d"}, "docids", "'d'"),
+        ({"docids": [8141]}, "docids[0]", 8141),
+        ({"evidences": {}}, "evidences", "object"),
+        ({"evidences": [EVIDENCE]}, "evidences[0]", "object"),
+        ({"evidences": [[[]]]}, SPAN, "list"),
+        ({"evidences": [[{**EVIDENCE, "start_token": "0"}]]}, f"{SPAN}.start_token", "'0'"),
+        ({"evidences": [[{**EVIDENCE, "end_token": 1.5}]]}, f"{SPAN}.end_token", "1.5"),
+        ({"evidences": [[{**EVIDENCE, "end_token": 2**31}]]}, f"{SPAN}.end_token", 2**31),
+        ({"evidences": [[{**EVIDENCE, "end_token": True}]]}, f"{SPAN}.end_token", "true"),
+        ({"evidences": [[{**EVIDENCE, "more": 1}]]}, SPAN, "'more'"),
+        ({"evidences": [[{k: v for k, v in EVIDENCE.items() if k != "text"}]]}, SPAN, "'text'"),
     ],
 )
-def test_a_wrong_field_is_named_by_its_path(change, rule, field, mentioned, tmp_path):
-    refuse_line(json.dumps({**RECORD, **change}), tmp_path, rule, mentioned, field=field)
+def test_a_wrong_field_is_named_by_its_path(change, field, mentioned, tmp_path):
+    refuse_line(json.dumps({**RECORD, **change}), tmp_path, mentioned, field=field)
 
 
 @pytest.mark.parametrize("key", ["annotation_id", "classification", "evidences", "query"])
 def test_a_missing_key_is_named(key, tmp_path):
-    refuse_line(json.dumps({k: v for k, v in RECORD.items() if k != key}), tmp_path, "key-missing", repr(key))
+    refuse_line(json.dumps({k: v for k, v in RECORD.items() if k != key}), tmp_path, repr(key))
 
 
 def test_two_offences_cannot_hide_each_other(tmp_path):
     """A key that stands twice has two quotes more; escaped quotes and backslashes at a string's end take none away."""
     hidden = json.dumps({**RECORD, "query": "ends so \\"})[:-1] + ', "query_type": null, "query": "\\\\"}'
-    refuse_line(hidden, tmp_path, "key-twice", "'query_type'")
+    refuse_line(hidden, tmp_path, "'query_type'")
 
 
 def test_keys_beyond_the_format_are_kept(tmp_path):
@@ -159,7 +159,7 @@ def test_keys_beyond_the_format_are_kept(tmp_path):
 
 @pytest.mark.parametrize(("key", "meant"), [("eviidences", "evidences"), ("Query", "query"), ("doc_ids", "docids")])
 def test_a_key_that_is_nearly_one_of_the_format_is_an_error(tmp_path, key, meant):
-    refuse_line(json.dumps({**RECORD, key: "x"}), tmp_path, "key-unknown", repr(meant), field=repr(key))
+    refuse_line(json.dumps({**RECORD, key: "x"}), tmp_path, repr(meant), field=repr(key))
 
 
 def test_absent_null_and_list_are_three_things(tmp_path):
@@ -174,7 +174,7 @@ def test_absent_null_and_list_are_three_things(tmp_path):
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "nul\0", "x" * 300])
 def test_ids_that_would_reach_other_paths_are_never_file_names(name, tmp_path):
     assert not file_name(name)
-    with refused("file-name", file=tmp_path):
+    with refused(file=tmp_path):
         DocumentWriter(tmp_path, "docs/").add(name, "t")
     assert [p for p in tmp_path.rglob("*") if p.is_file()] == []
 
@@ -191,28 +191,28 @@ def test_ids_are_looked_up_and_never_joined_to_a_path(tmp_path):
 def test_a_document_that_is_not_utf8_is_named_with_its_line(tmp_path):
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "d").write_bytes(b"one\ntwo \xff")
-    with refused("encoding", "0xff", file="docs/d", line=2):
+    with refused("0xff", file="docs/d", line=2):
         read_documents(tmp_path).texts(np.array([0]))
 
 
 @pytest.mark.parametrize(
-    ("line", "rule", "mentioned"),
+    ("line", "mentioned"),
     [
-        ('{"docid": "a", "document": "again"}', "document-twice", "'a'"),
-        ('{"docid": "b"}', "key-missing", "'document'"),
-        ('{"docid": 1, "document": ""}', "type", "docid"),
-        ('{"docid": "b", "document": "", "x": 1}', "key-unknown", "'x'"),
-        ('{"docid": "b", "document": "", "document": "y"}', "key-twice", "'document'"),
+        ('{"docid": "a", "document": "again"}', "'a'"),
+        ('{"docid": "b"}', "'document'"),
+        ('{"docid": 1, "document": ""}', "docid"),
+        ('{"docid": "b", "document": "", "x": 1}', "'x'"),
+        ('{"docid": "b", "document": "", "document": "y"}', "'document'"),
     ],
 )
-def test_docs_jsonl_errors_are_named_by_line(line, rule, mentioned, tmp_path):
+def test_docs_jsonl_errors_are_named_by_line(line, mentioned, tmp_path):
     (tmp_path / "docs.jsonl").write_text('{"docid": "a", "document": "t"}\n' + line + "\n")
-    with refused(rule, mentioned, file="docs.jsonl", line=2):
+    with refused(mentioned, file="docs.jsonl", line=2):
         read_documents(tmp_path)
 
 
 def test_a_folder_without_documents_says_so(tmp_path):
-    with refused("file-missing", "docs/", "docs.jsonl", file=tmp_path):
+    with refused("docs/", "docs.jsonl", file=tmp_path):
         read_documents(tmp_path)
 
 
@@ -270,14 +270,14 @@ def test_annotations_are_read_as_strictly_as_a_build_reads_them(tmp_path):
 
     assert checked({}, {"classification": "NEG"}) == ["v0", "v1"]
     assert checked({"classification": "any"}, labels=None) == ["v0"]
-    for change, rule, field, mentions in (
-        ({"classification": "any"}, "label-unknown", "classification", ("'v1'", "'POS', 'NEG'", "'any'")),
-        ({"annotation_id": "v0"}, "id-twice", "annotation_id", ("'v0'", "line 1")),
-        ({"docids": ["nowhere"]}, "document-missing", "docids", ("'nowhere'",)),
-        ({"evidences": [[{**EVIDENCE, "docid": "nowhere"}]]}, "document-missing", f"{SPAN}.docid", ("'nowhere'",)),
-        ({"evidences": [[{**EVIDENCE, "end_token": 814}]]}, "span-bounds", f"{SPAN}.end_token", ("3 tokens", 814)),
-        ({"evidences": [[{**EVIDENCE, "start_token": 814}]]}, "span-order", f"{SPAN}.end_token", (814,)),
-        ({"evidences": None}, "type", "evidences", ("null",)),
+    for change, field, mentions in (
+        ({"classification": "any"}, "classification", ("'v1'", "'POS', 'NEG'", "'any'")),
+        ({"annotation_id": "v0"}, "annotation_id", ("'v0'", "line 1")),
+        ({"docids": ["nowhere"]}, "docids", ("'nowhere'",)),
+        ({"evidences": [[{**EVIDENCE, "docid": "nowhere"}]]}, f"{SPAN}.docid", ("'nowhere'",)),
+        ({"evidences": [[{**EVIDENCE, "end_token": 814}]]}, f"{SPAN}.end_token", ("3 tokens", 814)),
+        ({"evidences": [[{**EVIDENCE, "start_token": 814}]]}, f"{SPAN}.end_token", (814,)),
+        ({"evidences": None}, "evidences", ("null",)),
     ):
-        with refused(rule, *mentions, line=2, field=field):
+        with refused(*mentions, line=2, field=field):
             checked({}, change)

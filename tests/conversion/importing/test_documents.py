@@ -56,25 +56,25 @@ def test_rows_share_documents_by_id_and_may_have_another_number_of_them(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("docs", "why", "rule", "mentioned"),
+    ("docs", "why", "mentioned"),
     [
-        ([*DOCS, {"id": "d2", "text": "again"}], None, "document-twice", "'d2'"),
-        ([{"id": "d2"}], None, "key-missing", "text"),
-        (DOCS, {"d3": [[0, 1]]}, "document-unknown", "'d3'"),
-        (DOCS, [{"docid": "d3", "start": 0, "end": 1}], "document-unknown", "'d3'"),
-        (DOCS, [[[0, 1]]], "length", "2 documents"),
-        ([{"role": "a", "text": "x"}, {"id": "d", "text": "x"}], None, "type", "list of sentences"),
+        ([*DOCS, {"id": "d2", "text": "again"}], None, "'d2'"),
+        ([{"id": "d2"}], None, "text"),
+        (DOCS, {"d3": [[0, 1]]}, "'d3'"),
+        (DOCS, [{"docid": "d3", "start": 0, "end": 1}], "'d3'"),
+        (DOCS, [[[0, 1]]], "2 documents"),
+        ([{"role": "a", "text": "x"}, {"id": "d", "text": "x"}], None, "list of sentences"),
     ],
 )
-def test_documents_that_do_not_fit(docs: Any, why: Any, rule: str, mentioned: str, tmp_path: Path) -> None:
-    with refused(rule, mentioned, file="rows", line=1):
+def test_documents_that_do_not_fit(docs: Any, why: Any, mentioned: str, tmp_path: Path) -> None:
+    with refused(mentioned, file="rows", line=1):
         run([{"docs": docs, "why": why, "label": "x"}], SPANS, tmp_path)
 
 
 def test_one_id_with_two_texts_is_refused(tmp_path: Path) -> None:
     rows = [{"docs": [{"id": "d", "text": text}], "why": None, "label": "x"} for text in ("one", "two")]
-    with refused("document-twice", "'d'", file="rows", line=2):
+    with refused("'d'", file="rows", line=2):
         run(rows, SPANS, tmp_path)
     first = {"docs": "the text of a row without ids", "why": None, "label": "x"}
-    with refused("document-twice", "'train_1'", file="rows", line=2):
+    with refused("'train_1'", file="rows", line=2):
         run([first, {"docs": [{"id": "train_1", "text": "other"}], "why": None, "label": "x"}], SPANS, tmp_path / "b")

@@ -88,14 +88,14 @@ def test_a_row_is_dropped_by_one_step_alone(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
-    with refused("option-value", "scifact", argument="recipe"):
+    with refused("scifact", argument="recipe"):
         read_recipe("nothing")
     (tmp_path / "bad.yaml").write_text("title: x\n")
-    with refused("syntax", file=tmp_path / "bad.yaml"):
+    with refused(file=tmp_path / "bad.yaml"):
         read_recipe(str(tmp_path / "bad.yaml"))
     text = (FOLDER / "toxic-spans.yaml").read_text(encoding="utf-8")
     (tmp_path / "step.yaml").write_text(text.replace("- characters:", "- letters:"))
-    with refused("choice", "'letters'", field="steps"):
+    with refused("'letters'", field="steps"):
         read_recipe(str(tmp_path / "step.yaml"))
     (tmp_path / "claims.jsonl").write_text(
         json.dumps({"id": 1, "claim": "x", "evidence": {}, "cited_doc_ids": [1]}) + "\n"
@@ -104,7 +104,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     done = typed(*words)
     assert done.exit_code == 1 and "corpus.jsonl" in str(done.exception)
     (tmp_path / "corpus.jsonl").write_text('{"doc_id": 1}\n{\n')
-    with refused("syntax", file=tmp_path / "corpus.jsonl", line=2):
+    with refused(file=tmp_path / "corpus.jsonl", line=2):
         raise typed(*words).exception or AssertionError
     (tmp_path / "posts.json").write_text('[{"x": 3}]')
     done = typed("--recipe", "docred", "--source", str(tmp_path / "posts.json"), *_out(tmp_path))

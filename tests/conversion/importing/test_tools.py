@@ -209,7 +209,7 @@ def test_label_studio_counts_utf16_units_also_where_the_words_repeat(tmp_path: P
 def test_hypertext_with_tags_is_refused_by_name(tmp_path: Path) -> None:
     value = {"start": "/p[1]", "end": "/p[1]", "globalOffsets": {"start": 13, "end": 17}, "text": "cold"}
     path = label_studio(tmp_path, ("<p>The <b>soup</b> was cold.</p>", value))
-    with refused("unsupported", "HyperText", file=path, line=1):
+    with refused("HyperText", file=path, line=1):
         run(path, tmp_path)
 
 
@@ -217,18 +217,18 @@ def test_hypertext_with_tags_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_open_choices_are_named_with_the_candidates(tmp_path: Path) -> None:
-    with refused("option-missing", "RATIONALE 2", "THING 1", argument="span_label"):
+    with refused("RATIONALE 2", "THING 1", argument="span_label"):
         run("doccano-triples.jsonl", tmp_path)
-    with refused("option-value", "'WHY'", "RATIONALE 2", argument="span_label"):
+    with refused("'WHY'", "RATIONALE 2", argument="span_label"):
         run("doccano-triples.jsonl", tmp_path, span_label=["WHY"])
-    with refused("option-value", "'opinion'", "verdict", argument="label"):
+    with refused("'opinion'", "verdict", argument="label"):
         run("label-studio.json", tmp_path, label="opinion")
     rows = [
         {"text": DULL, "label": [[0, 4, "WHY"]], "verdict": verdict, "site": site}
         for verdict, site in (("bad", "a"), ("good", "b"), ("bad", "a"))
     ]
     path = write_lines(tmp_path / "two.jsonl", rows)
-    with refused("option-missing", "verdict (bad 2, good 1)", "site (a 2, b 1)", argument="label"):
+    with refused("verdict (bad 2, good 1)", "site (a 2, b 1)", argument="label"):
         run(path, tmp_path)
     assert not (tmp_path / "mine").exists()
 
@@ -250,12 +250,12 @@ def test_several_labels_of_one_person(tmp_path: Path) -> None:
 
 def test_an_export_without_any_task_says_why(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "x.jsonl", [{"text": "a", "answer": "reject", "accept": ["b"]}])
-    with refused("empty", NOTES["rejected"], file=path):
+    with refused(NOTES["rejected"], file=path):
         import_annotations({"train": path}, "mine", tmp_path)
     rows = [{"text": "a", "answer": "accept", "spans": [{"start": 0, "end": 1, "label": "R"}]}]
     write_lines(path, [{**rows[0], "accept": ["b"]}])
     other = write_lines(tmp_path / "y.jsonl", rows)
-    with refused("empty", NOTES["no label"], file=other):
+    with refused(NOTES["no label"], file=other):
         import_annotations({"train": path, "test": other}, "mine", tmp_path)
 
 
@@ -276,61 +276,59 @@ MARKED: dict[str, Any] = {"text": DULL, "label": [[0, 4, "WHY"]], "verdict": "ba
 
 
 @pytest.mark.parametrize(
-    ("row", "tool", "rule", "field"),
+    ("row", "tool", "field"),
     [
-        ({**MARKED, "label": [[0, 400, "WHY"]]}, "doccano", "span-bounds", "spans"),
-        ({**MARKED, "label": [[4, 0, "WHY"]]}, "doccano", "span-order", "spans"),
-        ({**MARKED, "label": [["0", 4, "WHY"]]}, "doccano", "type", "label[0]"),
-        ({**MARKED, "label": [[0, 4, None]]}, "doccano", "type", "label[0]"),
-        ({**MARKED, "label": [None]}, "doccano", "type", "label[0]"),
-        ({**MARKED, "text": None}, "doccano", "type", "text"),
-        ({**MARKED, "relations": [3]}, "doccano", "type", "relations[0]"),
-        ({"text": DULL, "answer": "maybe"}, "prodigy", "choice", "answer"),
-        ({"text": DULL, "answer": ["accept"]}, "prodigy", "choice", "answer"),
-        ({"text": DULL, "answer": "accept", "spans": [[0, 4]]}, "prodigy", "type", "spans[0]"),
-        ({"text": DULL, "answer": "accept", "spans": {"start": 0}}, "prodigy", "type", "spans"),
+        ({**MARKED, "label": [[0, 400, "WHY"]]}, "doccano", "spans"),
+        ({**MARKED, "label": [[4, 0, "WHY"]]}, "doccano", "spans"),
+        ({**MARKED, "label": [["0", 4, "WHY"]]}, "doccano", "label[0]"),
+        ({**MARKED, "label": [[0, 4, None]]}, "doccano", "label[0]"),
+        ({**MARKED, "label": [None]}, "doccano", "label[0]"),
+        ({**MARKED, "text": None}, "doccano", "text"),
+        ({**MARKED, "relations": [3]}, "doccano", "relations[0]"),
+        ({"text": DULL, "answer": "maybe"}, "prodigy", "answer"),
+        ({"text": DULL, "answer": ["accept"]}, "prodigy", "answer"),
+        ({"text": DULL, "answer": "accept", "spans": [[0, 4]]}, "prodigy", "spans[0]"),
+        ({"text": DULL, "answer": "accept", "spans": {"start": 0}}, "prodigy", "spans"),
         (
             {"text": DULL, "answer": "accept", "spans": [{"start": 0, "end": 4, "text": "Fine"}]},
             "prodigy",
-            "span-text",
             "",
         ),
-        ({"text": DULL, "answer": "accept", "tokens": [3]}, "prodigy", "type", "tokens[0]"),
+        ({"text": DULL, "answer": "accept", "tokens": [3]}, "prodigy", "tokens[0]"),
     ],
 )
-def test_rows_at_fault(row: dict[str, Any], tool: str, rule: Any, field: str, tmp_path: Path) -> None:
+def test_rows_at_fault(row: dict[str, Any], tool: str, field: str, tmp_path: Path) -> None:
     good = {"text": DULL, "answer": "accept", "accept": ["bad"]} if tool == "prodigy" else MARKED
     path = write_lines(tmp_path / "rows.jsonl", [good, row])
-    with refused(rule, file=path, line=2, field=field or None):
+    with refused(file=path, line=2, field=field or None):
         run(path, tmp_path, format=tool)
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "rule", "line"),
+    ("name", "text", "line"),
     [
-        ("doc.ann", "T1\tWhy 0 4\tFine\n", "span-text", 1),
-        ("doc.ann", "T1\tWhy 0 4\tDull\nT2 Why 0 4 Dull\n", "syntax", 2),
-        ("doc.ann", "?\n", "syntax", 1),
-        ("x.xmi", "<xmi:XMI", "syntax", 1),
-        ("x.xmi", "<!DOCTYPE x [<!ENTITY a 'b'>]><xmi:XMI/>", "unsupported", None),
-        ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [{"a": "uima."}]}', "type", None),
-        ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [], "x": "uima."}', "key-missing", None),
-        ("x.json", '[{"id": 1, "data": {"text": "a"}, "annotations": [{"result": 3}]}]', "type", 1),
+        ("doc.ann", "T1\tWhy 0 4\tFine\n", 1),
+        ("doc.ann", "T1\tWhy 0 4\tDull\nT2 Why 0 4 Dull\n", 2),
+        ("doc.ann", "?\n", 1),
+        ("x.xmi", "<xmi:XMI", 1),
+        ("x.xmi", "<!DOCTYPE x [<!ENTITY a 'b'>]><xmi:XMI/>", None),
+        ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [{"a": "uima."}]}', None),
+        ("x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [], "x": "uima."}', None),
+        ("x.json", '[{"id": 1, "data": {"text": "a"}, "annotations": [{"result": 3}]}]', 1),
         (
             "x.json",
             '[{"id": 1, "data": {"text": "a"}, "annotations": [{"result": [{"type": "labels", "to_name": "text", '
             '"value": {"start": "0", "end": 1, "text": "a"}}]}]}]',
-            "type",
             1,
         ),
-        ("x.json", '[{"id": 1, "data": {"a": "a", "b": "b"}, "annotations": []}]', "option-missing", None),
+        ("x.json", '[{"id": 1, "data": {"a": "a", "b": "b"}, "annotations": []}]', None),
     ],
 )
-def test_files_at_fault(name: str, text: str, rule: Any, line: int | None, tmp_path: Path) -> None:
+def test_files_at_fault(name: str, text: str, line: int | None, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / name).write_text(text)
     (tmp_path / "in" / "doc.txt").write_text(DULL)
-    with refused(rule, line=line):
+    with refused(line=line):
         run(tmp_path / "in" if name.endswith(".ann") else tmp_path / "in" / name, tmp_path)
 
 
@@ -378,6 +376,6 @@ def test_the_only_candidate_is_the_label_of_plain_rows(tmp_path: Path) -> None:
     words = ("--source", str(path), "--name", "mine", "--out", str(tmp_path), "--tokens", "t", "--mask", "m")
     done = typed(*words)
     assert done.exit_code == 0 and "label: verdict (x 2, y 1), the only candidate" in done.stderr, done.output
-    with refused("option-missing", "verdict (x 3, y 1)", "other (1 3, 2 1)", argument="label"):
+    with refused("verdict (x 3, y 1)", "other (1 3, 2 1)", argument="label"):
         find_label_column(source([{**row, "other": 1} for row in rows] + [{**rows[0], "other": 2}]), {"t", "m"})
     assert find_label_column(open_file(path), {"t", "m"})[0] == "verdict"

@@ -127,9 +127,9 @@ def test_what_it_predicts_is_what_the_benchmark_takes():
         for field, kept in (("rationale_pred_label", True), ("non_rationale_pred_label", False)):
             rest = tuple(word for at, word in enumerate(one.tokens) if (at in found["rationale"][0]) == kept)
             assert found[field] == model.answer_text(model.encode(replace(one, documents=(rest,))))[0]
-    with refused("unsupported", "`method` occlusion", "AnswerPointer"):
+    with refused("`method` occlusion", "AnswerPointer"):
         list(explain_instances(model, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
-    with refused("unsupported", "`method` random", "AnswerPointer"):
+    with refused("`method` random", "AnswerPointer"):
         list(explain_instances(model, [one], ExplainSettings(method="random")))
 
 
@@ -242,19 +242,19 @@ def test_where_nothing_can_be_learned_to_answer_it_is_said(built, tmp_path):
     def train(config="mrc_en", **more):
         list(train_model(recipe_of(built, config, **more), tmp_path / "m", say=print))
 
-    with refused("label-missing", "`task` question-answering", field="answer"):
+    with refused("`task` question-answering", field="answer"):
         train("senti_en", task=ANSWERS)
     for argument, more in (
         ("train_on", {"train_on": "rationale"}),
         ("regimes", {"regimes": True}),
         ("query", {"query": False}),
     ):
-        with refused("option-conflict", "`task` classification", argument=argument):
+        with refused("`task` classification", argument=argument):
             train(**more)
-    with refused("option-value", "`hyper` monitor", "'macro_f1'"):
+    with refused("`hyper` monitor", "'macro_f1'"):
         train(grid=("monitor=macro_f1",))
     job = replace(recipe_of(built, "mrc_en", task=ANSWERS), model="bilstm")
-    with refused("unsupported", "`task` question-answering", "match-lstm", "'bilstm'"):
+    with refused("`task` question-answering", "match-lstm", "'bilstm'"):
         list(train_model(job, tmp_path / "m", say=print))
     words = list(train_model(recipe_of(built, "mrc_en", task="classification"), tmp_path / "c", say=lambda words: None))
     assert words[1].startswith("no-rationale: accuracy")  # whether there is an answer

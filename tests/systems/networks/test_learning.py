@@ -161,7 +161,7 @@ def test_an_lstm_over_an_encoder_is_trained_and_explained(planted, network, toke
 
 def test_lei_has_no_scores_but_a_rationale_of_its_own(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "lei-unsupervised", hyper=("epochs=1",))
-    with refused("unsupported", "`method` attention", "lei-unsupervised m", "random"):
+    with refused("`method` attention", "lei-unsupervised m", "random"):
         explained(model, instances, method="attention")
     settings = build_settings("", "", model.has_embeddings, model.selects, kd=0.02)
     assert settings.method == "rationales" and "rationales:model" in settings.signature()
@@ -176,7 +176,7 @@ def test_lei_has_no_scores_but_a_rationale_of_its_own(planted, tmp_path):
 
 def test_a_model_that_selects_nothing_says_so(planted, tmp_path):
     model, instances, _ = trained(planted, tmp_path, "glove-lstm", hyper=("epochs=1",))
-    with refused("unsupported", "`rationales` model", "glove-lstm m"):
+    with refused("`rationales` model", "glove-lstm m"):
         model.selections([model.encode(instances[0])])
 
 

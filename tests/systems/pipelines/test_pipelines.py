@@ -165,7 +165,7 @@ def test_the_classifier_reads_the_selection_and_nothing_else(sizes, data):
 
 def test_erasing_otherwise_than_by_removal_is_refused():
     model, _ = pipeline()
-    with refused("unsupported", "`erase` mask", "`erase` remove"):
+    with refused("`erase` mask", "`erase` remove"):
         model.encode(text()).view(np.ones(17, dtype=bool), "mask")
 
 

@@ -1,0 +1,233 @@
+"""The command line: each verb is the public function of its name, and its result is printed.
+
+Exit status 0: done; 1: bad data; 2: bad usage; 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import io
+import logging
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from functools import wraps
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from cyclopts import App, CycloptsError, Group, Parameter
+
+import eraser_hub
+from eraser_hub.metrics.errors import VERSION
+from eraser_hub.records.errors import DataError, UsageError, make_printable, show_controls
+from eraser_hub.records.extras import missing_extra
+from eraser_hub.records.tables import FORMATS
+
+
+class Verb(NamedTuple):
+    """What the root help says of a verb, so that it lists the verbs without importing them.
+
+    Attributes:
+        group: its panel.
+        summary: the first line of its function's docstring.
+        formats: those of the tables that it prints; none where it prints lines.
+        has_more: whether `--all` prints more than the headline scores.
+    """
+
+    group: str
+    summary: str
+    formats: tuple[str, ...] = ()
+    has_more: bool = False
+
+
+VERBS = {
+    "quickstart": Verb("First steps", "Score the bundled predictions, and say which commands come next."),
+    "import": Verb("Data", "Turn a table, a dataset or an annotation tool's files into a corpus folder."),
+    "build": Verb("Data", "Build a Hub dataset, or the metric Spaces."),
+    "check": Verb("Data", "Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.", FORMATS),
+    "stats": Verb("Data", "Recompute the papers' tables of sizes and evidence.", FORMATS),
+    "export": Verb("Data", "Write the raw files of the release back."),
+    "train": Verb("Models", "Train a classifier on a config, for `explain`."),
+    "explain": Verb("Models", "Explain a model's predictions, and write them with rationales for `score`."),
+    "ask": Verb("Models", "Ask a language model for labels and quotes, and write predictions for `score`."),
+    "bench": Verb("Scores", "Train, explain, score, compare and report in one call.", FORMATS),
+    "score": Verb("Scores", "Score predictions against a corpus.", (*FORMATS, "eraser"), has_more=True),
+    "compare": Verb("Scores", "Compare systems on the same split, score by score.", FORMATS, has_more=True),
+    "reproduce": Verb("Scores", "Recompute a printed table, and put the figures beside the print.", FORMATS),
+    "report": Verb("Pages", "Write a page of scores, comparisons, curves and texts of systems."),
+    "board": Verb("Pages", "Write a page of every system by every score on every dataset.", FORMATS),
+    "publish": Verb("Publishing", "Publish built datasets, metric Spaces and a model's results to the Hub."),
+}
+# records are objects by the thousand and no cycles: to look for cycles as often as Python does is 5 to 8 % of `score`
+COLLECTOR = (50_000, 20, 20)
+EXAMPLE = re.compile(r"^ *\$ (eraser-hub .*(?:(?<=\\)\n.*)*)", re.MULTILINE)
+PIPED_WIDTH = 120
+
+app = App(
+    name="eraser-hub",
+    help="Corpora of human rationales as Hub datasets, and the scores that measure a model's rationales.\n\n"
+    "Start with `eraser-hub quickstart`.",
+    version=VERSION,
+    default_parameter=Parameter(negative=()),
+)
+groups = {name: Group.create_ordered(name) for name in dict.fromkeys(verb.group for verb in VERBS.values())}
+for name, verb in VERBS.items():
+    app.command(f"eraser_hub.door:{name}", name=name, help=verb.summary, group=groups[verb.group])
+app.register_install_completion_command()
+
+
+def __getattr__(name: str) -> App:
+    """Return the command of a verb, which cyclopts asks for when the verb is typed."""
+    if name not in VERBS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    function = getattr(eraser_hub, "import_corpus" if name == "import" else name)
+    examples = [f"    {example}" for example in EXAMPLE.findall(inspect.getdoc(function) or "")]
+    epilogue = "\n\n".join(["**Examples**", *examples]) if examples else None
+    command = App(name=name, help_epilogue=epilogue, version_flags=())
+    command.default(make_command(function, VERBS[name]))
+    return command
+
+
+def make_command(function: Callable[..., Any], verb: Verb) -> Callable[..., int]:
+    """Return a function that prints the result, with the same arguments, and `format` and `all` as the verb has them.
+
+    Returns:
+        The exit status of the function.
+    """
+
+    @wraps(function)
+    def run(*args: Any, format: str = "text", all: bool = False, **kwargs: Any) -> int:
+        return show_result(function(*args, **kwargs), format, all)
+
+    # of a class, since the type of the result may be known to type checkers alone
+    annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
+    holder = type("Arguments", (), {"__annotations__": annotations, "__module__": function.__module__})
+    hints = {name: to_option_type(hint) for name, hint in get_type_hints(holder, include_extras=True).items()}
+    parameters = list(inspect.signature(function).parameters.values())
+    if verb.has_more:
+        hints["all"] = Annotated[bool, Parameter(help="Print all scores, not the headline scores alone.")]
+        parameters.append(inspect.Parameter("all", inspect.Parameter.KEYWORD_ONLY, default=False))
+    if verb.formats:
+        hints["format"] = Annotated[Literal[verb.formats], Parameter(help="The form of what is printed.")]  # type: ignore[valid-type]
+        parameters.append(inspect.Parameter("format", inspect.Parameter.KEYWORD_ONLY, default="text"))
+    signature = [each.replace(annotation=hints.get(each.name, each.annotation)) for each in parameters]
+    run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # where cyclopts looks
+    run.__annotations__ = hints
+    del run.__wrapped__  # type: ignore[attr-defined]  # its signature is not that of the command
+    return run
+
+
+def to_option_type(hint: Any) -> Any:
+    """Return the type that the command line reads: of several a list, or a string, which Python takes beside others.
+
+    >>> to_option_type(str | os.PathLike | Sequence[str] | None), to_option_type(int | None)
+    (list[str], int | None)
+    """
+    if get_origin(hint) is Annotated:
+        inner, *metadata = get_args(hint)
+        return Annotated[(to_option_type(inner), *metadata)]
+    choices = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if any(get_origin(choice) in (Sequence, list, tuple) for choice in choices):
+        items = [get_args(choice)[0] for choice in choices if get_origin(choice) in (Sequence, list, tuple)]
+        return list[to_option_type(items[0])]  # type: ignore[misc]
+    return str if str in choices else hint
+
+
+def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
+    """Print a verb's result, and its notes to stderr; return the exit status.
+
+    A result with tables has ``table(whole)`` and ``as_json()``, and may have ``signatures``; ``notes`` are of any
+    result, and so is ``failed``, which makes the status 1. Everything else is printed as the string that it is.
+    """
+    for note in getattr(result, "notes", ()):
+        print_error(note)
+    if format == "eraser":
+        print_json(result.to_eraser())
+    elif format == "json":
+        print_json(result.as_json())
+    elif hasattr(result, "table"):
+        width = shutil.get_terminal_size((PIPED_WIDTH, 24)).columns
+        signatures = [show_controls(line) for line in getattr(result, "signatures", ())]
+        if format == "latex":
+            print("\n".join(f"% {line}" for line in signatures))
+        print(result.table(whole).written(format, width))
+        if format == "csv":
+            print_error("\n".join(signatures))
+        elif format != "latex" and signatures:
+            quote = "`" if format == "markdown" else ""
+            print("\n" + "\n".join(f"{quote}{line}{quote}" for line in signatures))
+    else:
+        for line in result if isinstance(result, list) else [] if result is None else [result]:
+            print("\n".join(map(show_controls, str(line).split("\n"))))
+    return int(getattr(result, "failed", False))
+
+
+def print_json(content: Any) -> None:
+    """Print JSON to stdout."""
+    import orjson
+
+    sys.stdout.flush()
+    sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+
+
+def print_error(words: str) -> None:
+    """Print to stderr what is wrong, or what was left out, guessed or defaulted."""
+    if words:
+        print(make_printable(words), file=sys.stderr)
+
+
+class Printer(logging.Handler):
+    """Prints the package's log to stderr: what is skipped or defaulted, and what a long run does."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a record."""
+        print_error(record.getMessage())
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line, and end the process; an error in the data is a message and no traceback."""
+    gc.set_threshold(*COLLECTOR)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a locale without this character shows its number
+            stream.reconfigure(errors="backslashreplace")
+    log = logging.getLogger("eraser_hub")
+    log.handlers, log.propagate = [Printer()], False
+    log.setLevel(logging.INFO)
+    try:
+        status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except CycloptsError as error:
+        print_error(f"{error}\n(eraser-hub --help, eraser-hub VERB --help)")
+        status = 2
+    except KeyboardInterrupt:
+        print_error("stopped")
+        status = 130
+    except Exception as error:
+        if (message := describe_failure(error)) is None:
+            raise
+        print_error(message)
+        is_usage = isinstance(error, DataError) and error.argument is not None and error.file is None
+        status = 2 if is_usage or isinstance(error, UsageError) else 1
+    sys.exit(status or 0)
+
+
+def describe_failure(error: Exception) -> str | None:
+    """Return the message of an error that is no fault of the program; None for any other, "" without a reader."""
+    if isinstance(error, DataError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        lacking = missing_extra(error)
+        return None if lacking is None else str(lacking)
+    if isinstance(error, BrokenPipeError):
+        # the reader (`| head`) went away: nothing to say; keep the interpreter's own flush from complaining
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ""
+    if isinstance(error, OSError):  # a full disk, a missing right, a file that went away: of which file
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror or error}"
+    if isinstance(error, UnicodeEncodeError):
+        return f"{error.object}: a name that the locale ({error.encoding}) has no letters for: set PYTHONUTF8=1"
+    return None
