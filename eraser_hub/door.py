@@ -84,8 +84,9 @@ def __getattr__(name: str) -> App:
     if name not in VERBS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     function = getattr(eraser_hub, "import_corpus" if name == "import" else name)
-    examples = [f"    {example}" for example in EXAMPLE.findall(inspect.getdoc(function) or "")]
-    epilogue = "\n\n".join(["**Examples**", *examples]) if examples else None
+    examples = EXAMPLE.findall(inspect.getdoc(function) or "")
+    lines = [re.sub(r" *\\?\n? {2,}", " ", example) for example in examples]  # of several lines one, which is wrapped
+    epilogue = "\n".join(["**Examples**", "```", *lines, "```"]) if examples else None
     command = App(name=name, help_epilogue=epilogue, version_flags=())
     command.default(make_command(function, VERBS[name]))
     return command
@@ -108,11 +109,17 @@ def make_command(function: Callable[..., Any], verb: Verb) -> Callable[..., int]
     hints = {name: to_option_type(hint) for name, hint in get_type_hints(holder, include_extras=True).items()}
     parameters = list(inspect.signature(function).parameters.values())
     if verb.has_more:
-        hints["all"] = Annotated[bool, Parameter(help="Print all scores, not the headline scores alone.")]
+        hints["all"] = Annotated[
+            bool, Parameter(group="Output", help="Print all scores, not the headline scores alone.")
+        ]
         parameters.append(inspect.Parameter("all", inspect.Parameter.KEYWORD_ONLY, default=False))
     if verb.formats:
-        hints["format"] = Annotated[Literal[verb.formats], Parameter(help="The form of what is printed.")]  # type: ignore[valid-type]
+        group = "Output" if verb.has_more else None
+        hints["format"] = Annotated[Literal[verb.formats], Parameter(group=group, help="Form of what is printed.")]  # type: ignore[valid-type]
         parameters.append(inspect.Parameter("format", inspect.Parameter.KEYWORD_ONLY, default="text"))
+    for each in parameters:
+        if each.default is False or each.default in ("", ()):  # "not given": the help need not say so
+            hints[each.name] = Annotated[hints[each.name], Parameter(show_default=False)]
     signature = [each.replace(annotation=hints.get(each.name, each.annotation)) for each in parameters]
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # where cyclopts looks
     run.__annotations__ = hints
@@ -139,10 +146,10 @@ def to_option_type(hint: Any) -> Any:
 def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
     """Print a verb's result, and its notes to stderr; return the exit status.
 
-    A result with tables has ``table(whole)`` and ``as_json()``, and may have ``signatures``; ``notes`` are of any
-    result, and so is ``failed``, which makes the status 1. Everything else is printed as the string that it is.
+    A result with tables has ``table(whole)`` and ``as_json()``, and may have ``signatures``; ``notes`` (or
+    ``all_notes``) are of any result, and so is ``failed``, which makes the status 1. Everything else is printed as the string that it is.
     """
-    for note in getattr(result, "notes", ()):
+    for note in getattr(result, "all_notes", getattr(result, "notes", ())):
         print_error(note)
     if format == "eraser":
         print_json(result.to_eraser())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eraser_hub.records.errors import DataError, get_first_line, show, show_controls
+from eraser_hub.records.errors import DataError, UsageError, get_first_line, show, show_controls
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.lines import wrap_read_errors
 from eraser_hub.records.registry import Registry
@@ -42,6 +42,10 @@ class Source:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+class UnknownEndingError(DataError):
+    """A file whose name says of no reader that it reads it."""
+
+
 def find_reader(path: Path, name: str | None = None) -> type[Reader]:
     """Return the reader of a file or a folder: by name, by looking for an annotation tool's export, or by its ending.
 
@@ -57,7 +61,7 @@ def find_reader(path: Path, name: str | None = None) -> type[Reader]:
     tools = find_tools(path)
     if len(tools) > 1:
         message = f"expected an export of one tool, found signs of {', '.join(tools)}: `format` says which"
-        raise DataError(message, argument="format")
+        raise UsageError(message, argument="format")
     return next(iter(tools.values())) if tools else _find_by_ending(path)
 
 
@@ -66,7 +70,7 @@ def _find_by_ending(path: Path) -> type[Reader]:
         if path.name.endswith(kind.suffixes):
             return kind
     message = f"expected a file ending in {', '.join(list_suffixes())}, found {show(path.name)}"
-    raise DataError(message, file=path)
+    raise UnknownEndingError(message, file=path)
 
 
 def find_tools(path: Path) -> dict[str, type[TaskReader]]:

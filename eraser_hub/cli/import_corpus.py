@@ -193,17 +193,18 @@ def _import_tasks(options: ImportOptions) -> Imported:
     """Import an annotation tool's export."""
     from eraser_hub.conversion.download.addresses import fetch_file
     from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
+    from eraser_hub.conversion.importing.sources import UnknownEndingError
 
     others = _parse_splits(options.split or [], of_file=True)
     source = fetch_file(options.source)
     try:
         open_tool(source, options.format)
-    except DataError as error:
-        if options.format is None and error.line is None:
-            columns = _list_columns(source)
-            message = f"expected one of `tokens`, `text`, the column of the texts, found none{columns}"
-            raise UsageError(message) from None
-        raise
+    except (UsageError, UnknownEndingError):
+        if options.format is not None:
+            raise
+        columns = _list_columns(source)
+        message = f"expected one of `tokens`, `text`, the column of the texts, found none{columns}"
+        raise UsageError(message) from None
     files = {"train": source, **{split: fetch_file(file) for split, file in others.items()}}
     same = ("format", "label", "query", "id", "annotators", "tokenizer", "force")
     settings: dict[str, Any] = {name: getattr(options, name) for name in same}

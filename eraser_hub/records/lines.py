@@ -145,6 +145,10 @@ def read_utf8_lines(path: str | PathLike[str]) -> Iterator[str]:
             yield text.removeprefix("\ufeff") if number == 1 else text
 
 
+class NotCsvError(DataError):
+    """A file that cannot be taken apart into the records of a CSV."""
+
+
 def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Iterator[tuple[int, list[str], str]]:
     """Yield (1-based line, fields, text without the last line feed) of each record of a CSV; a record may span lines.
 
@@ -153,7 +157,8 @@ def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Itera
         dialect: a dialect of the module csv; ``excel-tab`` reads tabs.
 
     Raises:
-        DataError: broken UTF-8, or no CSV, with the line.
+        NotCsvError: no CSV, with the line.
+        DataError: broken UTF-8, with the line.
     """
     read: list[str] = []
 
@@ -171,7 +176,7 @@ def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Itera
             read.clear()
             line = reader.line_num + 1
     except csv.Error as error:
-        raise DataError(f"is no CSV: {error}", file=path, line=line) from None
+        raise NotCsvError(f"is no CSV: {error}", file=path, line=line) from None
     finally:
         csv.field_size_limit(limit)
 

@@ -90,9 +90,36 @@ class Comparison(dict[str, Any]):
 
     Attributes:
         inputs: the files and folders that were read; `save` never replaces them.
+        shown: the scores that tables show, in this order; by default those that are tested.
     """
 
     inputs: Sequence[Path] = ()
+    shown: Sequence[str] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know of the systems' scores."""
+        return list(self.get("score_notes", ()))
+
+    @property
+    def signatures(self) -> list[str]:
+        """The signatures of the comparison and of the scores."""
+        return [self["signature"], *self.get("score_signatures", ())]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the content of the file that `save` writes."""
+        return dict(self)
+
+    def show(self, scores: Sequence[str]) -> None:
+        """Let tables show these scores, in this order.
+
+        Raises:
+            DataError: a score that no pair of systems has.
+        """
+        known = list(dict.fromkeys(key for pair in self["comparisons"] for key in pair["keys"]))
+        for key in scores:
+            check_choice(key, known, "scores")
+        self.shown = scores
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
         """Write the result as JSON; NaN and infinity become null. Arguments and errors are those of `save_json`."""
@@ -116,10 +143,10 @@ class Comparison(dict[str, Any]):
         """Return a table for each pair of systems, one of chance where it is known, and the notes.
 
         Args:
-            whole: all scores; by default those that are tested.
+            whole: all scores; by default those to `show`, else those that are tested.
         """
         tables = Tables("compare", [self._make_table(pair, whole) for pair in self["comparisons"]])
-        if any(self.get("chance", {}).values()):
+        if any(self.get("chance", {}).values()) and not self.shown:
             columns = tuple(f"{name}, chance" for name in self["chance"])
             chance = Table("chance", "Chance of agreement", ("score",), columns, is_verbatim=True)
             for key in self["family"]:
@@ -145,9 +172,9 @@ class Comparison(dict[str, Any]):
         clusters = f" in {self['clusters']} clusters" if self["clusters"] < self["instances"] else ""
         title = f"{names[0]} against {names[1]}, {self['instances']} instances{clusters}"
         table = Table(f"{names[0]}-{names[1]}", title, ("score",), tuple(columns), is_verbatim=True)
-        for key, test in pair["keys"].items():
-            if not whole and key not in self["family"]:
-                continue
+        chosen = self.shown or [key for key in pair["keys"] if whole or key in self["family"]]
+        for key in (key for key in chosen if key in pair["keys"]):
+            test = pair["keys"][key]
             winner = {BETTER: names[0], WORSE: names[1]}.get(test["verdict"])
             cells = {
                 heads[name]: Cell(self["scores"][name][key], digits=DIGITS, better=name == winner) for name in names

@@ -94,7 +94,10 @@ class Tally:
 
 
 def score(
-    source: ScoredSplit, predictions: Path, settings: ScoreSettings | None = None, metrics: Sequence[str] = ()
+    source: ScoredSplit,
+    predictions: Path,
+    settings: ScoreSettings | None = None,
+    metrics: Sequence[str | CustomMetric] = (),
 ) -> Scores:
     """Score a file of predictions (JSON Lines or Parquet): ERASER instances, plain rows, or records of pairs.
 
@@ -102,7 +105,7 @@ def score(
         source: the split that they answer.
         predictions: the file.
         settings: how they are scored.
-        metrics: further scores, ``FILE.py:FUNCTION``: a function of (row of the dataset, instance) to a number.
+        metrics: further scores: a function of (row of the dataset, instance) to a number, or ``FILE.py:FUNCTION``.
 
     Raises:
         DataError: bad data, with file and line; a setting out of its range.
@@ -134,7 +137,7 @@ def score(
         for name in (settings.by, settings.cluster_by)
         if name not in (None, "auto", "none")
     }
-    functions = {name.rpartition(":")[2]: load_metric(name) for name in metrics}
+    functions = dict(map(load_metric, metrics))
     rows_by_id = {str(row["annotation_id"]): row for row in list_rows(source)} if functions else {}
     try:
         score_chunks(
@@ -155,9 +158,12 @@ def score(
     return scores
 
 
-def score_system(source: ScoredSplit, system: System, settings: ScoreSettings) -> Scores:
+def score_system(
+    source: ScoredSplit, system: System, settings: ScoreSettings, metrics: Sequence[str | CustomMetric] = ()
+) -> Scores:
     """Score a system: the mean of its runs, where it has several; errors as of `score`."""
-    return replace(average_runs([score(source, path, settings) for path in system.paths]), name=system.name)
+    runs = [score(source, path, settings, metrics) for path in system.paths]
+    return replace(average_runs(runs), name=system.name)
 
 
 def get_runs(system: object) -> Sequence[Mapping[str, Statistics]]:
@@ -440,12 +446,15 @@ def cluster(
         statistics.set_clusters(settings.cluster_by, [columns[settings.cluster_by][row] for row in kept.tolist()])
 
 
-def load_metric(path: str) -> CustomMetric:
-    """Return the function that ``FILE.py:FUNCTION`` names.
+def load_metric(metric: str | CustomMetric) -> tuple[str, CustomMetric]:
+    """Return the name of a function, and the function, which ``FILE.py:FUNCTION`` names.
 
     Raises:
         DataError: there is no such file or function.
     """
+    if callable(metric):
+        return getattr(metric, "__name__", "metric"), metric
+    path = metric
     file, _, name = path.rpartition(":")
     specification = importlib.util.spec_from_file_location(Path(file).stem, file) if file.endswith(".py") else None
     if specification is None or specification.loader is None:
@@ -457,4 +466,4 @@ def load_metric(path: str) -> CustomMetric:
     function = getattr(module, name, None)
     if not callable(function):
         raise DataError(f"expected a function of {file}, found no {cut(name)} there", argument="metric")
-    return function  # type: ignore[no-any-return]
+    return name, function

@@ -103,7 +103,7 @@ class ScoredSplit:
     def names(self) -> dict[str, str]:
         """The dataset (where it is a built one), config and split, as score files name them."""
         if self.dataset is not None:
-            built = {"dataset": find_place(self.dataset).dataset, "config": self.config or ""}
+            built = {"dataset": find_place(self.dataset).dataset, "config": self.built_config}
         else:
             built = {"config": self.config or self.data_dir.resolve().name}
         return built | {"split": dataset_split(self.split)}

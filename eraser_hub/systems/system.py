@@ -15,7 +15,7 @@ from pkgutil import resolve_name
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, UsageError
 from eraser_hub.records.extras import need
 from eraser_hub.records.registry import Registry
 
@@ -190,7 +190,7 @@ class FineTuning(TrainedSystem):
         model = training.config.model
         if is_path_like(model) and not Path(model).is_dir():
             words = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
-            raise DataError(words, argument="model", file=model)
+            raise UsageError(words, argument="model", file=model)
         return super().fit(training)
 
 

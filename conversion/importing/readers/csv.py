@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow, describe_separator
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.lines import read_csv_records, read_utf8_lines
+from eraser_hub.records.lines import NotCsvError, read_csv_records, read_utf8_lines
 
 
 class Csv(Reader):
@@ -36,8 +36,8 @@ class Csv(Reader):
         is_tsv = self.path.suffix == ".tsv"
         try:
             yield from read_csv_records(self.path, "excel-tab" if is_tsv else "excel")
-        except DataError as error:
-            if error.line != 1 or "is no CSV" not in error.message:
+        except NotCsvError as error:
+            if error.line != 1:
                 raise
             header = next(read_utf8_lines(self.path), "")
             hint = describe_separator([header], "\t" if is_tsv else ",")

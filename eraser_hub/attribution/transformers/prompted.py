@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.config import Prompting
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.prompts import LABEL, find_language, open_prompt
-from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 
 from .devices import keep_heads_in_float32
 from .pieces import Frame, Pieces, encode_places
@@ -137,7 +137,7 @@ class PromptedModel(SequenceModel):
         if numbers != list(range(count)):
             shown = ", ".join(str(number + 1) for number in numbers) or "none"
             message = f"expected a prompt that shows each of {count} documents' text once, in order; found {shown}"
-            raise DataError(message, argument="prompt", file=self.prompt.name)
+            raise UsageError(message, argument="prompt", file=self.prompt.name)
         text, spans = parts[0], list[tuple[int, int]]()
         for tokens, behind in zip(instance.documents, parts[2::2], strict=True):
             for number, token in enumerate(tokens):

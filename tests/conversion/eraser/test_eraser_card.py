@@ -101,7 +101,7 @@ def test_the_card_tells_the_statistics_of_what_was_built_beside_the_papers(card_
     text = DatasetCard.load(card_file).text
     lines = text[text.index("## Statistics") : text.index("## Known quirks")].splitlines()
     found = {tuple(cell.strip(" `") for cell in line.split("|")[1:-1]) for line in lines if line.startswith("| `")}
-    expected = {tuple(line) for line in list(table.lines(str, str))[1:]}
+    expected = {tuple(line) for line in table.to_strings()[1:]}
     assert expected <= found and {cells[1] for cells in expected} >= {"train", "test_comprehensive", "train_sanity"}
     assert {cells[:2] for cells in found} == {cells[:2] for cells in expected}
 

@@ -75,7 +75,7 @@ def test_figures_of_the_samples_equal_a_plain_recount(sample_folder, samples, co
 def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
     from eraser_hub.conversion.eraser import statistics
 
-    whole = compute_statistics(sample_folder).as_dict()
+    whole = compute_statistics(sample_folder).as_json()
     monkeypatch.setattr(statistics, "read_rows", lambda paths, columns, **more: read_rows(paths, columns, 2, **more))
 
     def rounded(value: object) -> object:
@@ -85,7 +85,7 @@ def test_figures_over_many_batches_are_those_of_one(sample_folder, monkeypatch):
             return [rounded(held) for held in value]
         return round(value, 9) if isinstance(value, float) else value
 
-    assert rounded(compute_statistics(sample_folder).as_dict()) == rounded(whole)
+    assert rounded(compute_statistics(sample_folder).as_json()) == rounded(whole)
 
 
 # what the paper prints of the splits that are whole in the real corpora (its Tables 1 and 5)
@@ -216,7 +216,7 @@ def test_spans_outside_their_texts_are_cut_and_counted(samples, sample_folder, t
 def test_every_form_holds_every_figure(sample_folder):
     statistics = compute_statistics(sample_folder, ["movies", "boolq"])
     text, markdown = statistics.written("text"), statistics.written("markdown")
-    held = json.loads(json.dumps(statistics.as_dict()))
+    held = json.loads(json.dumps(statistics.as_json()))
     for name in ("table_1", "table_5", "table_6", "table_2"):
         rows = held["tables"][name]["rows"]
         assert {row["config"] for row in rows} == {"movies", "boolq"}
