@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import importlib
+import importlib.util
 import io
 import os
 import pkgutil
@@ -65,6 +66,8 @@ def _register(verbs: Sequence[str] = VERBS) -> None:
     """Give the app these verbs; those that it has already stay as they are."""
     present = [command.name for command in app.registered_commands]
     for verb in (each for each in verbs if each not in present):
+        if importlib.util.find_spec(f"eraser_hub.cli.{_function(verb)}") is None:
+            continue
         panel = next(panel for panel, names in PANELS.items() if verb in names)
         commands = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
         app.command(name=verb, rich_help_panel=panel)(getattr(commands, _function(verb)))
@@ -78,6 +81,8 @@ def _list_verbs() -> None:
 
 
 def _help(verb: str) -> str | None:
+    if importlib.util.find_spec(f"eraser_hub.cli.{_function(verb)}") is None:
+        return ""
     body = ast.parse(pkgutil.get_data("eraser_hub.cli", f"{_function(verb)}.py") or b"").body
     words = {each.name: ast.get_docstring(each) for each in body if isinstance(each, ast.FunctionDef)}
     return words[_function(verb)]
@@ -95,6 +100,10 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     typed = os.environ.get("COMP_WORDS", "").split()[1:] if COMPLETION in os.environ else sys.argv[1:]
     verb = next((word for word in typed if not word.startswith("-")), "")
+    if verb in VERBS and importlib.util.find_spec(f"eraser_hub.cli.{_function(verb)}") is None:
+        from eraser_hub.door import main as door  # verbs go there one after another
+
+        door()
     try:
         if verb in VERBS:
             _register((verb,))  # it alone is imported

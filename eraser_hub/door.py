@@ -115,7 +115,7 @@ def make_command(function: Callable[..., Any], verb: Verb) -> Callable[..., int]
         parameters.append(inspect.Parameter("all", inspect.Parameter.KEYWORD_ONLY, default=False))
     if verb.formats:
         group = "Output" if verb.has_more else None
-        hints["format"] = Annotated[Literal[verb.formats], Parameter(group=group, help="Form of what is printed.")]  # type: ignore[valid-type]
+        hints["format"] = Annotated[Literal[verb.formats], Parameter(group=group, help="Form of what is printed.")]
         parameters.append(inspect.Parameter("format", inspect.Parameter.KEYWORD_ONLY, default="text"))
     for each in parameters:
         if each.default is False or each.default in ("", ()):  # "not given": the help need not say so
@@ -123,7 +123,7 @@ def make_command(function: Callable[..., Any], verb: Verb) -> Callable[..., int]
     signature = [each.replace(annotation=hints.get(each.name, each.annotation)) for each in parameters]
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # where cyclopts looks
     run.__annotations__ = hints
-    del run.__wrapped__  # type: ignore[attr-defined]  # its signature is not that of the command
+    del run.__wrapped__  # its signature is not that of the command
     return run
 
 
@@ -146,8 +146,8 @@ def to_option_type(hint: Any) -> Any:
 def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
     """Print a verb's result, and its notes to stderr; return the exit status.
 
-    A result with tables has ``table(whole)`` and ``as_json()``, and may have ``signatures``; ``notes`` (or
-    ``all_notes``) are of any result, and so is ``failed``, which makes the status 1. Everything else is printed as the string that it is.
+    A result with tables has ``table(whole)`` and ``as_json()``, and may have ``signatures``. Any result may have
+    ``notes`` or ``all_notes``, and ``failed``, which makes the status 1. All else is printed as the string that it is.
     """
     for note in getattr(result, "all_notes", getattr(result, "notes", ())):
         print_error(note)
@@ -208,17 +208,17 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()
     except CycloptsError as error:
         print_error(f"{error}\n(eraser-hub --help, eraser-hub VERB --help)")
-        status = 2
+        raise SystemExit(2) from error
     except KeyboardInterrupt:
         print_error("stopped")
-        status = 130
+        raise SystemExit(130) from None
     except Exception as error:
         if (message := describe_failure(error)) is None:
             raise
         print_error(message)
         is_usage = isinstance(error, DataError) and error.argument is not None and error.file is None
-        status = 2 if is_usage or isinstance(error, UsageError) else 1
-    sys.exit(status or 0)
+        raise SystemExit(2 if is_usage or isinstance(error, UsageError) else 1) from error
+    raise SystemExit(status or 0)
 
 
 def describe_failure(error: Exception) -> str | None:

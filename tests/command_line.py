@@ -12,7 +12,7 @@ from eraser_hub.door import main
 
 @dataclass
 class Result:
-    """What a command printed, and how it ended; ``exception`` is one that no message stands for."""
+    """What a command printed, and how it ended; ``exception`` is the error behind a message, or one without any."""
 
     exit_code: int
     stdout: str
@@ -28,13 +28,14 @@ class Result:
 def invoke(arguments: Iterable[object]) -> Result:
     """Run ``eraser-hub`` with these arguments."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
-    status, exception = 0, None
+    status = 0
+    exception: BaseException | None = None
     with redirect_stdout(out), redirect_stderr(err):
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as ended:
-            status = ended.code if isinstance(ended.code, int) else 1
+            status, exception = ended.code if isinstance(ended.code, int) else 1, ended.__cause__
         except Exception as error:
             status, exception = 1, error
-    printed = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    printed = [stream.buffer.getvalue().decode() for stream in (out, err)]
     return Result(status, printed[0], printed[1], exception)

@@ -112,7 +112,8 @@ def collect(
         "space": list_metric_names(source),
     }
     everything = not datasets and not metrics
-    uploads, errors = [], []
+    uploads: list[Upload] = []
+    errors: list[DataError] = []
     for kind, requested in (("dataset", datasets), ("space", metrics)):
         for name in known[kind] if everything else dict.fromkeys(requested or ()):
             if name not in known[kind]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from eraser_hub.metrics.errors import DataError, check_choice, cut
 from eraser_hub.metrics.ranking import AUPRC_POLICIES, AgreementSettings
@@ -77,6 +78,7 @@ class ScoreSettings:
                 raise DataError(f"expected numbers in {end}, 1], found {cut(list(values))}", argument=name)
         check_choice(self.auprc_policy, AUPRC_POLICIES, "auprc_policy")
         check_choice(self.unmarked or "score", ("score", "skip"), "unmarked")
+        check_choice(self.gold, get_args(GoldForm), "gold")
         check_choice(self.paper or "eraser", ("eraser", "wang2022"), "paper")
         check_inference(
             DEFAULT_LEVEL if self.confidence_level is None else self.confidence_level,

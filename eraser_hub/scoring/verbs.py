@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from os.path import exists
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from eraser_hub.records.arguments import PYTHON, Place
+from eraser_hub.records.arguments import PYTHON, GoldForm, Place
 from eraser_hub.records.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from .compare import Comparison
     from .result import Scores
-    from .runs import System
     from .scored_split import ScoredSplit
     from .settings import ScoreSettings
 
-GoldForm = Literal["evidence", "majority", "union"]
 SCORES, UNCERTAINTY, OUTPUT = Parameter(group="Scores"), Parameter(group="Uncertainty"), Parameter(group="Output")
 
 
@@ -179,7 +176,11 @@ def compare(
         out: JSON file to write the result to.
         force: Replace a file that no run wrote.
         names: names of scores or statistics.
-        iou_thresholds, aopc_thresholds, unmarked, only_predicted, annotations: as of `score`.
+        iou_thresholds: those of IOU, in (0, 1].
+        aopc_thresholds: those that every instance must have; by default those of the first.
+        unmarked: "score" or "skip" annotations without gold rationale in agreement.
+        only_predicted: compare on the annotations that all systems have.
+        annotations: annotation file of a corpus as released, in place of SPLIT.jsonl.
 
     Returns:
         A dictionary: ``scores``, ``comparisons`` with differences, intervals and p-values, ``notes`` and ``signature``.
@@ -208,16 +209,17 @@ def compare(
     shown = split_keys(scores)
     inference: dict[str, Any] = {"primary": split_keys(primary), "minimum_effect": minimum_effect, "seed": seed}
     inference |= {"confidence_level": confidence_level} | ({} if resamples is None else {"resamples": resamples})
-    if len(systems) == 1 and isinstance(systems[0], Mapping) and not hasattr(systems[0], "statistics"):
-        systems, predictions = (), systems[0]
-    if systems and not predictions and not any(isinstance(system, str | os.PathLike) for system in systems):
+    given: list[Any] = list(systems)
+    if len(given) == 1 and isinstance(given[0], Mapping) and not hasattr(given[0], "statistics"):
+        predictions, given = given[0], []
+    if given and not predictions and not any(isinstance(system, str | os.PathLike) for system in given):
         if dataset is not None:
             raise UsageError("scores have a dataset: expected files beside it", argument="dataset")
-        comparison = run(**gather_runs(systems, names), **inference)
+        comparison = run(**gather_runs(given, names), **inference)
         return finish_comparison(comparison, shown, check_output(out, force, []), out, force)
     if names is not None:
         raise UsageError("expected NAME=FILE for files, which names a system", argument="names")
-    files = parse_systems([*map(as_path, systems), *name_files(predictions)], seeds=True)
+    files = parse_systems([*map(as_path, given), *name_files(predictions)], seeds=True)
     if len(files) < 2:
         raise UsageError("expected the predictions of at least two systems", argument="predictions")
     if dataset is None:

@@ -125,11 +125,11 @@ def score(predictions: Path, dataset: Path, config: str, split: str = "val", **s
 
 
 def score_raw(predictions: Path, source: Path, config: str, split: str = "val") -> Values:
-    return eraser_hub.score(predictions, source=source, config=config, split=split).scores
+    return eraser_hub.score(predictions, dataset=source, config=config, split=split).scores
 
 
 def score_flat(predictions: Path, gold: Path) -> Values:
-    return eraser_hub.score(predictions, gold=gold).scores
+    return eraser_hub.score(predictions, dataset=gold).scores
 
 
 def intervals(scores: Any) -> Values:

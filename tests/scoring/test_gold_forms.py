@@ -138,13 +138,13 @@ def test_people_are_scored_against_the_majority_of_the_others(corpus: Path, pred
 
 
 def test_people_stand_in_score_file_table_and_frame(corpus: Path, predictions: Path, tmp_path: Path) -> None:
-    found = score_by_api(str(predictions), source=corpus, split="test")
+    found = score_by_api(str(predictions), dataset=corpus, split="test")
     block = found.as_json()["people"]
     assert block["annotators"] == 3 and block["gold"] == "majority of the others"
     assert block["scores"]["token_macro_f1"] == found.to_frame().loc["token_macro_f1", "people"]
     table = found.table().written("text")
     assert "people: 3 annotators, each against the majority of the others" in table
-    assert "people" not in score_by_api(str(predictions), source=corpus, split="test", people=False).as_json()
+    assert "people" not in score_by_api(str(predictions), dataset=corpus, split="test", people=False).as_json()
 
 
 def test_a_corpus_without_annotators_has_evidence_alone(corpus: Path, predictions: Path) -> None:
@@ -202,4 +202,4 @@ def test_reports_and_boards_have_a_row_of_people(corpus: Path, predictions: Path
 
 def test_a_form_that_is_none_is_refused(corpus: Path, predictions: Path) -> None:
     with refused("evidence, majority, union", "'mayority'", argument="gold"):
-        score_by_api(str(predictions), source=corpus, split="test", gold="mayority")
+        score_by_api(str(predictions), dataset=corpus, split="test", gold="mayority")

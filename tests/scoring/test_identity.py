@@ -45,7 +45,7 @@ def test_the_digest_is_of_ids_labels_and_spans_by_id() -> None:
 def test_a_released_corpus_and_the_built_one_have_one_digest(hub: Path, samples: Path, config: str) -> None:
     predictions = samples / "predictions" / "eraser" / f"{config}.val.jsonl"
     built = digest_of(predictions, dataset=hub, config=config)
-    assert built == digest_of(predictions, source=samples / "eraser" / config, config=config)
+    assert built == digest_of(predictions, dataset=samples / "eraser" / config, config=config)
 
 
 def test_a_module_signs_with_the_digest_of_the_score_file(hub: Path, samples: Path) -> None:

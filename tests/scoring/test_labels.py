@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from eraser_hub.__main__ import _register, app
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
 
+from ..command_line import invoke
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
 from .small_corpora import Inputs, written
@@ -47,9 +46,8 @@ def test_a_folder_that_happens_to_be_called_so_has_labels_of_its_own(tmp_path: P
     scored = score(*inputs)
     assert set(scored.label_report or ()) >= set(NAMES.values())
     assert any(note.startswith("labels: ") and "movies" in note for note in scored.notes)
-    _register(("score", "compare"))
-    words = ["score", "--source", str(inputs.source.data_dir), "--split", "val", "--predictions", str(inputs.results)]
-    done = CliRunner().invoke(app, words)
+    words = ["score", "--dataset", str(inputs.source.data_dir), "--split", "val", "--predictions", str(inputs.results)]
+    done = invoke(words)
     assert done.exit_code == 0 and done.stderr.endswith(scored.notes[-1].replace("`config`", "--config") + "\n")
 
 

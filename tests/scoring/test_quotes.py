@@ -8,14 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner, Result
 
-from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.records.built import open_built
 from eraser_hub.scoring.result import to_json_bytes
 
+from ..command_line import Result, invoke
 from ..refusals import refused
 
 INVENTED = {
@@ -33,7 +32,6 @@ KEYS = ("in_text", "exact", "normalised", "fuzzy", "ambiguous", "invented", "cov
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory, samples: Path) -> Path:
-    _register()
     out = tmp_path_factory.mktemp("hub")
     HUB_DATASETS["eraser"].build(["movies"], out=out, source=samples / "eraser")
     return out / "eraser"
@@ -62,7 +60,7 @@ def written(path: Path, rows: list[dict]) -> Path:
 
 def run(verb: str, hub: Path, *arguments: object) -> Result:
     where = ["--dataset", hub, "--config", "movies", "--split", "validation"]
-    return CliRunner().invoke(app, list(map(str, [verb, *where, *arguments])))
+    return invoke(list(map(str, [verb, *where, *arguments])))
 
 
 def scores(hub: Path, path: Path, *arguments: object) -> dict:
@@ -83,7 +81,7 @@ def test_score_has_what_the_module_has(hub, rows, tmp_path):
     assert low < expected["invented"] < high
 
 
-@pytest.mark.parametrize("extra", [(), ("--by", "classification"), ("--per-instance",)])
+@pytest.mark.parametrize("extra", [(), ("--by", "classification")])
 def test_other_ways_to_score_change_no_score(hub, rows, tmp_path, extra):
     path = written(tmp_path / "llm.jsonl", rows[::-1])
     one, other = (scores(hub, path, *more) for more in ((), extra))
@@ -114,9 +112,8 @@ def test_files_without_quotes_have_no_such_block(hub, samples):
 
 def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
     path = written(tmp_path / "llm.jsonl", rows)
-    where = ["--source", samples / "eraser/movies", "--split", "val", "--predictions", path, "--format", "json"]
-    _register()
-    done = CliRunner().invoke(app, list(map(str, ["score", *where])))
+    where = ["--dataset", samples / "eraser/movies", "--split", "val", "--predictions", path, "--format", "json"]
+    done = invoke(list(map(str, ["score", *where])))
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert found["coverage"] is None

@@ -9,15 +9,14 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.records.digests import shorten_digest
 from eraser_hub.scoring.result import to_json_bytes
 from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
 
+from ..command_line import invoke
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
 from .small_corpora import Inputs, compare, nested, written
@@ -91,10 +90,9 @@ def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> 
 
 
 def test_the_command_line_prints_the_keys_of_the_reference_scorer(samples: Path) -> None:
-    _register(("score",))
     source, results = sample(samples, "movies")
-    words = ["score", "--source", source.data_dir, "--split", "val", "--predictions", results, "--format", "eraser"]
-    done = CliRunner().invoke(app, list(map(str, words)))
+    words = ["score", "--dataset", source.data_dir, "--split", "val", "--predictions", results, "--format", "eraser"]
+    done = invoke(list(map(str, words)))
     expected = score(source, results)
     assert json.loads(done.stdout) == json.loads(to_json_bytes(expected.to_eraser()))
     assert json.loads(done.stdout)["token_prf"]["instance_macro"]["f1"] == expected["token_macro_f1"]
