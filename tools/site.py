@@ -22,8 +22,6 @@ PAGES = {
     "project/code-of-conduct.md": "CODE_OF_CONDUCT.md",
     "project/benchmarks.md": "benchmarks/RESULTS.md",
 }
-# a folder has no page
-FOLDERS = {"docs/schema": "schemas.md"}
 # what builds fill in
 TEMPLATES = ("own_corpora.md",)
 CARDS = ("datasets_scripts/cards", "metrics/cards")
@@ -70,7 +68,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         if not path or ":" in path:
             return match[0]
         file = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
-        target = places.get(file) or FOLDERS.get(file) or file.removeprefix("docs/")
+        target = places.get(file) or file.removeprefix("docs/")
         return f"{match[1]}{posixpath.relpath(target, posixpath.dirname(place) or '.')}{mark}{anchor}{match[3]}"
 
     text = filled_card(markdown, Path(place).stem) if place.startswith("cards/") else markdown

@@ -10,8 +10,8 @@ import numpy as np
 
 from eraser_hub.attribution.erasure import rank_tokens
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.metrics.match import SIDES
 from eraser_hub.metrics.quotes import Quote
-from eraser_hub.schema.instance import SCORE_FIELDS
 
 from .answers import ANSWERED, Answer
 
@@ -52,8 +52,8 @@ def make_eraser_row(instance: Instance, answer: Answer, quotes: Sequence[Quote],
         "annotation_id": instance.id,
         "rationales": rationales if answer.outcome == ANSWERED else [],
         "classification": answer.label,
-        **({SCORE_FIELDS["full"]: answer.probabilities} if answer.probabilities is not None else {}),
-        **{SCORE_FIELDS[side]: p for side, p in erased.items()},
+        **({SIDES["full"]: answer.probabilities} if answer.probabilities is not None else {}),
+        **{SIDES[side]: p for side, p in erased.items()},
         "quotes": [asdict(quote) for quote in quotes],
         "outcome": answer.outcome,
     }

@@ -25,7 +25,6 @@ from eraser_hub.metrics.quotes import Quote, align
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import write_run
-from eraser_hub.schema.instance import CONSISTENCY_FIELD
 
 from .answers import ANSWERED, OUTCOMES, Answer
 from .cache import Cache, get_default_folder
@@ -231,9 +230,7 @@ class Asker:
             line = make_eraser_row(question.instance, answer, quotes, erased)
         if settings.again:
             pairs = answers.items()
-            line[CONSISTENCY_FIELD] = [
-                {"kind": kind, "classification": x.label, "outcome": x.outcome} for kind, x in pairs
-            ]
+            line["asked_again"] = [{"kind": kind, "classification": x.label, "outcome": x.outcome} for kind, x in pairs]
         return answer, line
 
     async def _ask_changed(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:

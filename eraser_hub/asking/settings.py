@@ -7,11 +7,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
+from eraser_hub.metrics.quotes import QUOTE_THRESHOLD
 from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
 from eraser_hub.records.errors import UsageError, show
 from eraser_hub.records.json_lines import has_half_character
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
-from eraser_hub.schema.instance import QUOTE_THRESHOLD
 
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
 CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")

@@ -14,16 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.metrics.match import HARD_FIELD, SOFT_FIELDS
 from eraser_hub.records.errors import DataError, UsageError, show
-from eraser_hub.schema.instance import HARD_FIELD, OCCLUDED_FIELD, SOFT_FIELDS
-from eraser_hub.schema.rows import ERASED_ANSWERS
 
 from . import erasure
 from .adapter import Adapter, Notes
 from .chunk import Chunk, Scores, compute_unit_bounds
 from .erasure import Erased
 from .instances import Instance, split_into_chunks
-from .measure import Fields
+from .measure import OCCLUDED_FIELD, Fields
 from .method import METHODS, check_support
 from .runner import Runner
 from .settings import FIELDS, TARGETS, THRESHOLDED, ExplainSettings, RationaleSource
@@ -31,6 +30,8 @@ from .settings import FIELDS, TARGETS, THRESHOLDED, ExplainSettings, RationaleSo
 ERASED_PAIR = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
 ALL_ZERO = "instances whose scores are all zero: nothing to normalise"
+# answers in words to the rest of the input
+ERASED_ANSWERS = ("rationale_pred_label", "non_rationale_pred_label")
 
 
 def explain_instances(
@@ -273,9 +274,9 @@ def make_rationales(chunk: Chunk, number: int) -> list[dict[str, Any]]:
             HARD_FIELD: [{"start_token": start, "end_token": end} for start, end in spans],
         }
         if scores is not None:
-            rationale[SOFT_FIELDS["soft"].field] = scores[bounds[place] : bounds[place + 1]].tolist()
+            rationale[SOFT_FIELDS["soft"]] = scores[bounds[place] : bounds[place + 1]].tolist()
         if sentences is not None:
-            rationale[SOFT_FIELDS["sentence"].field] = list(map(float, sentences[place]))
+            rationale[SOFT_FIELDS["sentence"]] = list(map(float, sentences[place]))
         rationales.append(rationale)
     return rationales
 

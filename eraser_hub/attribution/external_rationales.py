@@ -13,18 +13,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.metrics.match import HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.plain import mask_from_spans
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
 from eraser_hub.records.predictions import read_instances, read_plain_rows
-from eraser_hub.schema.instance import HARD_FIELD, SOFT_FIELDS
 
 from .adapter import to_array
 from .instances import Instance, flag_members
 from .outputs import FORMATS
 from .settings import RationaleSource
 
-SOFT = SOFT_FIELDS["soft"].field
+SOFT = SOFT_FIELDS["soft"]
 
 
 class GoldRationales:

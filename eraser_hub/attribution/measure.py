@@ -14,6 +14,8 @@ if TYPE_CHECKING:  # the command line lists measures without waiting for numpy
     from .instances import Instance
 
 Fields = list[dict[str, Any]]
+# fields of a prediction
+AOPC_BOUNDS, SOFT_MASKS, OCCLUDED_FIELD = "aopc_bounds", "soft_scores", "occluded_scores"
 
 
 class Measure(DescribedPart, ABC):

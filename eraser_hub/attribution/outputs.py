@@ -18,30 +18,29 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eraser_hub.metrics.map import PERTURBATION_ROW
+from eraser_hub.metrics.match import INSTANCE
 from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import read_run, run_path
-from eraser_hub.schema.arrow import to_arrow_type
-from eraser_hub.schema.instance import (
-    CONSISTENCY_FIELD,
-    INSTANCE,
-    OUTCOME_FIELD,
-    QUOTES_FIELD,
-)
-from eraser_hub.schema.rows import ERASED_ANSWERS, PERTURBATION_ROW
 
 ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
 _HEADER_START = b'{"settings"'
 STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
 # columns of Parquet in their order; what language models say besides stands in JSON lines alone
-_LANGUAGE_MODEL_FIELDS = (OUTCOME_FIELD, QUOTES_FIELD, CONSISTENCY_FIELD)
-INSTANCE_COLUMNS = [name for name in INSTANCE if name not in _LANGUAGE_MODEL_FIELDS]
-PAIR_COLUMNS = (
-    *("id", "pred_label", "answer_proba", *ERASED_ANSWERS, "rationale", "rationale_tokens", "ranked_tokens", "kd"),
-    *("pred_proba", "rationale_pred_proba", "non_rationale_pred_proba", "empty_pred_proba"),
-)
+INSTANCE_COLUMNS = [name for name, kind in INSTANCE.items() if kind != () and name != "outcome"]
+PAIR_COLUMNS = {
+    "id": str,
+    "pred_label": int,
+    "answer_proba": float,
+    "rationale_pred_label": str,
+    "non_rationale_pred_label": str,
+    "rationale": [[int]],
+    **{name: PERTURBATION_ROW[name] for name in ("rationale_tokens", "ranked_tokens", "kd")},
+    **{f"{part}pred_proba": [float] for part in ("", "rationale_", "non_rationale_", "empty_")},
+}
 
 
 def get_partial_path(out: Path) -> Path:
@@ -259,11 +258,29 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
                 table_writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
+def to_arrow_type(kind: Any, labels: Sequence[str]) -> pa.DataType:
+    """Return the Arrow type of what a field holds, as `metrics.match.INSTANCE` declares it.
+
+    Args:
+        kind: a type, several, a list of one, an object of fields, or {} for probabilities by label.
+        labels: the labels.
+    """
+    if isinstance(kind, list):
+        return pa.list_(to_arrow_type(kind[0], labels))
+    if isinstance(kind, dict):
+        fields = kind or dict.fromkeys(labels, float)
+        return pa.struct([(name, to_arrow_type(inner, labels)) for name, inner in fields.items()])
+    first = kind[0] if isinstance(kind, tuple) else kind
+    return {str: pa.string(), int: pa.int64(), float: pa.float64()}[first]
+
+
 def make_prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
     """Return the Arrow schema of predictions, with the fields that ``example`` has."""
-    record, columns = (PERTURBATION_ROW, PAIR_COLUMNS) if kind == "perturbation" else (INSTANCE, INSTANCE_COLUMNS)
-    inner = {"rationales": example["rationales"][0]} if example.get("rationales") else {}
-    types = {name: to_arrow_type(record[name], labels, inner.get(name, ())) for name in columns if name in example}
+    columns = PAIR_COLUMNS if kind == "perturbation" else {name: INSTANCE[name] for name in INSTANCE_COLUMNS}
+    if example.get("rationales"):  # of the fields of a rationale those that there are
+        (rationale,) = INSTANCE["rationales"]
+        columns |= {"rationales": [{name: rationale[name] for name in rationale if name in example["rationales"][0]}]}
+    types = {name: to_arrow_type(columns[name], labels) for name in columns if name in example}
     if "tokens_to_flip" in types:  # which may be any number where others wrote it
         types["tokens_to_flip"] = pa.int64()
     if isinstance(example.get("pred_label"), str):  # an answer's words

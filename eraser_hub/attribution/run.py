@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import orjson
 
+from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, UsageError
@@ -23,7 +24,6 @@ from eraser_hub.records.options import read_options
 from eraser_hub.records.outputs import OutputWriter, find_inputs
 from eraser_hub.records.run_record import read_run, write_run
 from eraser_hub.records.seeds import make_seed_path
-from eraser_hub.schema.instance import AOPC_THRESHOLDS
 
 from .adapter import Adapter, Notes
 from .config import Engine, ExplainArguments, ExplainConfig, Prompting

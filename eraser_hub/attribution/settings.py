@@ -7,18 +7,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
 from eraser_hub.records.options import AtLeastOne, NotNegative, Option, merge_options, read_options
-from eraser_hub.schema.instance import (
-    AOPC_BOUNDS,
-    AOPC_THRESHOLDS,
-    OCCLUDED_FIELD,
-    SOFT_MASKS,
-)
 from eraser_hub.version import __version__
 
 from .config import ExplainConfig
-from .measure import MEASURES, Measure
+from .measure import AOPC_BOUNDS, MEASURES, OCCLUDED_FIELD, SOFT_MASKS, Measure
 from .method import METHODS, DescribedPart, Method, Setting
 
 if TYPE_CHECKING:  # the command line reads the declaration without waiting for numpy

@@ -25,6 +25,8 @@ COMPREHENSIVE: dict[bool | None, str] = {
     False: "not comprehensive",
     None: "comprehensive or not: unknown",
 }
+# shares of the tokens at which the area over the perturbation curve is measured (DeYoung et al. 2020)
+AOPC_THRESHOLDS = (0.01, 0.05, 0.1, 0.2, 0.5)
 PAPERS = ("carton_2020", "eraser_acl_2020", "eraser_first_version", "wang_2022")
 
 

@@ -15,7 +15,6 @@ from eraser_hub.metrics.plain import is_plain, mask_from_spans, row_id, split_se
 from eraser_hub.records.built import get_label_name
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.predictions import read_plain_rows
-from eraser_hub.schema.instance import QUOTES_FIELD
 from eraser_hub.scoring.gold import choose_gold, list_rows, read_gold
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
@@ -191,11 +190,11 @@ def read_marked_quotes(instance: Mapping[str, Any] | None, side: str = "") -> tu
         DataError: a quote without text or status.
     """
     marked = []
-    for at, quote in enumerate((instance or {}).get(QUOTES_FIELD) or ()):
+    for at, quote in enumerate((instance or {}).get("quotes") or ()):
         text, status = (quote.get(name) if isinstance(quote, Mapping) else None for name in ("text", "status"))
         if not isinstance(text, str) or not isinstance(status, str):
             message = f"expected a quote with text and status, found {show(quote)}"
-            raise DataError(message, field=f"{QUOTES_FIELD}[{at}]")
+            raise DataError(message, field=f"quotes[{at}]")
         places = [quote.get(name) for name in ("docid", "start_token", "end_token")]
         place = "" if None in places else f"{places[0]} {places[1]}–{places[2]}"
         marked.append(MarkedQuote(text, status, " · ".join(filter(None, (side, place)))))

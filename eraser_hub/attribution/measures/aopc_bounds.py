@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.schema.instance import AOPC_BOUNDS
+from eraser_hub.attribution.measure import AOPC_BOUNDS
 
 from ..chunk import EXACT_UNITS, Chunk, Coalitions, CoalitionSearch, enumerate_coalitions
 from ..erasure import rank_tokens

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.schema.instance import SOFT_MASKS
+from eraser_hub.attribution.measure import SOFT_MASKS
 
 from ..chunk import Chunk, Coalitions, CoalitionSearch, CoalitionValues, TextUnits, enumerate_coalitions
 from ..instances import Instance

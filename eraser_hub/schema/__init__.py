@@ -1,1 +1,0 @@
-"""Declarations of all records that users read or write; decoders, Arrow types and JSON Schema come from them."""
