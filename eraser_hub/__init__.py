@@ -33,15 +33,12 @@ if TYPE_CHECKING:
     from eraser_hub.api import (
         ask,
         bench,
-        board,
         build,
         check,
         compare,
         explain,
         export,
         load,
-        publish,
-        report,
         reproduce,
         score,
         stats,
@@ -55,18 +52,26 @@ if TYPE_CHECKING:
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
+    from eraser_hub.experiments.quickstart import quickstart
     from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask
     from eraser_hub.metrics.quotes import locate_quotes
+    from eraser_hub.publishing.publish import publish
+    from eraser_hub.reports.board import board
     from eraser_hub.reports.highlight import highlight
+    from eraser_hub.reports.report import report
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "build check stats export load explain bench report board train ask reproduce publish",
+    "api": "build check stats export load explain bench train ask reproduce",
     "scoring.verbs": "score compare",
     "attribution.other_libraries.alignment": "tokens mask align Collator collate",
     "attribution.other_libraries.scores": "token_scores write_scores",
     "attribution.api": "explain_texts",
+    "reports.report": "report",
+    "reports.board": "board",
     "reports.highlight": "highlight",
+    "experiments.quickstart": "quickstart",
+    "publishing.publish": "publish",
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
     "datasets_scripts.human_rationales": "HumanRationales",
@@ -82,7 +87,7 @@ __all__ += ["tokens", "mask", "align", "Collator", "collate", "token_scores", "w
 __all__ += ["spans_from_mask", "mask_from_spans", "locate_quotes", "instances_from"]  # noqa: RUF022
 __all__ += ["build", "check", "stats", "export", "load"]  # noqa: RUF022
 __all__ += ["bench", "score", "report", "board", "train", "explain"]  # noqa: RUF022
-__all__ += ["ask", "reproduce", "publish"]  # noqa: RUF022
+__all__ += ["ask", "reproduce", "publish", "quickstart"]  # noqa: RUF022
 __all__ += ["explain_texts", "highlight", "Eraser", "BilingualPerturbation", "HumanRationales"]  # noqa: RUF022
 __all__ += ["import_corpus", "import_annotations", "Columns", "compare"]  # noqa: RUF022
 

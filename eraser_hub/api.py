@@ -17,12 +17,11 @@ from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.configs import ReproduceConfig
-from eraser_hub.publishing.options import PublishArguments
 from eraser_hub.records.errors import UsageError
 from eraser_hub.records.hub import find_place
 from eraser_hub.records.options import Option, Options, as_list, with_documented_options, with_keywords
 from eraser_hub.records.splits import dataset_split
-from eraser_hub.reports.options import BenchArguments, BoardArguments, ReportArguments, Several
+from eraser_hub.reports.options import BenchArguments, Several
 from eraser_hub.scoring.verbs import compare as compare
 from eraser_hub.scoring.verbs import score as score
 from eraser_hub.systems.train_config import TrainArguments
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
     from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
     from eraser_hub.records.tables import Tables
     from eraser_hub.reports.bench.run import BenchResult
-    from eraser_hub.reports.board_lines import BoardLine
-    from eraser_hub.reports.report import ReportFiles
-    from eraser_hub.scoring.settings import ScoreSettings
 
 _NAMES = ", ".join(HUB_DATASETS)
 Place = str | os.PathLike[str]
@@ -275,101 +271,6 @@ def bench(arguments: BenchArguments) -> BenchResult | list[str]:
     return run(arguments)
 
 
-@with_keywords(ReportArguments)
-def report(arguments: ReportArguments) -> ReportFiles:
-    """Write a report: scores with confidence intervals, paired comparison, curves, distributions, classes, documents.
-
-    Returns:
-        The page, the score files and the figures.
-
-    Raises:
-        DataError: bad data, with file and instance; nothing is written then.
-
-    Examples:
-        >>> from eraser_hub import report, samples
-        >>> predictions = samples.path("predictions", "eraser", "movies.val.jsonl")
-        >>> report("hub/eraser", "report", predictions, config="movies", split="val").page.name
-        'index.html'
-    """
-    from eraser_hub.reports.report import make_report
-    from eraser_hub.scoring.runs import parse_systems
-
-    return make_report(
-        Path(arguments.dataset),
-        config=arguments.config,
-        split=arguments.split,
-        systems=parse_systems(as_list(arguments.predictions) or [], seeds=True),
-        baselines=parse_systems(as_list(arguments.baseline) or []),
-        out=arguments.out,
-        title=arguments.title,
-        settings=_choose_settings(arguments, n_resamples=arguments.resamples),
-        minimum_effect=arguments.minimum_effect,
-        figures=arguments.figures,
-        writer=arguments.writer,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class BoardResult:
-    """A board.
-
-    Attributes:
-        lines: a system on a dataset each.
-        files: what was written.
-        notes: what to know of the score files.
-    """
-
-    lines: list[BoardLine]
-    files: list[Path]
-    notes: list[str]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the board's data, as board.json has it."""
-        from eraser_hub.reports.board import to_board_json
-
-        return to_board_json(self.lines)
-
-    def table(self, whole: bool = False) -> Tables:
-        """Return a table for each dataset: the scores of the papers' own tables, or with ``whole`` every score."""
-        from eraser_hub.reports.board import make_board_tables
-
-        return make_board_tables(self.lines, whole=whole)
-
-
-@with_keywords(BoardArguments)
-def board(arguments: BoardArguments) -> BoardResult:
-    """Write the results board: every system by every metric by every dataset, none of them first by default.
-
-    Returns:
-        The lines and the files.
-
-    Raises:
-        DataError: a score file without signature, nothing to show.
-
-    Examples:
-        >>> from eraser_hub import board
-        >>> [file.name for file in board("board").files]
-        ['index.html', 'board.json']
-    """
-    from eraser_hub.reports.board import check_board, collect_board_lines, write_board
-    from eraser_hub.reports.board_lines import describe_data, parse_score_argument
-
-    writer = arguments.writer
-    if arguments.out is not None:
-        check_board(arguments.out, writer)
-    lines = [parse_score_argument(argument) for argument in as_list(arguments.scores) or ()]
-    about_data = describe_data(lines)
-    lines = collect_board_lines(lines, published=arguments.published)
-    notes = [*(f"{line.system}: {note}" for line in lines for note in line.notes), *about_data]
-    if not lines:
-        message = "nothing to show: give `scores`"
-        raise UsageError(message, argument="published")
-    written = list[Path]()
-    if arguments.out is not None:
-        written.extend(write_board(arguments.out, lines, title=arguments.title, writer=writer))
-    return BoardResult(lines, written, notes)
-
-
 # -- explaining -------------------------------------------------------------------------------------------------------
 
 
@@ -529,44 +430,7 @@ def _silent(line: str) -> None:
     """Ignore a line of progress."""
 
 
-# -- publishing -------------------------------------------------------------------------------------------------------
-
-
-@with_keywords(PublishArguments)
-def publish(arguments: PublishArguments) -> list[str]:
-    """Publish the built datasets and metric Spaces to the Hub.
-
-    Only changed files are uploaded, in one commit each, with a tag per version.
-
-    Returns:
-        The addresses of the published repositories; none after a dry run or a check.
-
-    Raises:
-        DataError: a folder is not as built or fails its check (nothing is sent then), the Hub holds something else
-            (``check``), or refuses. The error names what was published, and running again uploads the rest.
-
-    Examples:
-        >>> from eraser_hub import publish
-        >>> publish("org", "hub", datasets="eraser", dry_run=True)[:1]  # doctest: +ELLIPSIS
-        dataset org/eraser: ... files, ...
-        ...
-        dry run: nothing was asked of the Hub, nothing sent
-        []
-    """
-    from eraser_hub.publishing.publish import publish as run
-
-    return run(arguments)
-
-
 # -- which dataset ----------------------------------------------------------------------------------------------------
-
-
-def _choose_settings(arguments: ReportArguments, **more: Any) -> ScoreSettings:
-    """Return the settings of scores that arguments name, and further ones."""
-    from eraser_hub.scoring.settings import ScoreSettings
-
-    names = ScoreSettings.__dataclass_fields__.keys() & arguments.__dataclass_fields__.keys()
-    return ScoreSettings(**{name: getattr(arguments, name) for name in names}, **more)
 
 
 def _in_hub(dataset: Place) -> str:

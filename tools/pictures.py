@@ -17,12 +17,12 @@ from typing import Any
 from eraser_hub import samples
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
-from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
+from eraser_hub.reports.board_page import collect_board_lines, write_board
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.marked_instances import read_answers
 from eraser_hub.reports.marked_pairs import mark_pair, pair_rows
-from eraser_hub.reports.report import ReportFiles, make_report
+from eraser_hub.reports.report_page import ReportFiles, make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
 

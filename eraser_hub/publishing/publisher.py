@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import tempfile
 import time
@@ -25,7 +26,7 @@ CLIENT_PATIENCE = 10.0
 TRIES = 4
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
-Say = Callable[[str], None]
+log = logging.getLogger("eraser_hub")
 
 
 class Publisher:
@@ -33,16 +34,13 @@ class Publisher:
 
     Args:
         api: The client; its token never leaves it.
-        say: Receives each line of the report.
         revision: The branch to publish to.
         private: Create new repositories as private ones.
         pause: Seconds before the first retry of a request; it doubles.
     """
 
-    def __init__(
-        self, api: HfApi, say: Say, *, revision: str = "main", private: bool = False, pause: float = 1.0
-    ) -> None:
-        self.api, self.say, self.revision, self.private, self.pause = api, say, revision, private, pause
+    def __init__(self, api: HfApi, *, revision: str = "main", private: bool = False, pause: float = 1.0) -> None:
+        self.api, self.revision, self.private, self.pause = api, revision, private, pause
 
     def attempt(
         self, what: str, call: Callable[Arguments, Answer], *arguments: Arguments.args, **named: Arguments.kwargs
@@ -68,7 +66,7 @@ class Publisher:
                 wait = pause if refusal.retry_after is None else refusal.retry_after
                 if wait > LONGEST_WAIT:
                     raise refusal from None
-                self.say(f"  {refusal.message}; trying again in {wait:g} s")
+                log.info(f"  {refusal.message}; trying again in {wait:g} s")
                 time.sleep(wait)
                 pause *= 2
 
@@ -159,7 +157,7 @@ class Publisher:
                 continue
             if tag in tags and tag not in upload.moving_tags:
                 if compare(upload, self.list_files(upload, tag) or {}):
-                    self.say(f"  {repo_id}: {tag} stays on the commit it names; a new version gets a tag of its own")
+                    log.info(f"  {repo_id}: {tag} stays on the commit it names; a new version gets a tag of its own")
                 continue
             if tag in tags:
                 self.attempt(f"move the tag {tag} of {repo_id}", self.api.delete_tag, repo_id, tag=tag, repo_type=kind)

@@ -1,199 +1,119 @@
-"""The results board: every system by every metric by every dataset; a reader's click sorts it, no metric does."""
+"""The public function `board`."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from eraser_hub.papers import PAPERS, load_paper
-from eraser_hub.records.digests import shorten_digest
-from eraser_hub.records.outputs import GENERATOR, OutputWriter
-from eraser_hub.records.tables import Cell, Table, Tables
-from eraser_hub.scoring.result import describe_gold
+from eraser_hub.records.arguments import PYTHON, Place
+from eraser_hub.records.errors import UsageError
 
-from .board_groups import group_lines
-from .board_lines import BoardLine, average_draws, make_people_lines
-from .catalogue import FAMILIES, format_number, format_small_print, is_precision_or_recall, metric
-from .page import render, to_json_text, write_files
-from .report_tables import get_sort_key
+if TYPE_CHECKING:
+    from eraser_hub.records.tables import Tables
 
-NOTE = (
-    "The papers call theirs a results board, not a leaderboard: no single number says which system explains best, and "
-    "no metric is privileged here. Lines stand in the order of their names until you sort by a column. "
-    "Lines of one group are scores of the same split of the same data; printed figures are a group of their own."
-)
+    from .board_lines import BoardLine
+
+log = logging.getLogger("eraser_hub")
 
 
-BOARD_SCRIPTS = ("report/text.js", "board.js")
+@dataclass(frozen=True, slots=True)
+class BoardResult:
+    """A board.
+
+    Attributes:
+        lines: a system on a dataset each.
+        files: what was written.
+        notes: what to know of the score files.
+    """
+
+    lines: list[BoardLine]
+    files: list[Path]
+    notes: list[str]
+
+    @property
+    def signatures(self) -> list[str]:
+        """A line for each system that was scored: how."""
+        scored = [line for line in self.lines if line.kind == "scored"]
+        return [f"{line.system}, {line.dataset}: {line.detail}" for line in scored]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the board's data, as board.json has it."""
+        from .board_page import to_board_json
+
+        return to_board_json(self.lines)
+
+    def table(self, whole: bool = False) -> Tables:
+        """Return a table for each dataset: the scores of the papers' own tables, or with ``whole`` every score."""
+        from .board_page import make_board_tables
+
+        return make_board_tables(self.lines, whole=whole)
 
 
-def read_published_lines() -> list[BoardLine]:
-    """Return the papers' printed results, by paper, table and row."""
-    return [
-        BoardLine(
-            system=result.system,
-            dataset=result.dataset,
-            split=printed.split,
-            kind="published",
-            source=f"{printed.short}, Table {result.table}",
-            detail=f"{printed.title}, Table {result.table}. {'; '.join(result.notes)}",
-            scores=result.scores,
-        )
-        for printed in map(load_paper, PAPERS)
-        for result in printed.results
-    ]
+def board(
+    scores: str | Sequence[str] | Mapping[str, Any] = (),
+    *,
+    out: Place | None = None,
+    title: str = "Results board",
+    force: bool = False,
+    published: Annotated[bool, PYTHON] = True,
+) -> BoardResult:
+    """Write a page of every system by every score on every dataset.
 
-
-def collect_board_lines(scored: Sequence[BoardLine] = (), *, published: bool = True) -> list[BoardLine]:
-    """Return all lines of the board in a neutral order: by dataset, system and source, sorted by name.
+    Lines come from score files with a signature (self-reported) and from the papers' tables (printed). No score is
+    first by default; lines of one group are scores of the same split of the same data.
 
     Args:
-        scored: lines read from score files; draws of one system are averaged.
-        published: also the papers' printed results.
-    """
-    ours = [*average_draws(scored), *make_people_lines(scored)]
-    lines = group_lines([*ours, *(read_published_lines() if published else ())])
-    return sorted(lines, key=lambda e: (e.group.lower(), e.system.lower(), e.kind, e.source, e.split))
-
-
-def select_metric_columns(lines: Sequence[BoardLine]) -> list[str]:
-    """Return the metric columns: every key that has a number, by family, then by label."""
-    keys = {key for line in lines for key, value in line.scores.items() if value is not None}
-    # a count (instances, pairs) is no score
-    return sorted((key for key in keys if metric(key).family != "other"), key=get_sort_key)
-
-
-def to_board_json(lines: Sequence[BoardLine]) -> dict[str, Any]:
-    """Return the board's data, from which the page is drawn."""
-    names = ("system", "dataset", "split", "kind", "status", "source", "data", "instances", "sample", "predictions")
-    return {
-        "generator": GENERATOR,
-        "note": NOTE,
-        "columns": [
-            {**asdict(metric(key)), "part": is_precision_or_recall(key)} for key in select_metric_columns(lines)
-        ],
-        "rows": [
-            {
-                **{name: getattr(line, name) for name in names},
-                "group": line.group or line.dataset,
-                "detail": " · ".join(
-                    [
-                        line.detail,
-                        *(f"predictions:{shorten_digest(one)}" for one in line.predictions),
-                        *([describe_gold(line.gold)] if line.gold else ()),
-                        *filter(None, [line.apart, line.sample]),
-                    ]
-                ),
-                "scores": {key: value for key, value in line.scores.items() if value is not None},
-                "intervals": {key: list(pair) for key, pair in line.intervals.items()},
-                "spread": dict(line.spread),
-                "chance": dict(line.chance),
-            }
-            for line in lines
-        ],
-    }
-
-
-def make_board_tables(lines: Sequence[BoardLine], whole: bool = False) -> Tables:
-    """Return a table for each dataset with a line for each system, as the papers print them.
-
-    Args:
-        lines: as `collect_board_lines` gives them.
-        whole: every score, columns named by key; by default the scores that the papers' own tables have, by label.
-    """
-    printed = {key for line in read_published_lines() for key in line.scores}
-    tables = Tables("board")
-    for dataset in dict.fromkeys(line.group or line.dataset for line in lines):
-        dataset_lines = [line for line in lines if (line.group or line.dataset) == dataset]
-        keys = select_metric_columns(dataset_lines)
-        shown = keys if whole else [key for key in keys if key in printed] or keys
-        names = {key: key if whole else metric(key).label for key in shown}
-        left = {
-            "split": [line.split for line in dataset_lines],
-            "n": [str(line.instances or "") for line in dataset_lines],
-            "data": [shorten_digest(line.data) if line.data else "" for line in dataset_lines],
-            "source": [line.source for line in dataset_lines],
-            "status": [line.status for line in dataset_lines],
-        }
-        # what is the same in all lines stands in the title
-        words = {"n": "n {}".format, "data": "data {}".format}
-        common = [
-            words.get(name, str)(values[0])
-            for name, values in left.items()
-            if values[0] and len(set(values)) == 1 and not whole
-        ]
-        varying = {name: values for name, values in left.items() if len(set(values)) > 1 or whole}
-        title = ", ".join([dataset, *common])
-        table = Table(dataset, title, ("system", *varying), tuple(names.values()))
-        for place, line in enumerate(dataset_lines):
-            ends = {key: line.intervals.get(key, (None, None)) for key in shown}
-            cells = {
-                names[key]: Cell(line.scores.get(key), digits=3, low=low, high=high)
-                for key, (low, high) in ends.items()
-            }
-            table.add(line.system, *(values[place] for values in varying.values()), **cells)
-            own = {names[key]: Cell(line.chance[key], digits=3) for key in shown if key in line.chance}
-            if own and not whole:
-                table.add(f"{line.system}, chance", *("" for _ in varying), **own)
-        table.notes += dict.fromkeys(
-            words
-            for line in dataset_lines
-            for words in (describe_gold(line.gold) if line.gold else "", line.apart, line.sample)
-            if words
-        )
-        tables.tables.append(table)
-    return tables
-
-
-BOARD_FILES = ("index.html", "board.json")
-
-
-def check_board(out: Path, writer: OutputWriter) -> None:
-    """Check the places of a board's files, see `OutputWriter.check`."""
-    for name in BOARD_FILES:
-        writer.check(out / name)
-
-
-def write_board(
-    out: Path, lines: Sequence[BoardLine], *, title: str = "Results board", writer: OutputWriter | None = None
-) -> tuple[Path, ...]:
-    """Write the files of `make_board_files` into a folder; all of them are new, or all as they were.
+        scores: Score file with a signature, FILE or SYSTEM@DATASET=FILE; repeat it for several. Draws are averaged.
+        out: Folder to write index.html and board.json to; by default the tables are printed alone.
+        title: Title of the page.
+        force: Replace files that no run wrote.
+        published: show the papers' printed results, too.
 
     Returns:
-        The two files.
+        The lines and the files; ``table()`` has a table for each dataset.
+
+    Raises:
+        DataError: a score file without signature, nothing to show.
+
+    Examples:
+        >>> from eraser_hub import board
+        >>> [file.name for file in board(out="board").files]
+        ['index.html', 'board.json']
+
+        $ eraser-hub board --scores report/ours.scores.json --scores "LIME@movies=scores.json" --out board
+        $ eraser-hub board --scores report/ours.scores.json --scores report/theirs.scores.json --format latex
     """
-    contents = {out / name: content for name, content in make_board_files(lines, title).items()}
-    write_files(contents, writer or OutputWriter())
-    return tuple(contents)
+    from eraser_hub.records.outputs import OutputWriter, find_inputs
+
+    from .board_lines import describe_data, parse_score_argument
+    from .board_page import check_board, collect_board_lines, write_board
+
+    arguments = list_score_files(scores)
+    writer = OutputWriter(find_inputs(arguments), force)
+    if out is not None:
+        check_board(Path(out), writer)
+    lines = list(map(parse_score_argument, arguments))
+    about_data = describe_data(lines)
+    lines = collect_board_lines(lines, published=published)
+    if not lines:
+        raise UsageError("nothing to show: expected score files, found none", argument="scores")
+    notes = [*(f"{line.system}: {note}" for line in lines for note in line.notes), *about_data]
+    files = [] if out is None else list(write_board(Path(out), lines, title=title, writer=writer))
+    for file in files:
+        log.info(f"wrote {file}")
+    return BoardResult(lines, files, notes)
 
 
-def make_board_files(lines: Sequence[BoardLine], title: str) -> dict[str, Iterable[str]]:
-    """Return ``index.html``, self-contained, and ``board.json``, the same data.
+def list_score_files(scores: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
+    """Return the files of one or several arguments, ``NAME=FILE`` for each file of a mapping.
 
-    The page opens on the group with most of the lines scored here, or else with most lines. Its scores stand in the
-    order of how many lines have them.
-
-    Args:
-        lines: as `collect_board_lines` gives them.
-        title: the board's title.
+    >>> list_score_files({"LIME@movies": ["1.json", "2.json"]}), list_score_files("a.json")
+    (['LIME@movies=1.json', 'LIME@movies=2.json'], ['a.json'])
     """
-    data = to_board_json(lines)
-    counts = dict(sorted(Counter(line.group or line.dataset for line in lines).items()))
-    own = Counter(line.group or line.dataset for line in lines if line.kind == "scored")
-    page = render(
-        "board.html",
-        BOARD_SCRIPTS,
-        title=title,
-        note=NOTE,
-        columns=data["columns"],
-        families=[family for family in FAMILIES if any(c["family"] == family for c in data["columns"])],
-        groups=counts,
-        first=max(counts, key=lambda name: (own[name], counts[name]), default=""),
-        rows=data["rows"],
-        number=format_number,
-        small_print=format_small_print,
-    )
-    return {"index.html": [page], "board.json": to_json_text(data, indent=1)}
+    if isinstance(scores, Mapping):
+        return [f"{name}={file}" for name, files in scores.items() for file in list_score_files(files)]
+    return [os.fspath(file) for file in ([scores] if isinstance(scores, str | os.PathLike) else scores)]

@@ -1,4 +1,4 @@
-"""The arguments of `report`, `bench` and `board`, declared once for Python and the command line."""
+"""The arguments of `bench`, declared once for Python and the command line."""
 
 from __future__ import annotations
 
@@ -7,66 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from eraser_hub.records.arguments import Force, Gold, Progress, Split
-from eraser_hub.records.errors import UsageError
-from eraser_hub.records.options import AtLeastOne, NamedFiles, Option, Options, Seed, as_list
-from eraser_hub.records.outputs import OutputWriter, find_inputs
-from eraser_hub.scoring.options import ClusterBy, MinimumEffect, OnlyPredicted
+from eraser_hub.records.arguments import Progress, Split
+from eraser_hub.records.options import AtLeastOne, Option, Options, Seed
+from eraser_hub.scoring.options import MinimumEffect
 
 Several = str | Sequence[str] | None
-
-
-@dataclass(frozen=True)
-class ReportArguments(Options):
-    """Content and place of a report.
-
-    Attributes:
-        dataset: Built dataset: a folder, or an id on the Hub.
-        out: Folder to write index.html and the score files to.
-        predictions: Predictions of a system, FILE or NAME=FILE (a file, https:// or hf://), or NAME=FILE,FILE,.. for
-            several runs (seeds); repeat it for each system.
-        config: Configuration; by default that of the card.
-
-    Curves and columns:
-        baseline: Predictions of random rationales for the curves; several are averaged.
-
-    Page:
-        title: Title of the page.
-        figures: Folder to write the figures to, as PNG, SVG and PDF.
-
-    Uncertainty:
-        confidence_level: Level of the confidence intervals.
-        resamples: Resamples of intervals and tests; by default 1,000 for the intervals of scores, and for tests as many
-            as `compare` takes.
-    """
-
-    dataset: Path
-    out: Path
-    predictions: NamedFiles = None
-    config: str | None = None
-    split: Split = "test"
-    baseline: NamedFiles = None
-    title: str = ""
-    figures: Path | None = None
-    confidence_level: float = 0.95
-    resamples: AtLeastOne | None = None
-    seed: Seed = 0
-    cluster_by: ClusterBy = "auto"
-    minimum_effect: MinimumEffect = 0.0
-    gold: Gold = "evidence"
-    only_predicted: OnlyPredicted = False
-    force: Force = False
-
-    @property
-    def writer(self) -> OutputWriter:
-        """The writer of the report's files."""
-        return OutputWriter(find_inputs(self.dataset, *map(as_list, (self.predictions, self.baseline))), self.force)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.confidence_level < 1:
-            message = "expected a number between 0 and 1"
-            raise UsageError(message, argument="confidence_level")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,26 +67,3 @@ class BenchArguments(Options):
     plan: Path | None = None
     dry_run: bool = False
     say: Progress = None
-
-
-@dataclass(frozen=True)
-class BoardArguments(Options):
-    """Content and place of a results board.
-
-    Attributes:
-        out: Folder to write index.html and board.json to.
-        scores: Score file with a signature, FILE or SYSTEM@DATASET=FILE; repeat it for several. Draws are averaged.
-        published: Show the papers' printed results, too; the option leaves them out.
-        title: Title of the board.
-    """
-
-    out: Path | None = None
-    scores: Several = None
-    published: bool = True
-    title: str = "Results board"
-    force: Force = False
-
-    @property
-    def writer(self) -> OutputWriter:
-        """The writer of the board's files."""
-        return OutputWriter(find_inputs(self.scores), self.force)

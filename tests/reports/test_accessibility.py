@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
-from eraser_hub.reports.report import make_report
+from eraser_hub.reports.board_page import collect_board_lines, write_board
+from eraser_hub.reports.report_page import make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.settings import ScoreSettings
 from tools.browser import VIEWS, view_as, wait_for

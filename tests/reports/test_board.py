@@ -11,13 +11,13 @@ import pytest
 from eraser_hub.records.errors import make_printable
 from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.reports import score_ranges
-from eraser_hub.reports.board import collect_board_lines, read_published_lines, to_board_json, write_board
 from eraser_hub.reports.board_lines import (
     BoardLine,
     average_draws,
     parse_score_argument,
     read_score_file,
 )
+from eraser_hub.reports.board_page import collect_board_lines, read_published_lines, to_board_json, write_board
 from eraser_hub.reports.catalogue import METRICS, format_number, metric
 from eraser_hub.reports.score_ranges import find_range
 
@@ -218,7 +218,7 @@ def test_no_system_is_first_by_merit():
 
 def test_a_print_of_another_split_stands_apart_and_says_why(tmp_path):
     """In movies the test split alone is comprehensive: its print is no match for scores of validation."""
-    from eraser_hub.reports.board import make_board_tables
+    from eraser_hub.reports.board_page import make_board_tables
 
     chance = {"auprc": 0.125}
     gold = {"marked_rows": 200, "unmarked_rows": 0, "density": 0.072, "split": "validation", "comprehensive": False}

@@ -8,8 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import BoardLine
+from eraser_hub.reports.board_page import collect_board_lines, write_board
 from tools.browser import wait_for
 
 pytestmark = pytest.mark.browser

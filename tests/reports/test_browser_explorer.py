@@ -15,7 +15,7 @@ from eraser_hub.reports.catalogue import format_number
 from eraser_hub.reports.documents import index_documents, unpack
 from eraser_hub.reports.marked_instances import mark_instance
 from eraser_hub.reports.page import ReportContent, write_report
-from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_page import make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.settings import ScoreSettings
 from tools.browser import view_as

@@ -10,7 +10,7 @@ import pytest
 from eraser_hub.reports.documents import index_documents
 from eraser_hub.reports.marked_instances import mark_instance
 from eraser_hub.reports.page import ReportContent, write_report
-from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_page import make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.settings import ScoreSettings

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import eraser_hub
-from eraser_hub.reports.board import collect_board_lines, write_board
 from eraser_hub.reports.board_lines import read_score_file
+from eraser_hub.reports.board_page import collect_board_lines, write_board
 from eraser_hub.reports.documents import unpack
 
 PREDICTIONS = Path(__file__).resolve().parents[2] / "samples" / "predictions" / "eraser"
@@ -85,7 +85,7 @@ def test_gold_alone(hub, tmp_path):
     "config", ["boolq", "multirc", "fever", "evidence_inference", "cose", "cose_simplified", "esnli_flat"]
 )
 def test_every_config(hub, tmp_path, config):
-    from eraser_hub.reports.report import make_report
+    from eraser_hub.reports.report_page import make_report
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
@@ -102,8 +102,8 @@ def test_every_config(hub, tmp_path, config):
 
 
 def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
-    from eraser_hub.reports.board import to_board_json
-    from eraser_hub.reports.report import make_report
+    from eraser_hub.reports.board_page import to_board_json
+    from eraser_hub.reports.report_page import make_report
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 
@@ -192,7 +192,7 @@ def test_predictions_that_are_none(hub, tmp_path, text, words):
 )
 def test_a_hostile_instance_is_named(hub, tmp_path, field, value):
     from eraser_hub.records.errors import DataError
-    from eraser_hub.reports.report import make_report
+    from eraser_hub.reports.report_page import make_report
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.settings import ScoreSettings
 

@@ -8,7 +8,7 @@ import pytest
 
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.highlight import highlight
-from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_page import make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.scored_split import read_split
 from eraser_hub.scoring.settings import ScoreSettings

@@ -10,7 +10,7 @@ from eraser_hub.metrics.plain import find_runs
 from eraser_hub.reports.documents import index_documents, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.marked_pairs import find_lost_partners, mark_pair, pair_rows
-from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_page import make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split

@@ -13,7 +13,7 @@ import eraser_hub
 from eraser_hub.conversion.importing.corpus import Columns, import_corpus
 from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.reports.documents import unpack
-from eraser_hub.reports.report import make_report
+from eraser_hub.reports.report_page import make_report
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.settings import ScoreSettings
 

@@ -66,7 +66,7 @@ from eraser_hub.version import __version__
 from ..catalogue import metric
 from ..explorer.overview import Compared
 from ..options import BenchArguments
-from ..report import make_report
+from ..report_page import make_report
 from ..report_tables import label_with_arrow, summarise_chance
 from .findings import describe_findings
 
