@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
-    from eraser_hub.experiments.quickstart import quickstart
+    from eraser_hub.first_steps import quickstart
     from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask
     from eraser_hub.metrics.quotes import locate_quotes
     from eraser_hub.publishing.publish import publish
@@ -70,7 +70,7 @@ _LAZY = {
     "reports.report": "report",
     "reports.board": "board",
     "reports.highlight": "highlight",
-    "experiments.quickstart": "quickstart",
+    "first_steps": "quickstart",
     "publishing.publish": "publish",
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.run import RunReport
     from eraser_hub.conversion.checks import Report
     from eraser_hub.conversion.dataset import BuildResult, ExportResult, HubDataset
+    from eraser_hub.experiments.bench_run import BenchResult
     from eraser_hub.records.tables import Tables
-    from eraser_hub.reports.bench.run import BenchResult
 
 _NAMES = ", ".join(HUB_DATASETS)
 Place = str | os.PathLike[str]
@@ -266,7 +266,7 @@ def bench(arguments: BenchArguments) -> BenchResult | list[str]:
         >>> result = bench(dataset="hub/eraser", config="movies", model=model, out="bench")  # doctest: +SKIP
         >>> result.findings  # doctest: +SKIP
     """
-    from eraser_hub.reports.bench.run import bench as run
+    from eraser_hub.experiments.bench_run import bench as run
 
     return run(arguments)
 

@@ -114,8 +114,8 @@ def make_command(function: Callable[..., Any], verb: Verb) -> Callable[..., int]
         ]
         parameters.append(inspect.Parameter("all", inspect.Parameter.KEYWORD_ONLY, default=False))
     if verb.formats:
-        group = "Output" if verb.has_more else None
-        hints["format"] = Annotated[Literal[verb.formats], Parameter(group=group, help="Form of what is printed.")]
+        shown = Parameter(group="Output" if verb.has_more else "Parameters", help="Form of what is printed.")
+        hints["format"] = Annotated[Literal[verb.formats], shown]
         parameters.append(inspect.Parameter("format", inspect.Parameter.KEYWORD_ONLY, default="text"))
     for each in parameters:
         if each.default is False or each.default in ("", ()):  # "not given": the help need not say so

@@ -38,7 +38,7 @@ def bench(options: BenchOptions) -> None:
         eraser-hub bench --plan bench/bench.yaml --dry-run
     """
     from eraser_hub import api
-    from eraser_hub.reports.bench.run import BenchResult
+    from eraser_hub.experiments.bench_run import BenchResult
 
     result = call_with_options(api.bench, options, say=print_note)
     if not isinstance(result, BenchResult):

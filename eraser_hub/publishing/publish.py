@@ -130,14 +130,10 @@ def publish_folder(
     pause: float = 1.0,
     source: Path | None = None,
 ) -> list[str]:
-    """Publish built folders under a namespace, and models' results; arguments and errors as of `publish`.
+    """Publish built folders, and models' results (score files by model); arguments and errors as of `publish`.
 
-    Args:
-        folder, namespace, revision, private, dry_run, check, endpoint, token: as of `publish`.
-        datasets, metrics: names; without these and results, everything that is built.
-        results: score files by model.
-        pause: seconds before the first retry of a failed request.
-        source: the folder of metric modules, by default the package's own.
+    ``pause`` is the number of seconds before the first retry of a failed request, ``source`` the folder of metric
+    modules, by default the package's own.
     """
     from .publisher import Publisher, client
     from .uploads import add_manifest, collect, describe_plan, fill_namespace, verify
@@ -153,7 +149,8 @@ def publish_folder(
         publisher = None if api is None else Publisher(api, revision=revision, private=private, pause=pause)
         for number, (model, files) in enumerate(results.items()):
             uploads.append(collect_results(model, files, namespace, publisher, Path(aside) / f"model-{number}"))
-        lines, different = [], []
+        lines: list[str] = []
+        different: list[DataError] = []
         for upload in uploads:
             changes = None if publisher is None else publisher.find_changes(upload)
             lines += describe_plan(upload, changes)

@@ -19,7 +19,6 @@ from eraser_hub.__main__ import VERBS
 from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.options import merge_options
-from eraser_hub.scoring.options import CompareArguments
 
 from ..refusals import refused
 
@@ -56,7 +55,6 @@ def test_each_is_public_and_says_what_it_takes_and_returns(name):
     [
         (eraser_hub.explain, (ExplainArguments, ExplainConfig, ExplainSettings), {"dataset"}),
         (eraser_hub.explain_texts, (ExplainSettings,), set()),
-        (eraser_hub.compare, (CompareArguments,), {"predictions"}),
     ],
 )
 def test_settings_stand_in_the_signature_with_type_and_default(function, declarations, without):
@@ -136,7 +134,12 @@ def test_a_report_takes_paths_and_names(folder, samples, tmp_path):
     file, other = (samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline"))
     for number, predictions in enumerate([[file, other], {"movies.val": file, "movies.val.baseline": other}]):
         written = eraser_hub.report(
-            folder / "hub" / "eraser", tmp_path / str(number), predictions, config="movies", split="val", resamples=50
+            folder / "hub" / "eraser",
+            predictions,
+            config="movies",
+            split="val",
+            out=tmp_path / str(number),
+            resamples=50,
         )
         names = [path.name for path in written.score_files]
         assert names == ["movies.val.scores.json", "movies.val.baseline.scores.json"]

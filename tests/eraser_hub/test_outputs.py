@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from eraser_hub import api
-from eraser_hub.__main__ import _register, app
 from eraser_hub.scoring import scored_split
 
+from ..command_line import invoke
 from ..refusals import refused
 
 SPLIT = ["--dataset", "hub/eraser", "--config", "movies", "--split", "val"]
@@ -22,10 +21,10 @@ P, Q = ["--predictions", "p.jsonl"], ["--predictions", "q.jsonl"]
 VERBS = {
     "score": ([*SPLIT, *P], "--out", "{}"),
     "compare": ([*SPLIT, *P, *Q, "--resamples", "20"], "--out", "{}"),
-    "report": ([*SPLIT, *P, "--resamples", "20"], "--out", "{}/index.html"),
-    "report scores": ([*SPLIT, *P, "--resamples", "20"], "--out", "{}/p.scores.json"),
-    "board": (["--no-published", "--scores", "s.json"], "--out", "{}/index.html"),
-    "board data": (["--no-published", "--scores", "s.json"], "--out", "{}/board.json"),
+    "report": ([*SPLIT, *P], "--out", "{}/index.html"),
+    "report scores": ([*SPLIT, *P], "--out", "{}/p.scores.json"),
+    "board": (["--scores", "s.json"], "--out", "{}/index.html"),
+    "board data": (["--scores", "s.json"], "--out", "{}/board.json"),
 }
 
 
@@ -55,8 +54,7 @@ def run(verb: str, output: str, *more: str) -> Any:
     command, target = verb.split()[0], output
     if "/" in pattern:
         target = os.path.dirname(output)
-    _register((command,))
-    return CliRunner().invoke(app, [command, *words, option, target, *more])
+    return invoke([command, *words, option, target, *more])
 
 
 def name(verb: str) -> str:
@@ -130,14 +128,6 @@ def test_results_do_not_save_over_their_inputs(argument: str, place: Path) -> No
             with refused():
                 result.save(place / argument, force=force)
     assert (place / argument).read_bytes() == before
-
-
-def test_results_for_the_hub_go_to_no_pipe(place: Path, unworked: None) -> None:
-    (place / "eval_results" / "org" / "model").mkdir(parents=True)
-    os.mkfifo(place / "eval_results" / "org" / "model" / "README.md")
-    _register(("score",))
-    with refused():
-        raise CliRunner().invoke(app, ["score", *SPLIT, *P, "--eval-results", "org/model"]).exception
 
 
 def test_figures_of_others_stay(place: Path) -> None:

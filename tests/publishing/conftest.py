@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -232,27 +233,39 @@ def child(tmp_path: Path) -> Child:
     return Child(tmp_path / "hf_home", folder, modules)
 
 
+class Said(logging.Handler):
+    """Keeps each line of the package's log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(record.getMessage())
+
+
 @pytest.fixture
-def said() -> list[str]:
+def said() -> Iterator[list[str]]:
     """What `publish` says."""
-    return []
+    log, handler = logging.getLogger("eraser_hub"), Said()
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    yield handler.lines
+    log.removeHandler(handler)
+    log.setLevel(level)
 
 
 @pytest.fixture
-def publish_toy(
-    toy_hub: Path, metric_source: Path, loopback: LoopbackHub, online: None, said: list[str], monkeypatch
-) -> Callable:
+def publish_toy(toy_hub: Path, metric_source: Path, loopback: LoopbackHub, online: None, monkeypatch) -> Callable:
     """Publish the folder of `toy_hub` to the loopback Hub; its dataset counts as checked."""
     import eraser_hub.publishing.publish as module
     import eraser_hub.publishing.uploads as uploads
-    from eraser_hub.publishing.options import PublishArguments
 
     monkeypatch.setattr(uploads, "check_dataset", lambda name, folder: None)
 
-    def run(**more):
-        fields = PublishArguments.__dataclass_fields__
-        what = PublishArguments("org", toy_hub, **{name: more.pop(name) for name in fields if name in more})
-        options = {"endpoint": loopback.url, "token": TOKEN, "pause": 0.01, "source": metric_source, "say": said.append}
-        return module.publish(what, **(options | more))
+    def run(datasets=(), metrics=(), results=None, **more):
+        options = {"endpoint": loopback.url, "token": TOKEN, "pause": 0.01, "source": metric_source}
+        return module.publish_folder(toy_hub, "org", datasets, metrics, results or {}, **(options | more))
 
     return run

@@ -1,15 +1,15 @@
-"""A model's results: what `score --eval-results` writes, and what `publish --eval-results` sends."""
+"""A model's results: what `publish --eval-results` makes of score files and sends."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import yaml
-from conftest import write_toy_dataset
 from huggingface_hub import ModelCard, parse_eval_result_entries
 from loopback_hub import TOKEN, Repo
 
-from eraser_hub.publishing.eval_results import write_eval_results
-from eraser_hub.records.built import open_built
+from eraser_hub.publishing.eval_results import make_results_files
 
 from ..refusals import refused
 
@@ -31,72 +31,73 @@ Words of its owner.
 
 
 @pytest.fixture
-def built(tmp_path):
-    write_toy_dataset(tmp_path / "data" / "eraser")
-    return open_built(tmp_path / "data" / "eraser")
+def write(tmp_path):
+    """Write a score file, as `score --out` does."""
+
+    def write(split="test", name="scores", **more):
+        values = {"token_macro_f1": 0.5, "iou_macro_f1": None, "sufficiency": 0.25, "run": "explain|kd:0.1"}
+        values["signature"] = ["eraser_agreement|version:1.0.0", "eraser_faithfulness|aopc:0.5", "explain|kd:0.1"]
+        file = tmp_path / f"{name}.json"
+        file.write_text(json.dumps({"config": "movies", "split": split, "dataset": "eraser", **values, **more}))
+        return file
+
+    return write
 
 
-def scores(split="test", **more):
-    values = {"token_macro_f1": 0.5, "iou_macro_f1": float("nan"), "sufficiency": 0.25, "run": "explain|kd:0.1"}
-    values["signature"] = ["eraser_agreement|version:2.0.0", "eraser_faithfulness|aopc:0.5", "explain|kd:0.1"]
-    return {"config": "movies", "split": split, "dataset": "eraser", **values, **more}
+def make(out, *files, there=None, model=MODEL):
+    """The texts of the model's repository, which holds the texts of ``there``."""
+    made = make_results_files(model, files, "org", lambda path: (there or {}).get(path, ""), out)
+    return {path: file.read_text("utf-8") for path, file in made.items()}
 
 
-def entries(folder, name="eraser"):
-    path = folder / MODEL / ".eval_results" / f"{name}.yaml"
-    return {entry.task_id: entry for entry in parse_eval_result_entries(yaml.safe_load(path.read_text()))}
+def entries(texts, name="eraser"):
+    return {
+        entry.task_id: entry for entry in parse_eval_result_entries(yaml.safe_load(texts[f".eval_results/{name}.yaml"]))
+    }
 
 
-def test_the_source_holds_the_digest_of_the_data(built, tmp_path):
-    digest = "914ebab402fa" + "0" * 52
-    write_eval_results(MODEL, scores(data_digest=digest), built, folder=tmp_path, source="https://x.org/p.jsonl")
-    assert {entry.source_name for entry in entries(tmp_path).values()} == {"Predictions, data 914ebab402fa"}
-
-
-def test_values_and_signatures_are_read_back_by_the_hubs_classes(built, tmp_path):
-    paths, notes = write_eval_results(MODEL, scores(), built, folder=tmp_path, source="https://x.org/p.jsonl")
-    there = entries(tmp_path)
+def test_values_and_signatures_are_read_back_by_the_hubs_classes(write, tmp_path):
+    texts = make(tmp_path, write())
+    there = entries(texts)
     assert {task: entry.value for task, entry in there.items()} == {"movies_token_f1": 0.5, "movies_sufficiency": 0.25}
-    assert there["movies_token_f1"].notes == "eraser_agreement|version:2.0.0; explain|kd:0.1"
-    assert there["movies_token_f1"].source_url == "https://x.org/p.jsonl"
-    assert there["movies_token_f1"].source_name == "Predictions", "the scores have no digest"
-    assert any("iou_f1, auprc, comprehensiveness, macro_f1" in note for note in notes)
-    assert any("eraser-hub publish" in note for note in notes)
-    results = {one.metric_type: one for one in ModelCard.load(paths[1]).data.eval_results}
+    assert there["movies_token_f1"].notes == "eraser_agreement|version:1.0.0; explain|kd:0.1"
+    assert {entry.dataset_id for entry in there.values()} == {"org/eraser"}
+    results = {one.metric_type: one for one in ModelCard(texts["README.md"]).data.eval_results}
     assert results["sufficiency"].metric_name == "sufficiency (lower is better)"
     assert results["token_macro_f1"].metric_args["signature"].startswith("eraser_agreement|")
     assert (results["token_macro_f1"].dataset_config, results["token_macro_f1"].dataset_split) == ("movies", "test")
 
 
-def test_splits_gather_and_a_second_value_takes_the_place_of_the_first(built, tmp_path):
-    write_eval_results(MODEL, scores(), built, folder=tmp_path)
-    write_eval_results(MODEL, scores("validation"), built, folder=tmp_path)
-    again = scores(token_macro_f1=0.75)
-    write_eval_results(MODEL, again, built, folder=tmp_path)
-    there = entries(tmp_path)
+def test_splits_gather_and_a_second_value_takes_the_place_of_the_first(write, tmp_path):
+    before = make(tmp_path, write(), write("validation", "other"))
+    again = write(token_macro_f1=0.75)
+    texts = make(tmp_path, again, there=before)
+    there = entries(texts)
     assert {task: entry.value for task, entry in there.items()} == {
         "movies_token_f1": 0.75,
         "movies_sufficiency": 0.25,
         "movies_validation_token_f1": 0.5,
         "movies_validation_sufficiency": 0.25,
     }
-    card = ModelCard.load(tmp_path / MODEL / "README.md")
+    card = ModelCard(texts["README.md"])
     assert len(card.data.eval_results) == 4 and card.data.model_name == "lstm"
+    assert make(tmp_path, again, there=texts) == texts
 
 
 @pytest.mark.parametrize(
-    ("model", "content", "mentioned"),
+    ("content", "mentioned"),
     [
-        ("lab", scores(), "'lab'"),
-        ("lab/../x", scores(), "'lab/../x'"),
-        ("a/b/c", scores(), "'a/b/c'"),
-        (MODEL, scores("train"), " train "),
-        (MODEL, {"config": "movies", "split": "test", "signature": ["x"]}, "token_macro_f1, iou_macro_f1, auprc"),
+        ({"split": "train"}, " train "),
+        ({"dataset": None}, "built dataset"),
+        ({"signature": None}, "signature"),
+        ({"token_macro_f1": None, "sufficiency": None, "comprehensiveness_aopc": 0.5}, "token_macro_f1, iou_macro_f1"),
+        ({"token_macro_f1": 7}, "token_macro_f1"),
     ],
 )
-def test_what_is_refused(built, tmp_path, model, content, mentioned):
-    with refused(mentioned, argument="eval_results"):
-        write_eval_results(model, content, built, folder=tmp_path / "out")
+def test_what_is_refused(write, tmp_path, content, mentioned):
+    file = write(**content)
+    with refused(mentioned, file=file):
+        make(tmp_path / "out", file)
     assert not (tmp_path / "out").exists()
 
 
@@ -109,16 +110,11 @@ def test_what_is_refused(built, tmp_path, model, content, mentioned):
         "- {dataset: {id: x, task_id: y}, value: [1]}\n",
         "\x00",
         "[" * 100_000,
-        "caf\xe9",
     ],
 )
-def test_a_file_of_another_make_is_named_and_stays(built, tmp_path, text):
-    path = tmp_path / MODEL / ".eval_results" / "eraser.yaml"
-    path.parent.mkdir(parents=True)
-    path.write_text(text, encoding="latin-1")
-    with refused(file=path):
-        write_eval_results(MODEL, scores(), built, folder=tmp_path)
-    assert path.read_text(encoding="latin-1") == text
+def test_a_file_of_another_make_is_named(write, tmp_path, text):
+    with refused(file="lab/lstm/.eval_results/eraser.yaml"):
+        make(tmp_path, write(), there={".eval_results/eraser.yaml": text})
 
 
 # -- to the Hub and back ----------------------------------------------------------------------------------------------
@@ -132,9 +128,8 @@ def model(loopback):
     return repo
 
 
-def test_results_come_to_the_models_repository_and_nothing_else_goes(publish_toy, loopback, model, built, tmp_path):
-    write_eval_results(MODEL, scores(), built, folder=tmp_path)
-    assert publish_toy(eval_results=MODEL, results_folder=tmp_path) == [f"{loopback.url}/{MODEL}"]
+def test_results_come_to_the_models_repository_and_nothing_else_goes(publish_toy, loopback, model, write):
+    assert publish_toy(results={MODEL: [write()]}) == [f"{loopback.url}/{MODEL}"]
     tree = model.commits[model.branches["main"]]
     assert set(tree) == {"README.md", "config.json", ".eval_results/eraser.yaml"}
     there = parse_eval_result_entries(yaml.safe_load(tree[".eval_results/eraser.yaml"][0]))
@@ -145,39 +140,38 @@ def test_results_come_to_the_models_repository_and_nothing_else_goes(publish_toy
     assert not model.tags and ("datasets", "org/eraser") not in loopback.repos
 
 
-def test_a_second_run_sends_nothing_and_check_agrees(publish_toy, model, built, tmp_path, said):
-    write_eval_results(MODEL, scores(), built, folder=tmp_path)
-    publish_toy(eval_results=MODEL, results_folder=tmp_path)
-    publish_toy(eval_results=MODEL, results_folder=tmp_path)
+def test_a_second_run_sends_nothing_and_check_agrees(publish_toy, model, write):
+    results = {MODEL: [write()]}
+    publish_toy(results=results)
+    publish_toy(results=results)
     assert len(model.messages) == 3, "the Hub's first, the owner's, ours"
-    publish_toy(eval_results=MODEL, results_folder=tmp_path, check=True)
-    assert said[-1] == "what is published is what the folder holds"
-    write_eval_results(MODEL, scores("validation"), built, folder=tmp_path)
+    assert publish_toy(results=results, check=True)[-1] == "what is published is what the folder holds"
     with refused("0 missing, 2 differ", file="lab/lstm"):
-        publish_toy(eval_results=MODEL, results_folder=tmp_path, check=True)
+        publish_toy(results={MODEL: [write("validation")]}, check=True)
 
 
-def test_a_model_that_is_not_there_is_not_created(publish_toy, loopback, built, tmp_path):
-    write_eval_results(MODEL, scores(), built, folder=tmp_path)
+def test_a_model_that_is_not_there_is_not_created(publish_toy, loopback, write):
     with refused(" lab/lstm "):
-        publish_toy(eval_results=MODEL, results_folder=tmp_path)
+        publish_toy(results={MODEL: [write()]})
     assert not loopback.repos
-    with refused("`eval_results` lab/other", file="lab/other"):
-        loopback.repos["models", "lab/other"] = Repo()
-        publish_toy(eval_results="lab/other", results_folder=tmp_path)
 
 
-def test_a_dry_run_plans_without_the_card(publish_toy, loopback, built, tmp_path, said):
-    write_eval_results(MODEL, scores(), built, folder=tmp_path)
-    publish_toy(eval_results=MODEL, results_folder=tmp_path, dry_run=True, token=None)
-    assert any(line.startswith("model lab/lstm: 2 files") for line in said) and not loopback.requests
+def test_a_dry_run_shows_the_results_without_the_hub(publish_toy, loopback, write):
+    plan = publish_toy(results={MODEL: [write()]}, dry_run=True, token=None)
+    assert plan[0].startswith("model lab/lstm: 2 files") and not loopback.requests
+    assert "    task_id: movies_token_f1" in plan and "model-index:" in plan
 
 
-def test_a_card_that_cannot_be_read_is_named_and_stays(publish_toy, model, built, tmp_path):
+@pytest.mark.parametrize("model", ["lab", "lab/../x", "a/b/c"])
+def test_a_model_of_no_name(publish_toy, write, model):
+    with refused(f"'{model}'", argument="eval_results"):
+        publish_toy(results={model: [write()]}, dry_run=True)
+
+
+def test_a_card_that_cannot_be_read_is_named_and_stays(publish_toy, model, write):
     model.record("main", {"README.md": (b"---\n: [\n---\n", False)}, "broken")
-    write_eval_results(MODEL, scores(), built, folder=tmp_path)
     with refused(file="lab/lstm/README.md"):
-        publish_toy(eval_results=MODEL, results_folder=tmp_path)
+        publish_toy(results={MODEL: [write()]})
     assert len(model.messages) == 3
 
 
@@ -193,7 +187,7 @@ print(json.dumps([card.data.to_dict()["model-index"], card.text]))
 """
 
 
-def test_what_evaluates_own_push_writes_is_taken_over_by_ours(publish_toy, loopback, model, built, child, tmp_path):
+def test_what_evaluates_own_push_writes_is_taken_over_by_ours(publish_toy, loopback, model, write, child):
     """`evaluate.push_to_hub` writes one value into model-index, without a signature and without .eval_results."""
     publish_toy(datasets=["eraser"])
     index, text = child.run(PUSHED, loopback.url, HF_TOKEN=TOKEN)
@@ -202,8 +196,7 @@ def test_what_evaluates_own_push_writes_is_taken_over_by_ours(publish_toy, loopb
     assert result["metrics"] == [{"type": "token_macro_f1", "value": 0.5, "name": "token_f1"}]
     tree = model.commits[model.branches["main"]]
     assert set(tree) == {"README.md", "config.json"}
-    write_eval_results(MODEL, scores(token_macro_f1=0.75), built, folder=tmp_path)
-    publish_toy(eval_results=MODEL, results_folder=tmp_path)
+    publish_toy(results={MODEL: [write(token_macro_f1=0.75)]})
     card = ModelCard(model.commits[model.branches["main"]]["README.md"][0].decode())
     (value,) = (one.metric_value for one in card.data.eval_results if one.metric_type == "token_macro_f1")
     assert value == 0.75, "one value of a score on a split"

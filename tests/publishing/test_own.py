@@ -121,7 +121,7 @@ def test_a_folder_of_some_released_configs_says_which(samples: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_it_is_published_with_both_tags_and_loaded_under_its_name(hub: Path, loopback: Any, child: Any) -> None:
-    command = [sys.executable, "-m", "eraser_hub", "publish", "--namespace", "org", "--dir", str(hub)]
+    command = [sys.executable, "-m", "eraser_hub", "publish", "--namespace", "org", "--folder", str(hub)]
     here = {"PYTHONPATH": os.pathsep.join((str(child.modules), str(ROOT)))}
     done = child.call(command, loopback.url, HF_TOKEN=TOKEN, **here)
     assert done.returncode == 0, done.stderr

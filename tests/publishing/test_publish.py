@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from loopback_hub import TOKEN
 
+from eraser_hub import publish
 from eraser_hub.publishing.publisher import client
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, UsageError
 from eraser_hub.version import __version__
 
 from ..refusals import refused
@@ -161,14 +162,14 @@ def test_private_and_revision(publish_toy, loopback):
     assert "README.md" not in repo.commits[repo.branches["main"]]
 
 
-def test_a_dry_run_asks_nothing(publish_toy, loopback, said, monkeypatch):
+def test_a_dry_run_asks_nothing(publish_toy, loopback, monkeypatch):
     import huggingface_hub.constants as constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert publish_toy(dry_run=True, endpoint="http://127.0.0.1:9", token=None) == []
+    plan = publish_toy(dry_run=True, endpoint="http://127.0.0.1:9", token=None)
     assert loopback.requests == []
-    assert any(line.startswith("  movies/train-00000-of-00001.parquet (") for line in said)
-    assert said[-1].startswith("dry run:")
+    assert any(line.startswith("  movies/train-00000-of-00001.parquet (") for line in plan)
+    assert plan[-1].startswith("dry run:")
 
 
 @pytest.mark.parametrize(
@@ -189,8 +190,7 @@ def test_check_compares_and_sends_nothing(publish_toy, loopback, toy_hub, said):
     assert not loopback.repos
     publish_toy()
     asked = len(loopback.requests)
-    assert publish_toy(check=True, token=None) == []
-    assert said[-1] == "what is published is what the folder holds"
+    assert publish_toy(check=True, token=None)[-1] == "what is published is what the folder holds"
     card = toy_hub / "eraser" / "README.md"
     card.write_text(card.read_text() + "\nMore.\n")
     with refused("0 missing, 2 differ", file="org/eraser"):
@@ -293,14 +293,19 @@ def test_unknown_names_and_empty_folders(publish_toy, loopback, toy_hub, tmp_pat
 
 
 @pytest.mark.parametrize("change", [lambda path: path.write_text("---\nconfigs: []\n---\n"), Path.unlink])
-def test_a_file_changed_after_the_check_is_refused(publish_toy, toy_hub, loopback, said, change):
-    def say(line):
-        said.append(line)
-        if line.startswith("space"):
-            change(toy_hub / "eraser" / "README.md")
+def test_a_file_changed_after_the_check_is_refused(publish_toy, toy_hub, loopback, monkeypatch, change):
+    from eraser_hub.publishing import uploads
 
+    planned = uploads.describe_plan
+
+    def plan(upload, changes):
+        if upload.kind == "space":
+            change(toy_hub / "eraser" / "README.md")
+        return planned(upload, changes)
+
+    monkeypatch.setattr(uploads, "describe_plan", plan)
     with refused(f"{toy_hub / 'eraser'}: ", "org/eraser, org/toy_overlap"):
-        publish_toy(say=say)
+        publish_toy()
     assert not loopback.repos
 
 
@@ -448,11 +453,24 @@ def test_tokens_never_come_out():
 
 
 def test_the_command_line(child, toy_hub, loopback):
-    command = [sys.executable, "-m", "eraser_hub", "publish", "--dir", str(toy_hub), "--dataset", "eraser"]
+    command = [sys.executable, "-m", "eraser_hub", "publish", "--folder", str(toy_hub), "--dataset", "eraser"]
     usage = child.call([*command, "--namespace", "not/valid"], loopback.url)
-    assert usage.returncode == 2 and "--namespace" in usage.stderr and "'not/valid'" in usage.stderr
+    assert usage.returncode == 2 and usage.stderr.startswith("namespace: ") and "'not/valid'" in usage.stderr
     missing = child.call([*command[:-2], "--namespace", "org", "--metric", "nothing"], loopback.url, HF_TOKEN=TOKEN)
     assert missing.returncode == 2 and "metric 'nothing'" in missing.stderr and "Traceback" not in missing.stderr
     assert TOKEN not in missing.stderr + missing.stdout
-    help_text = child.call([*command[:4], "--help"], loopback.url).stdout
-    assert "eraser-hub publish --namespace org --dry-run" in help_text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "argument"),
+    [
+        ({"namespace": "a..b"}, "namespace"),
+        ({"revision": "../main"}, "revision"),
+        ({"check": True, "dry_run": True}, "check"),
+        ({"eval_results": "lab/lstm"}, "eval_results"),
+        ({"eval_results": "lab=scores.json", "dry_run": True}, "eval_results"),
+    ],
+)
+def test_what_cannot_be(wrong, argument, tmp_path):
+    with refused(argument=argument, type=UsageError if argument != "eval_results" else DataError):
+        publish(**{"namespace": "org", "folder": tmp_path, **wrong})

@@ -9,9 +9,9 @@ import re
 import pytest
 
 import eraser_hub
-from eraser_hub.reports.bench.findings import describe_findings
 from eraser_hub.reports.catalogue import is_precision_or_recall
 from eraser_hub.reports.documents import unpack
+from eraser_hub.reports.findings import describe_findings
 from eraser_hub.scoring.compare import VERDICTS
 
 SETTINGS = {"config": "movies", "split": "val", "minimum_effect": 0.36}
@@ -80,7 +80,7 @@ def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
 
 def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_path):
     """Its matrix of differences, for every baseline, and its findings."""
-    page = eraser_hub.report(hub / "eraser", tmp_path / "report", systems, **SETTINGS).page
+    page = eraser_hub.report(hub / "eraser", systems, out=tmp_path / "report", **SETTINGS).page
     text = page.read_text(encoding="utf-8")
     packed = unpack(find(r'id="comparison">([^<]*)<', text))
     assert packed["names"] == list(compared["scores"]) and packed["verdicts"] == list(VERDICTS)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eraser_hub import api
+from eraser_hub import board, report
 from eraser_hub import score as score_by_api
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.annotators import read_annotators
@@ -188,14 +188,14 @@ def test_marks_that_do_not_fit_the_documents(corpus: Path, predictions: Path) ->
 
 def test_reports_and_boards_have_a_row_of_people(corpus: Path, predictions: Path, tmp_path: Path) -> None:
     built = HUB_DATASETS["eraser"].build(None, out=tmp_path / "hub", source=corpus).folder
-    files = api.report(built, tmp_path / "report", f"sys={predictions}", config="posts", split="test", gold="majority")
+    files = report(built, f"sys={predictions}", config="posts", split="test", out=tmp_path / "report", gold="majority")
     page = files.page.read_text("utf-8")
     assert ">people<" in page and "people: 3 annotators, each against the majority of the others" in page
     content = json.loads(files.score_files[0].read_text())
     assert any("|gold:majority|" in line for line in content["signature"])
     people = content["people"]["scores"]
-    board = api.board(tmp_path / "board", scores=str(files.score_files[0]), published=False)
-    rows = json.loads(board.files[1].read_text())["rows"]
+    made = board(str(files.score_files[0]), out=tmp_path / "board", published=False)
+    rows = json.loads(made.files[1].read_text())["rows"]
     assert [(row["system"], row["source"]) for row in rows] == [("people", "a score file"), ("sys", "a score file")]
     assert rows[0]["scores"]["token_macro_f1"] == people["token_macro_f1"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from eraser_hub.scoring.compare import BETTER, VERDICTS
 
-from ..bench.findings import Test, list_tests
 from ..catalogue import format_interval, format_number, is_precision_or_recall, metric
 from ..documents import pack
+from ..findings import Test, list_tests
 from ..report_tables import STAR, Block, ShownCell, ShownRow, format_p_value, get_sort_key
 
 CAPTION = "By how much each system is better than "

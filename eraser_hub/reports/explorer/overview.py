@@ -11,8 +11,8 @@ from eraser_hub.records.run_record import read_model_digest
 from eraser_hub.scoring.compare import align_systems, have_same_model
 from eraser_hub.scoring.result import Scores, choose_headline
 
-from ..bench.findings import describe_findings
 from ..catalogue import AGREEMENT, FAITHFULNESS, FAMILIES, PERFORMANCE, format_interval, format_number, metric
+from ..findings import describe_findings
 from .example import TellingExample
 from .forest import PEOPLE, ForestPanel, find_systems, make_panels
 

@@ -111,15 +111,16 @@ def inside(folder: Path) -> Iterator[None]:
 
 def build_samples(out: Path) -> None:
     """Build every dataset from the bundled raw files, and the metric modules, into ``out``."""
-    from eraser_hub import build, samples
+    from eraser_hub import samples
     from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.publishing.spaces import build_metrics
 
-    for name in HUB_DATASETS:
-        result = build(name, source=samples.path(name), out=out)
+    for dataset in HUB_DATASETS.values():
+        result = dataset.build(None, out=out, source=samples.path(dataset.name))
         rows = sum(sum(splits.values()) for splits in result.rows.values())
         log.info(f"built {result.folder}: {len(result.rows)} configs, {rows} rows")
-    modules = build("metrics", out=out).rows
-    log.info(f"built {out}: {len(modules)} metric modules ({', '.join(modules)})")
+    folders = build_metrics(out)
+    log.info(f"built {out}: {len(folders)} metric modules ({', '.join(folder.name for folder in folders)})")
 
 
 def read_samples(*names: str) -> list[dict[str, Any]]:

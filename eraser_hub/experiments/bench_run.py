@@ -54,6 +54,12 @@ from eraser_hub.records.lines import read_utf8_file, wrap_read_errors
 from eraser_hub.records.options import as_list, read_options
 from eraser_hub.records.run_record import read_run
 from eraser_hub.records.tables import Cell, Table, Tables
+from eraser_hub.reports.catalogue import metric
+from eraser_hub.reports.explorer.overview import Compared
+from eraser_hub.reports.findings import describe_findings
+from eraser_hub.reports.options import BenchArguments
+from eraser_hub.reports.report_page import make_report
+from eraser_hub.reports.report_tables import label_with_arrow, summarise_chance
 from eraser_hub.scoring.compare import BETTER, WORSE, Comparison
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.score import compare_systems
@@ -62,13 +68,6 @@ from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.version import __version__
-
-from ..catalogue import metric
-from ..explorer.overview import Compared
-from ..options import BenchArguments
-from ..report_page import make_report
-from ..report_tables import label_with_arrow, summarise_chance
-from .findings import describe_findings
 
 QUICK = 50  # texts of `quick`
 ALL, RANDOM, PEOPLE = "all", "random", "people"

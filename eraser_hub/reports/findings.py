@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from eraser_hub.scoring.compare import BETTER, EQUIVALENT, SWAPPED, UNDECIDED, WORSE
 
-from ..catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, format_number, metric
+from .catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, format_number, metric
 
 # what one system, and several, do that are better in a family's scores; what the family is called
 CLAIMS = {

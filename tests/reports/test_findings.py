@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from eraser_hub.reports.bench.findings import describe_findings, list_tests
+from eraser_hub.reports.findings import describe_findings, list_tests
 
 
 def make_comparison(verdicts: dict[tuple[str, str, str], str], names: str = "abc") -> dict[str, Any]:

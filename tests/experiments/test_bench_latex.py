@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.tables import Cell, Table, Tables
-from eraser_hub.reports.bench.run import PlannedSystem, make_table
+from eraser_hub.experiments.bench_run import PlannedSystem, make_table
+from eraser_hub.records.tables import Tables
 
 pytestmark = pytest.mark.slow
 
 NAMES = ("a_b & 50 %", "LR, $x^2$ {y} #1 ~ \\z", "Ümläut", "random")
 DOCUMENT = (
     r"\documentclass{article}\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}\usepackage{booktabs}"
-    r"\usepackage{graphicx,rotating}"
     r"\begin{document}%s\end{document}"
 )
 
@@ -56,19 +54,6 @@ def test_the_table_of_a_bench(tmp_path):
     assert "Missing character" not in log
 
 
-@pytest.mark.parametrize("columns", [2, 3, 7, 11])
-def test_a_table_is_no_wider_than_its_page(columns, tmp_path):
-    """A wide one stands sideways."""
-    table = Table("wide", "Shares", ("score", "better"), tuple(f"column {n}" for n in range(columns)))
-    for name in ("normalized_comprehensiveness", "sufficiency"):
-        table.add(name, "higher", **{one: Cell(0.5, digits=2, low=0.4, high=0.6) for one in table.columns})
-    body = Tables("wide", [table]).written("latex")
-    assert ("sidewaystable" in body) == (columns > 2) == body.startswith(r"% \usepackage{booktabs, graphicx, rotating}")
-    log = compile_latex(body, tmp_path)
-    too_wide = [float(width) for width in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
-    assert all(width < 25 for width in too_wide), too_wide
-
-
 @pytest.mark.browser
 def test_tables_saved_from_a_report(browser, tmp_path):
     """The script's own writer of LaTeX, on the marks that tables have."""
@@ -81,7 +66,7 @@ def test_tables_saved_from_a_report(browser, tmp_path):
     section = Section("x", "Scores", [Block(("score", "Token F1\u00a0↑", "ECE\u00a0↓", "Kendall's τ"), rows)])
     write_report(tmp_path / "index.html", ReportContent("t", "", [section], index_documents([], []), []))
     browser.get((tmp_path / "index.html").as_uri())
-    from ..test_browser_report import wait
+    from ..reports.test_browser_report import wait
 
     wait(browser, "return document.documentElement.dataset.ready === 'yes'")
     body = browser.execute_script("return FORMATS.LaTeX[2](read(document.querySelector('main .scroll > table')))")

@@ -14,12 +14,12 @@ import eraser_hub
 from eraser_hub.__main__ import _register, app
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.conversion.eraser.corpus_yaml import MOST_CHARACTERS
+from eraser_hub.experiments.bench_run import BenchResult, plan_models, read_plan
 from eraser_hub.records.errors import UsageError
-from eraser_hub.reports.bench.run import BenchResult, plan_models, read_plan
 from eraser_hub.reports.options import BenchArguments
 
-from ...needs import needs
-from ...refusals import refused
+from ..needs import needs
+from ..refusals import refused
 
 pytestmark = needs("sklearn", "skops")
 
@@ -60,7 +60,7 @@ def test_the_table_has_the_scores_of_the_score_files(benched):
 
 
 def test_findings_are_those_of_the_comparison(benched):
-    from eraser_hub.reports.bench.findings import describe_findings
+    from eraser_hub.reports.findings import describe_findings
 
     result, out, _ = benched
     stored = json.loads((out / "comparison.json").read_text("utf-8"))
@@ -218,7 +218,7 @@ def test_models_have_names_of_their_own():
 
 
 def test_a_name_with_separators_stays_in_the_folder(hub, tmp_path, monkeypatch):
-    from eraser_hub.reports.bench import run as of_bench
+    from eraser_hub.experiments import bench_run as of_bench
 
     counts: dict[str, list[object]] = {"has_rationales": [], "compute_model_digest": []}
 
@@ -318,7 +318,7 @@ def test_the_table_has_chance(benched):
 def test_each_model_is_opened_once(hub, benched, tmp_path, monkeypatch):
     import eraser_hub.attribution.run as of_runs
     import eraser_hub.attribution.work as of_work
-    from eraser_hub.reports.bench import run as of_bench
+    from eraser_hub.experiments import bench_run as of_bench
 
     opened: list[str] = []
 

@@ -1,1 +1,0 @@
-"""From models to a verdict: one command that trains, explains, scores, compares and reports."""
