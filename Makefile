@@ -12,7 +12,7 @@ SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 .PHONY: help quickstart test unit quick slow lint types bench bench-inference matrix explain-table \
-        reference docs browser latex language-model screenshots pictures figures clean
+        docs browser latex language-model screenshots pictures figures clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,7 +26,6 @@ help:
 	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (a minute)"
 	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make docs           the documentation site, strictly, into site/"
-	@echo "make reference      docs/reference.md and docs/commands.md out of docstrings and declarations"
 	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
 	@echo "make pictures       the pictures of README.md and docs/, anew"
 	@echo "make figures        the figures of docs/results.md out of docs/results/*.csv"
@@ -111,10 +110,6 @@ bench-inference: $(VENV)/.installed-test
 
 explain-table: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks.explain_table
-
-reference: $(VENV)/.installed-test
-	$(BIN)/python -m tools.reference
-	$(BIN)/python -m tools.commands
 
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"

@@ -72,8 +72,8 @@ INSTANCE: dict[str, Any] = {
     **{name: {} for name in SIDES.values()},
     "thresholded_scores": [{"threshold": float, **_ERASED_FIELDS}],
     "tokens_to_flip": float,
-    "occluded_scores": [{"occlusion_rate": float, "trial": int, **_ERASED_FIELDS}],
     "random_rationales": [_ERASED_FIELDS],
+    "occluded_scores": [{"occlusion_rate": float, "trial": int, **_ERASED_FIELDS}],
     "aopc_bounds": {inner: float for owner, inner, _, _ in NUMBERS.values() if owner == "aopc_bounds"}
     | {"method": str, "beam": int},
     "soft_scores": {"comprehensiveness": float, "sufficiency": float, "draws": int, "standard_error": float},

@@ -1,15 +1,18 @@
 """Hooks of mkdocs.yml: what the site has beside docs/, and formulas without a script.
 
-Pages outside docs/ that the pages link to (the cards, CONTRIBUTING.md, ..) become pages of the site. The API's page is
-rendered by mkdocstrings in the place of docs/reference.md, which shows the same docstrings on GitHub. Formulas between
-dollars become MathML, which browsers draw without a script or a font from elsewhere.
+Pages outside docs/ that the pages link to (the cards, CONTRIBUTING.md, ..) become pages of the site. The pages of the
+commands and of the Python API are made here, out of docstrings. Formulas between dollars become MathML, which browsers
+draw without a script or a font from elsewhere.
 """
 
 from __future__ import annotations
 
 import html
+import importlib
+import inspect
 import posixpath
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +28,23 @@ PAGES = {
 # what builds fill in
 TEMPLATES = ("own_corpora.md",)
 CARDS = ("datasets_scripts/cards", "metrics/cards")
-API = "reference.md"
+COMMANDS = """# Commands
+
+Look up what a command does and which options it takes. `eraser-hub VERB --help` prints the same in the terminal. The
+exit status is 0 after success, 1 after an error in the data, 2 after an error in the command itself and 130 after an
+interruption.
+
+| command | what it does |
+|---|---|
+"""
+API = """# Python API
+
+Look up a public name: what it takes, what it returns, and what it raises. `import eraser_hub` is all that you need to
+import; names load what they need when you first use them. The [commands](commands.md) are the functions of their
+names; the files are described in [predictions-format](predictions-format.md).
+"""
+# names of `eraser_hub.attribution` for the reference
+EXPLAIN = ("ExplainSettings", "Instance", "explain_instances", "open_model")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(````?).*?^\1$", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
@@ -45,21 +64,21 @@ def shown_pages() -> dict[str, str]:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that lie outside docs/."""
+    """Add the pages that lie outside docs/, and those that are made here."""
     from mkdocs.structure.files import File
 
     for place, source in shown_pages().items():
         files.append(File.generated(config, place, abs_src_path=str(ROOT / source)))
+    for place, make_page in MADE.items():
+        files.append(File.generated(config, place, content=make_page()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Lead the links of a page to where the site has their files; fill the page of the API."""
+    """Lead the links of a page to where the site has their files."""
     place = page.file.src_uri
     if place == "index.md":
         page.meta["hide"] = ["navigation", "toc"]
-    if place == API:
-        return api_page()
     source = shown_pages().get(place, f"docs/{place}")
     places = {file: uri for uri, file in shown_pages().items()}
 
@@ -90,21 +109,55 @@ def outside_code(markdown: str, change: Any) -> str:
     return "".join([*parts, change(markdown[end:])])
 
 
-def api_page() -> str:
+def make_commands_page() -> str:
+    """Return the page of the verbs: what `eraser-hub VERB --help` says of each."""
+    from cyclopts.docs.markdown import generate_markdown_docs
+
+    from eraser_hub import door
+
+    parts = [COMMANDS + "".join(f"| [`{name}`](#{name}) | {verb.summary} |\n" for name, verb in door.VERBS.items())]
+    for name in door.VERBS:
+        try:
+            command = getattr(door, name)
+        except (AttributeError, NameError):  # not yet a verb of the door
+            parts.append(f"## {name}")
+            continue
+        with door.app.app_stack([door.app, command]):  # whose parameters are the parent's by default
+            text = generate_markdown_docs(command, command_chain=[door.app.name[0], name])
+        _, _, words = text.partition("\n\n")  # its title is the whole command
+        examples = (command.help_epilogue or "").replace("```\n", "\n```{ .text .wrapped }\n", 1)
+        parts += [f"## {name}", words.strip(), examples]
+    return "\n\n".join(parts)
+
+
+def make_api_page() -> str:
     """Return the page of the public names, each with the line by which mkdocstrings draws it."""
-    import inspect
-
-    from tools.reference import INTRODUCTION, names
-
-    parts = [INTRODUCTION]
-    for heading, objects in names():
+    parts = [API]
+    for heading, objects in list_names():
         parts.append(f"## {heading}")
         for name, thing in objects:
-            module = inspect.ismodule(thing)
-            where = thing.__name__ if module else f"{thing.__module__}.{thing.__qualname__}"
+            where = thing.__name__ if inspect.ismodule(thing) else f"{thing.__module__}.{thing.__qualname__}"
             options = f"    options:\n      heading: '{name}'\n      toc_label: '{name.rpartition('.')[2]}'\n"
             parts.append(f"::: {where}\n{options}")
     return "\n\n".join(parts)
+
+
+def list_names() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    """Yield each part of the reference with its objects by name."""
+    import eraser_hub
+    from eraser_hub import attribution
+    from eraser_hub.publishing.spaces import list_metric_names
+
+    public = [name for name in eraser_hub.__all__ if not name.startswith("__")]
+    yield "`eraser_hub`", [(f"eraser_hub.{name}", getattr(eraser_hub, name)) for name in public]
+    names = [(f"eraser_hub.attribution.{name}", getattr(attribution, name)) for name in EXPLAIN]
+    yield "`eraser_hub.attribution`", names
+    metrics = [(name, importlib.import_module(f"eraser_hub.metrics.{name}")) for name in list_metric_names()]
+    yield "`evaluate.load(..)`", metrics
+
+
+# page of the site -> the function that makes it
+MADE = {"commands.md": make_commands_page, "reference.md": make_api_page}
 
 
 def on_page_content(page_html: str, page: Any, config: Any, files: Any) -> str:

@@ -23,6 +23,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tools.site import MADE
+
 from ..source_copy import ROOT, copy_source
 
 TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
@@ -182,6 +184,8 @@ def test_links_lead_somewhere(page: Path) -> None:
         path, _, anchor = link.partition("#")
         workflow = WORKFLOW.fullmatch(path)
         target = ROOT / ".github" / "workflows" / workflow[1] if workflow else page.parent / path if path else page
+        if page.parent.name == "docs" and path in MADE:  # by the site, which holds these links to be there
+            continue
         if "://" not in link and (not target.exists() or (anchor and anchor not in anchors(target))):
             lost.append(link)
     assert not lost
