@@ -117,7 +117,7 @@ class Client:
         signs = (rf"\\{{0,8}}(?:{re.escape(sign)}|(?i:u{ord(sign):04x}))" for sign in self.key)
         self._key_pattern = re.compile("".join(signs)) if len(self.key) > 3 else None
         self.structured = settings.structured != "none"
-        self.logprobs = bool(settings.again)
+        self.logprobs = bool(settings.consistency)
         self.endpoint = endpoint
         # aiohttp: the default transport looks through all connections for each request, half of a request's time at 64
         # a redirect would carry prompt and key to wherever the server says
@@ -196,7 +196,7 @@ class Client:
             "max_tokens": settings.max_tokens,
             "structured": settings.structured,
             "labels": list(labels),
-            **({"top_logprobs": TOP_LOGPROBS} if settings.again and not sample else {}),
+            **({"top_logprobs": TOP_LOGPROBS} if settings.consistency and not sample else {}),
         }
 
     async def _send(self, request: dict[str, Any], messages: Sequence[Message]) -> dict[str, Any] | Answer:

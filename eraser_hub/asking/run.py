@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,23 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from tqdm import tqdm
 
 from eraser_hub.attribution.dataset import Split, open_split
 from eraser_hub.attribution.outputs import (
     PartialResult,
-    check_format,
-    open_partial_result,
-    refuse_other,
     write_predictions,
 )
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
 from eraser_hub.metrics.quotes import Quote, align
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
-from eraser_hub.records.outputs import OutputWriter, find_inputs
+from eraser_hub.records.outputs import OutputWriter
 from eraser_hub.records.run_record import write_run
 
 from .answers import ANSWERED, OUTCOMES, Answer
-from .cache import Cache, get_default_folder
 from .client import Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather
 from .consistency import (
     change_question,
@@ -40,7 +36,7 @@ from .consistency import (
 from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
 from .questions import Question, choose_examples, draw_examples, read_questions
-from .settings import AskArguments, AskConfig, AskSettings
+from .settings import AskConfig, AskSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +51,7 @@ class AskPlan:
         shots: Drawn examples: see `draw_examples`.
     """
 
-    config: AskConfig | AskArguments
+    config: AskConfig
     settings: AskSettings
     split: Split
     prompt: Prompt
@@ -71,7 +67,7 @@ class AskPlan:
         return make_messages(self.prompt, question, self.split.label_names, shots)
 
 
-def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPlan:
+def make_plan(config: AskConfig, settings: AskSettings) -> AskPlan:
     """Open the data and the prompt of a run.
 
     Raises:
@@ -91,7 +87,7 @@ def make_plan(config: AskConfig | AskArguments, settings: AskSettings) -> AskPla
 
 @dataclass(frozen=True, slots=True)
 class AskReport:
-    """The report of a run.
+    """The report of a run, printed in two lines and the signature.
 
     Attributes:
         out: The predictions.
@@ -107,50 +103,16 @@ class AskReport:
     notes: Sequence[str]
     signature: str
 
-    def lines(self) -> list[str]:
-        """Return the report as lines of text."""
+    def __str__(self) -> str:
         missing = [f"{self.outcomes[name]} {name}" for name in OUTCOMES[1:] if self.outcomes[name]]
         quotes = ", ".join(f"{count} {status}" for status, count in self.statuses.most_common())
         unanswered = f" ({', '.join(missing)}: these count as wrong)" if missing else ""
-        return [
-            f"{self.out}: {self.outcomes.total()} instances, {self.outcomes[ANSWERED]} answered{unanswered}",
-            f"{self.statuses.total()} quotes" + (f": {quotes}" if quotes else ""),
-            *self.notes,
-            self.signature,
-        ]
+        answered = f"{self.outcomes.total()} instances, {self.outcomes[ANSWERED]} answered{unanswered}"
+        found = f"{self.statuses.total()} quotes" + (f": {quotes}" if quotes else "")
+        return f"{self.out}: {answered}\n{found}\n{self.signature}"
 
 
-def ask(arguments: AskArguments) -> AskReport:
-    """Ask a language model for every instance of a split, and write predictions.
-
-    ``OUT.run.json`` beside the result records the settings.
-
-    Raises:
-        DataError: The data, settings or server are at fault, or instances have no answer because the server failed or
-            the budget ended; finished answers are kept.
-    """
-    out = arguments.out
-    writer = OutputWriter(find_inputs(arguments.dataset, arguments.prompt, arguments.cache), arguments.force)
-    check_format(out, writer=writer)
-    if out.suffix != ".jsonl":
-        message = f"expected a file ending in .jsonl, found {show(out.name)}"
-        raise DataError(message, argument="out")
-    plan, cache = make_plan(arguments, arguments.settings()), Cache(arguments.cache or get_default_folder())
-    client = Client(arguments.endpoint, plan.settings, cache, arguments.budget, arguments.attempts, arguments.timeout)
-    header = {"settings": plan.settings, "data": plan.split.header(arguments.limit)}
-    if not arguments.force:
-        refuse_other(out, header)
-    with open_partial_result(out, header, arguments.resume) as partial:
-        failures = asyncio.run(_ask_all(Asker(plan, client), partial, arguments))
-        if failures:
-            head = f"{out}: not written: instances without an answer; {len(partial.places)} are kept: `resume` goes on"
-            more = len(failures) - MOST_SHOWN
-            lines = [head, *failures[:MOST_SHOWN], *[f"… and {more} more"] * (more > 0)]
-            raise DataError("\n".join(lines))
-        return _write_predictions(out, partial, plan, client, header, writer)
-
-
-async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments) -> list[str]:
+async def ask_all(asker: Asker, partial: PartialResult, concurrency: int) -> list[str]:
     """Ask the open questions; return the reasons of failures.
 
     Lines wait until a server has answered as the API does: a wrong address must not become predictions.
@@ -172,13 +134,13 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
                 return
             except UnreachableError as error:
                 failures.append(f"instance {show(question.instance.id)}: {error}")
-                if len(failures) > MOST_SHOWN + arguments.concurrency:
+                if len(failures) > MOST_SHOWN + concurrency:
                     return
                 continue
             held.append((number, answer, line))
             if not client.is_foreign:
                 keep_held()
-            elif len(held) > MOST_SHOWN + arguments.concurrency:
+            elif len(held) > MOST_SHOWN + concurrency:
                 return
 
     def keep_held() -> None:
@@ -187,12 +149,13 @@ async def _ask_all(asker: Asker, partial: PartialResult, arguments: AskArguments
             facts: dict[str, Any] = {"outcome": answer.outcome, "reason": answer.reason}
             statuses = [quote["status"] for quote in line["quotes"]]
             partial.append(number, [orjson.dumps(line)], {**facts, "statuses": statuses})
-            if arguments.on_progress is not None:
-                arguments.on_progress(1)
+            bar.update()
 
+    bar = tqdm(total=asker.plan.config.limit, unit=" instances", disable=None, delay=2)
     try:
-        await gather([ask_next() for _ in range(arguments.concurrency)])
+        await gather([ask_next() for _ in range(concurrency)])
     finally:
+        bar.close()
         await client.close()
     if held and client.is_foreign:
         words = f"this is not an OpenAI-compatible endpoint: {client.endpoint} answers {client.foreign}"
@@ -228,7 +191,7 @@ class Asker:
             line = make_pair_row(question.instance, answer, quotes, erased, split.label_names)
         else:
             line = make_eraser_row(question.instance, answer, quotes, erased)
-        if settings.again:
+        if settings.consistency:
             pairs = answers.items()
             line["asked_again"] = [{"kind": kind, "classification": x.label, "outcome": x.outcome} for kind, x in pairs]
         return answer, line
@@ -236,8 +199,8 @@ class Asker:
     async def _ask_changed(self, question: Question, quotes: Sequence[Quote]) -> dict[str, Answer]:
         """Return the answers to the changed questions, by the kind of change."""
         answers, settings = dict[str, Answer](), self.plan.settings
-        flags = flag_quotes(question, quotes) if settings.again else []
-        for kind in settings.again:
+        flags = flag_quotes(question, quotes) if settings.consistency else []
+        for kind in settings.consistency:
             at = draw_random_flags(question, flags, settings.seed) if kind == "random" else flags
             other = change_question(question, at, kind)
             answers[kind] = await self._add_probabilities(other, await self._ask(other))
@@ -253,7 +216,7 @@ class Asker:
         label, all are equal. The notes count both cases.
         """
         settings, labels = self.plan.settings, self.plan.split.label_names
-        if answer.probabilities is not None or not settings.again:
+        if answer.probabilities is not None or not settings.consistency:
             return answer
         if settings.samples:
             samples = [await self._ask(question, number + 1) for number in range(settings.samples)]
@@ -269,7 +232,7 @@ class Asker:
         return replace(answer, probabilities=compute_shares(Counter(filter(None, [answer.label])), labels))
 
 
-def _write_predictions(
+def write_answers(
     out: Path,
     partial: PartialResult,
     plan: AskPlan,
@@ -305,9 +268,9 @@ def _write_predictions(
     return report
 
 
-def dry_run(config: AskConfig | AskArguments, settings: AskSettings) -> Iterator[str]:
+def dry_run(plan: AskPlan) -> Iterator[str]:
     """Yield two complete prompts and the estimated tokens of all prompts."""
-    plan, total, count = make_plan(config, settings), 0, 0
+    total, count = 0, 0
     for question in plan.questions():
         messages = plan.messages(question)
         if count < 2:

@@ -46,7 +46,6 @@ from eraser_hub.attribution.settings import (
 )
 from eraser_hub.attribution.work import load_model
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
-from eraser_hub.experiments.folder import lock_run_folder, train_or_resume
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError, UsageError, describe_bad_name, show
@@ -65,6 +64,7 @@ from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.score import compare_systems
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.systems.run_folder import lock_run_folder, train_or_resume
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
 from eraser_hub.version import __version__

@@ -37,11 +37,11 @@ from eraser_hub.scoring.score import score
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.data import has_labels
+from eraser_hub.systems.run_folder import lock_run_folder, train_or_resume
 from eraser_hub.systems.system import find_system
 from eraser_hub.systems.train_config import Say, TrainConfig
 
 from .configs import ReproduceConfig
-from .folder import lock_run_folder, train_or_resume
 from .rows import ANNOTATORS, ENCODER, FAST, HUMAN, OWN, TABLES, PrintedRows, TableRow
 
 Figures = dict[str, Any]  # column -> a number, a string, or (number, low, high)

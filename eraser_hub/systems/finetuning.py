@@ -78,7 +78,7 @@ def finetune(training: Training, hyper: Hyper) -> None:
     say(f"{inputs} from {len(train)} instances")
     pad = transformers.DataCollatorWithPadding(model.tokenizer)
     collate = _make_collator(pad, len(data.label_names)) if chooses else pad
-    hyper = replace(hyper, **config.options())  # type: ignore[arg-type]
+    hyper = replace(hyper, **config.options(), **hyper.parse_settings(config.hyper))  # type: ignore[arg-type]
     if hyper.max_steps:
         hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
     objective = FinetuningObjective(model, train, validation, collate, data.draw, hyper.batch_size)

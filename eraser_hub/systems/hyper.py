@@ -54,7 +54,7 @@ class Hyper:
         for name, hint in get_type_hints(type(self), include_extras=True).items():
             expected = _describe_expected(hint, getattr(self, name))
             if expected:
-                raise UsageError(f"{name}: expected {expected} found {show(getattr(self, name))}")
+                raise UsageError(f"{name}: expected {expected} found {show(getattr(self, name))}", argument="model")
 
     def parse_settings(self, settings: Sequence[str]) -> dict[str, Value]:
         """Parse hyper-parameters from ``NAME=VALUE``, each with its field's type.
@@ -67,7 +67,7 @@ class Hyper:
             name, _, text = setting.partition("=")
             if name not in names:
                 words = f"expected NAME=VALUE with a name among {', '.join(names)}; found {show(setting)}"
-                raise DataError(words, argument="hyper")
+                raise DataError(words, argument="model")
             values[name] = _parse_value(name, text, getattr(self, name))
         return values
 
@@ -116,7 +116,7 @@ def _parse_value(name: str, text: str, like: Value) -> Value:
         return type(like)(text)
     except (KeyError, ValueError):
         kind = "true or false" if isinstance(like, bool) else {int: "an integer", float: "a number"}[type(like)]
-        raise UsageError(f"`hyper` {name}: expected {kind}, found {show(text)}") from None
+        raise UsageError(f"{name}: expected {kind}, found {show(text)}", argument="model") from None
 
 
 def parse_grid(grid: Sequence[str]) -> list[tuple[str, ...]]:
@@ -136,12 +136,12 @@ def parse_grid(grid: Sequence[str]) -> list[tuple[str, ...]]:
         name, _, text = one.partition("=")
         values = text.split(",")
         if not name or not all(values) or name in names or len(set(values)) < len(values):
-            words = f"expected each NAME=VALUE,VALUE,.. once and different values, found {show(one)}"
-            raise DataError(words, argument="grid")
+            words = f"expected several values, each once, found {show(one)}"
+            raise DataError(words, argument="model")
         names.add(name)
         rows.append([f"{name}={value}" for value in values])
     trials = list(product(*rows))
     if len(trials) > MOST_TRIALS:
         words = f"expected at most {MOST_TRIALS} combinations, found {len(trials)}"
-        raise DataError(words, argument="grid")
+        raise DataError(words, argument="model")
     return trials

@@ -35,7 +35,7 @@ from .evaluation import Evaluation, evaluate_on
 from .folder import checkpoint_dir
 from .folds import cluster_texts
 from .system import Baseline, TrainedSystem, find_system, list_answering_systems
-from .train_config import ANSWERS, LARGEST_SEED, Say, TrainConfig
+from .train_config import ANSWERS, Say, TrainConfig
 
 # Carton et al. (2020), Table 3
 REGIMES = {
@@ -56,14 +56,14 @@ def is_answering(config: TrainConfig, system: TrainedSystem, data: Split) -> boo
         return False
     if not able:
         words = f"{', '.join(list_answering_systems())} alone learns to answer, not {show(config.model)}"
-        raise DataError(f"`task` {ANSWERS}: {words}")
+        raise DataError(f"task {ANSWERS}: {words}", argument="model")
     if not has_answers(data):
-        words = f"`task` {ANSWERS}: expected questions with answers, found none"
+        words = f"task {ANSWERS}: expected questions with answers, found none"
         raise DataError(words, file=data.name, field="answer")
     partly = {"train_on": config.train_on != "full", "regimes": config.regimes, "query": config.query is False}
     for argument in (name for name, other in partly.items() if other):
-        words = "answers are learned from whole texts and their questions; `task` classification learns"
-        raise DataError(f"{words} whether there is one", argument=argument)
+        words = "answers are learned from whole texts and their questions; task=classification learns"
+        raise DataError(f"{words} whether there is one", argument="model" if argument == "query" else argument)
     return True
 
 
@@ -195,9 +195,6 @@ def _make_facts(config: TrainConfig, split: Split, data: Data) -> dict[str, Any]
 
 
 def _check_folder(config: TrainConfig, out: Path) -> None:
-    if not 0 <= config.seed <= LARGEST_SEED:
-        words = f"expected 0 to {LARGEST_SEED}, found {config.seed}"
-        raise DataError(words, argument="seed")
     if out.exists() and not out.is_dir():
         raise DataError("expected a folder, found a file", file=out, argument="out")
     inputs = find_inputs(config.dataset, config.model, config.encoder, config.tokenizer, config.embeddings)
@@ -218,11 +215,6 @@ def check_config(config: TrainConfig, system: TrainedSystem) -> None:
     """
     find_preset(config.paper)  # it refuses an unknown one
     system.check(config)
-    if config.workers > 1:
-        if not config.grid:
-            words = "combinations of a `grid` are trained side by side, found no `grid`"
-            raise DataError(words, argument="workers")
-        need("ray")
 
 
 def open_evaluation_split(config: TrainConfig) -> Split | None:

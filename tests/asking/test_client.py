@@ -15,9 +15,8 @@ import pytest
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
+from eraser_hub import ask
 from eraser_hub.asking.cache import NAME
-from eraser_hub.asking.run import ask, dry_run
-from eraser_hub.asking.settings import AskArguments, AskConfig, AskSettings
 
 from ..refusals import refused
 from .scripted_server import Reply, Script, ScriptedServer, answer, completion, error, raw_server
@@ -37,7 +36,8 @@ class Asking:
             self.server = server
             place = {"dataset": self.hub, "config": "movies", "limit": limit, "out": self.out, "cache": self.cache}
             how = {"max_tokens": 50, "attempts": 2, "endpoint": server.endpoint, **place, **how}
-            self.report = ask(AskArguments("scripted", **how))
+            self.report = ask("scripted", **how)
+        self.notes = self.report.notes
         return [json.loads(line) for line in self.out.read_text().splitlines()]
 
 
@@ -241,7 +241,7 @@ def test_a_rerun_costs_nothing_whatever_the_endpoint(asking):
     again = asking(lambda request, before: error(500, "never asked"), limit=None)
     assert again == first
     assert asking.server.requests == []
-    assert any(re.findall(r"\d+", line) == ["0", "0", str(len(first))] for line in asking.report.lines())
+    assert any(re.findall(r"\d+", line) == ["0", "0", str(len(first))] for line in asking.notes)
 
 
 def test_other_settings_are_asked_anew(asking):
@@ -284,7 +284,7 @@ def test_where_a_schema_is_refused_the_words_are_read(asking):
     lines = asking(script, limit=None, concurrency=1)
     assert {line["outcome"] for line in lines} == {"answered"}
     assert len(asking.server.requests) == len(lines) + 1
-    assert any("JSON schema" in line for line in asking.report.lines())
+    assert any("JSON schema" in line for line in asking.notes)
 
 
 def test_the_schema_names_the_labels(asking):
@@ -304,14 +304,15 @@ def test_the_documents_stand_in_the_prompt_word_for_word(asking, hub):
 
 
 def test_a_dry_run_shows_two_prompts(hub):
-    *prompts, counted, _ = dry_run(AskConfig(str(hub), "movies", "test"), AskSettings("scripted"))
+    *prompts, counted, _ = ask("scripted", hub, config="movies", endpoint="http://h", out="p.jsonl", dry_run=True)
     assert sum(part.startswith("===") for part in prompts) == 2
     assert "nothing was asked" in counted
 
 
 def test_examples_are_drawn_from_train_by_the_seed(hub):
     def shots(seed: int) -> str:
-        return "".join(dry_run(AskConfig(str(hub), "movies", "test", 1), AskSettings("scripted", shots=2, seed=seed)))
+        how = {"config": "movies", "endpoint": "http://h", "out": "p.jsonl", "limit": 1, "dry_run": True}
+        return "".join(ask("scripted", hub, shots=2, seed=seed, **how))
 
     assert shots(1) == shots(1)
     assert shots(1).count("--- assistant") == 2
@@ -331,3 +332,22 @@ def test_a_redirect_carries_nothing_to_another_server(asking, status):
         with refused(str(status), "redirect", argument="endpoint"):
             asking(lambda request, before: reply)
     assert not other.requests
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        *[("limit", 0), ("budget", 0), ("shots", -1), ("seed", 2**63), ("temperature", 2.5), ("threshold", 0.4)],
+        *[
+            ("max_tokens", 0),
+            ("attempts", 0),
+            ("concurrency", True),
+            ("timeout", 0),
+            ("structured", ""),
+            ("several", ""),
+        ],
+    ],
+)
+def test_values_out_of_range_are_refused(asking, argument, value):
+    with refused(argument=argument):
+        asking(lambda request, before: GOOD, **{argument: value})

@@ -147,7 +147,7 @@ def reader(request: dict, before: int) -> Reply:
 
 
 def test_flips_and_probabilities_of_a_model_that_reads_its_quotes(asking):
-    lines = asking(reader, limit=None, again=("redacted", "removed", "alone", "random"))
+    lines = asking(reader, limit=None, consistency=("redacted", "removed", "alone", "random"))
     marked = [line for line in lines if line["classification"] == "NEG"]
     for line in marked:
         again = {one["kind"]: one["classification"] for one in line["asked_again"]}
@@ -162,10 +162,10 @@ def test_flips_and_probabilities_of_a_model_that_reads_its_quotes(asking):
 
 
 def test_everything_that_was_asked_again_is_in_the_cache(asking):
-    asking(reader, limit=3, again=("redacted", "alone"))
+    asking(reader, limit=3, consistency=("redacted", "alone"))
     asked = len(asking.server.requests)
     assert 3 < asked <= 9
-    lines = asking(lambda request, before: error(500, "no"), limit=3, again=("redacted", "alone"))
+    lines = asking(lambda request, before: error(500, "no"), limit=3, consistency=("redacted", "alone"))
     assert len(lines) == 3 and not asking.server.requests
 
 
@@ -176,11 +176,11 @@ def test_samples_where_there_are_no_log_probabilities(asking):
         seeds.add((request["seed"], request["temperature"]))
         return answer("NEG" if request["seed"] % 4 else "POS", QUOTED)
 
-    (line,) = asking(script, again=("removed",), samples=4)
+    (line,) = asking(script, consistency=("removed",), samples=4)
     assert seeds == {(1, 0.0), *((seed, 1.0) for seed in range(2, 6))}
     assert line["classification_scores"] == {"NEG": 0.75, "POS": 0.25}
     assert "comprehensiveness_classification_scores" in line and "sufficiency_classification_scores" not in line
-    assert any("4 answers" in line and "0.250" in line for line in asking.report.lines())
+    assert any("4 answers" in line and "0.250" in line for line in asking.notes)
 
 
 def test_without_either_labels_alone_are_compared_and_that_is_said(asking):
@@ -189,9 +189,9 @@ def test_without_either_labels_alone_are_compared_and_that_is_said(asking):
             return error(400, "logprobs are not supported")
         return answer("NEG", QUOTED) if before == 0 else answer("NEG")
 
-    lines = asking(script, limit=2, again=("redacted",))
+    lines = asking(script, limit=2, consistency=("redacted",))
     assert all("classification_scores" not in line and line["asked_again"][0]["kind"] == "redacted" for line in lines)
-    said = "\n".join(asking.report.lines())
+    said = "\n".join(asking.notes)
     assert "log-probabilities (" in said and "label flips" in said
     assert "JSON schema" not in said  # it was not the reason
 
@@ -201,22 +201,22 @@ def test_no_answer_to_what_is_asked_again_is_said(asking):
         text = request["messages"][-1]["content"]
         return answer("NEG", text.split()[20]) if "[REDACTED]" not in text and len(text) > 100 else Reply(body=b"{}")
 
-    (line,) = asking(script, again=("redacted", "alone"))
+    (line,) = asking(script, consistency=("redacted", "alone"))
     assert [(one["classification"], one["outcome"]) for one in line["asked_again"]] == [(None, "broken")] * 2
 
 
 def test_an_instance_without_answer_is_not_asked_again(asking):
-    (line,) = asking(lambda request, before: completion("no object"), again=("redacted",))
+    (line,) = asking(lambda request, before: completion("no object"), consistency=("redacted",))
     assert line["asked_again"] == [] and len(asking.server.requests) == 1
 
 
 @pytest.mark.parametrize(
     ("options", "mentions"),
     [
-        ({"again": ("erased",)}, ("again: ", "redacted, removed, alone, random,", "'erased'")),
-        ({"again": ("alone", "alone")}, ("again: ", "'alone,alone'")),
-        ({"samples": 3}, ("samples: ", "`again`", "found 3")),
-        ({"again": ("alone",), "sample_temperature": 0.0}, ("sample_temperature: ", "found 0.0")),
+        ({"consistency": ("erased",)}, ("consistency: ", "redacted, removed, alone, random,", "'erased'")),
+        ({"consistency": ("alone", "alone")}, ("consistency: ", "'alone,alone'")),
+        ({"samples": 3}, ("samples: ", "`consistency`", "found 3")),
+        ({"consistency": ("alone",), "sample_temperature": 0.0}, ("sample_temperature: ", "found 0.0")),
     ],
 )
 def test_bad_options(asking, options, mentions):

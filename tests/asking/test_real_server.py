@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.asking.run import ask
-from eraser_hub.asking.settings import AskArguments
+from eraser_hub import ask
 
 from ..needs import needs
 
@@ -83,13 +82,13 @@ def answers(port: int) -> bool:
 def test_ask_and_score_a_real_server(served, hub, tmp_path):
     endpoint, model = served
     out, cache = tmp_path / "quotes.jsonl", tmp_path / "cache"
-    how = {"max_tokens": 12, "again": ("redacted",), "concurrency": 2, "timeout": 200}
+    how = {"max_tokens": 12, "consistency": "redacted", "concurrency": 2, "timeout": 200}
     how |= {"dataset": hub, "config": "esnli", "limit": 2, "cache": cache}
-    report = ask(AskArguments(model, endpoint=endpoint, out=out, **how))
+    report = ask(model, endpoint=endpoint, out=out, **how)
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
     assert len(lines) == report.outcomes.total() == 2
     assert {line["outcome"] for line in lines} <= {"broken", "cut", "refusal", "answered"}
-    assert any("2 answers" in line for line in report.lines())
-    again = ask(AskArguments(model, endpoint="http://127.0.0.1:9/v1", out=tmp_path / "b.jsonl", **how))
+    assert any("2 answers" in line for line in report.notes)
+    again = ask(model, endpoint="http://127.0.0.1:9/v1", out=tmp_path / "b.jsonl", **how)
     assert (tmp_path / "b.jsonl").read_bytes() == out.read_bytes()  # nobody was asked
-    assert "0 tokens paid for 0 answers" in "\n".join(again.lines())
+    assert "0 tokens paid for 0 answers" in "\n".join(again.notes)

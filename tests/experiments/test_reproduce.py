@@ -144,7 +144,7 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
     assert any(note.startswith("random ") and " 2 draws" in note for note in table.notes)
     assert len(list((tmp_path / "out").glob("glove-lstm-random.predictions.draw-*.jsonl"))) == 2
     assert read_score_file(tmp_path / "out" / "glove-lstm-random.draw-01.scores.json").scores["auprc"] is not None
-    monkeypatch.setattr("eraser_hub.experiments.folder.train_model", None)  # all is done: nothing is trained again
+    monkeypatch.setattr("eraser_hub.systems.run_folder.train_model", None)  # all is done: nothing is trained again
     (again,) = reproduce(replace(options(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
     assert again.rows == table.rows
 

@@ -6,18 +6,19 @@ import json
 
 import pytest
 
-import eraser_hub
-from eraser_hub.experiments import folder as experiments
+from eraser_hub import api
+from eraser_hub import train as train_model
+from eraser_hub.systems import run_folder
 
 from ..refusals import refused
 
 
 @pytest.fixture
 def train(samples, tmp_path, monkeypatch):
-    eraser_hub.build("eraser", samples / "eraser", config="movies", out=tmp_path / "hub")
+    api.build("eraser", samples / "eraser", config="movies", out=tmp_path / "hub", progress=False)
     monkeypatch.chdir(tmp_path)
     common = {"dataset": "hub/eraser", "config": "movies", "model": "logistic-regression"}
-    return lambda **more: eraser_hub.train(**{**common, "seeds": 2, "out": "models", **more})
+    return lambda **more: train_model(**{**common, "seeds": 2, "out": "models", **more})
 
 
 def test_trainings_explanations_and_their_comparison(train, tmp_path):
@@ -26,27 +27,27 @@ def test_trainings_explanations_and_their_comparison(train, tmp_path):
         f"models/seed-{seed}: logistic-regression trained on the full text of train" for seed in (4, 5)
     ]
     how = {"config": "movies", "split": "val", "method": ("random", "occlusion"), "out": "p.jsonl"}
-    reports = eraser_hub.explain("models", "hub/eraser", **how)
+    reports = api.explain("models", "hub/eraser", **how)
     names = [f"p.{method}.seed-{seed}.jsonl" for seed in (4, 5) for method in ("random", "occlusion")]
     assert [report.out.name for report in reports] == names
     records = [json.loads((tmp_path / f"{name}.run.json").read_text()) for name in names]
     assert [record["settings"]["seed"] for record in records] == [1, 1, 2, 2]
     assert len({record["model"]["digest"] for record in records}) == 2
     where = {"dataset": "hub/eraser", "config": "movies", "split": "val", "resamples": 10}
-    result = eraser_hub.compare("ours=p.occlusion.jsonl", "chance=p.random.jsonl", **where)
+    result = api.compare("ours=p.occlusion.jsonl", "chance=p.random.jsonl", **where)
     assert result["runs"] == {"ours": 2, "chance": 2}
     assert "ours and chance explain the same trainings: their runs are paired" in result["notes"]
     with refused():
         (tmp_path / "p.random.seed-5.jsonl").write_text("not ours")
         (tmp_path / "p.random.seed-5.jsonl.run.json").unlink()
-        eraser_hub.explain("models", "hub/eraser", **how)
+        api.explain("models", "hub/eraser", **how)
 
 
 def test_the_same_command_goes_on(train, tmp_path, monkeypatch):
     train(seeds=2)
     trained = []
     monkeypatch.setattr(
-        experiments, "train_model", lambda config, out, say, **_: trained.append(config.seed) or iter(())
+        run_folder, "train_model", lambda config, out, say, **_: trained.append(config.seed) or iter(())
     )
     train(seeds=3)
     assert trained == [3], "two are there"
@@ -54,9 +55,9 @@ def test_the_same_command_goes_on(train, tmp_path, monkeypatch):
     train(seeds=3)
     assert trained == [3, 2, 3]
     with refused("stopped", file="models/seed-2"):
-        eraser_hub.explain("models", "hub/eraser", config="movies", split="val", out="p.jsonl")
+        api.explain("models", "hub/eraser", config="movies", split="val", out="p.jsonl")
     with refused("features", argument="out"):
-        train(features="characters")
+        train(model="logistic-regression(features=characters)")
 
 
 def test_seeds_that_cannot_be(train, tmp_path):

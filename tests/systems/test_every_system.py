@@ -13,7 +13,9 @@ from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.erasure import full
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
-from eraser_hub.systems.system import SYSTEMS, Baseline, NetworkSystem
+from eraser_hub.systems.hyper import Hyper
+from eraser_hub.systems.system import SYSTEMS, Baseline, NetworkSystem, read_model
+from eraser_hub.systems.train import train
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 
@@ -73,12 +75,15 @@ def test_it_describes_itself(name, hub, encoder):
     assert issubclass(system, Baseline | NetworkSystem)
     recipe = recipe_of(name, hub, encoder)
     system().check(recipe)
-    for argument in {"encoder", "embeddings", "hyper", "grid"} - {*system.takes}:
-        value = ("a=1",) if argument in ("hyper", "grid") else "a"
-        with refused(name, argument=argument):
-            system().check(replace(recipe, **{argument: value}))
+    assert name in (train.__doc__ or ""), "the help names it"
+    for setting in {"encoder", "hidden_size", "features", "luck"} - {
+        *system.takes,
+        *(field.name for field in fields(system.hyper or Hyper())),
+    }:
+        with refused(name, f"'{setting}'", argument="model"):
+            read_model(f"{name}({setting}=1)")
     if issubclass(system, NetworkSystem) and system.encoder != "optional":
-        with refused(name, argument="encoder"):
+        with refused(name, argument="model"):
             system().check(replace(recipe, encoder="" if system.encoder == "required" else "a"))
 
 

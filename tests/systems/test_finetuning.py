@@ -142,7 +142,7 @@ def test_a_config_whose_queries_hold_no_answers_is_classified(network, tokenizer
     with refused("3", "[sep]", "2", instance="0", field="query"):
         list(train_model(replace(recipe, task="multiple-choice"), tmp_path / "n", say=lambda words: None))
     for name in ("bilstm", "logistic-regression"):
-        with refused("`task` multiple-choice", name):
+        with refused("task multiple-choice", name):
             list(
                 train_model(
                     replace(recipe, model=name, task="multiple-choice"),

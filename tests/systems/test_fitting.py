@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.open import open_model
-from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.errors import BusyError
 from eraser_hub.systems.evaluation import evaluate_on
 from eraser_hub.systems.folder import checkpoint_dir, mark_saving
-from eraser_hub.systems.grid import run_in_parallel
 from eraser_hub.systems.hyper import Hyper
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import TrainConfig
@@ -262,8 +261,8 @@ def test_every_system_says_its_hyper_parameters(hub, tmp_path):
 @pytest.mark.parametrize(
     ("more", "mentions"),
     [
-        ({"hyper": ("sparsity=1",)}, ("hyper", "epochs", "'sparsity=1'")),
-        ({"hyper": ("hidden_size=big",)}, ("`hyper` hidden_size", "integer", "'big'")),
+        ({"hyper": ("sparsity=1",)}, ("model", "epochs", "'sparsity=1'")),
+        ({"hyper": ("hidden_size=big",)}, ("hidden_size", "integer", "'big'")),
         ({"epochs": 0.0, "max_steps": None}, ("epochs", "more than 0", "untrained")),
         ({"hyper": ("epochs=0",), "max_steps": None}, ("epochs", "more than 0", "untrained")),
         ({"learning_rate": 0.0}, ("learning_rate", "more than 0", "untrained")),
@@ -272,12 +271,11 @@ def test_every_system_says_its_hyper_parameters(hub, tmp_path):
         ({"hyper": ("clip=-1",)}, ("clip", "1e+12", "-1.0")),
         ({"hyper": ("clip=nan",)}, ("clip", "1e+12", "nan")),
         ({"hyper": ("learning_rate=1e38",)}, ("learning_rate", "1e+12", "1e+38")),
-        ({"hyper": ("lowercase=maybe",)}, ("`hyper` lowercase", "true or false", "'maybe'")),
+        ({"hyper": ("lowercase=maybe",)}, ("lowercase", "true or false", "'maybe'")),
         ({"hyper": ("monitor=luck",)}, ("monitor", "accuracy", "'luck'")),
-        ({"encoder": "bert-base-uncased"}, ("encoder", "glove-lstm", "`embeddings`")),
+        ({"encoder": "bert-base-uncased"}, ("encoder", "glove-lstm", "embeddings")),
         ({"model": "bert-lstm"}, ("encoder", "bert-lstm")),
-        ({"model": "lei", "encoder": "a", "embeddings": "b"}, ("`embeddings`", "`encoder`")),
-        ({"model": "logistic-regression", "encoder": "a"}, ("encoder", "lstm", "logistic-regression")),
+        ({"model": "lei", "encoder": "a", "embeddings": "b"}, ("embeddings", "encoder")),
         ({"embeddings": "nowhere.txt"}, ("embeddings", "nowhere.txt")),
     ],
 )
@@ -318,7 +316,7 @@ def test_figures_may_be_left_out(hub, tmp_path):
 
 
 def test_systems_that_need_what_the_data_lack_say_so(hub, tmp_path):
-    with refused("match-lstm", "`query`"):
+    with refused("match-lstm", "query=True"):
         list(train_model(recipe(hub, "match-lstm", hyper=NETWORK), tmp_path / "m", say=quiet))
 
 
@@ -333,10 +331,10 @@ def test_the_best_of_a_grid_is_kept(hub, tmp_path):
     assert scores[1] > scores[0]
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert config["hyper"]["learning_rate"] == 0.05
-    assert told(words, "`grid`", "learning_rate=0.05", "best", f"accuracy: {scores[1]:.4f}")
+    assert told(words, "search", "learning_rate=0.05", "best", f"accuracy: {scores[1]:.4f}")
 
     def stop(words):
-        if words.startswith("`grid`: 2 of 2"):
+        if words.startswith("search: 2 of 2"):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -349,52 +347,15 @@ def test_the_best_of_a_grid_is_kept(hub, tmp_path):
     assert sum(line.startswith("epoch") for line in said) == 2  # of the second alone
 
 
-@pytest.fixture(scope="module")
-def one_ray():
-    """A Ray for all searches, which takes long to start."""
-    ray = pytest.importorskip("ray")
-    ray.init(include_dashboard=False, log_to_driver=False, num_cpus=2)
-    yield
-    ray.shutdown()
-
-
-@pytest.mark.slow
-def test_a_grid_side_by_side_gives_the_same_bytes(hub, tmp_path, one_ray):
-    """Networks, and a pipeline."""
-    for name, grid in (("glove-lstm", "learning_rate=1e-6,0.05"), ("lehman", "sentences=1,2")):
-        job = recipe(hub, name, hyper=NETWORK, epochs=1.0, grid=(grid,))
-        list(train_model(job, tmp_path / name, say=quiet))
-        said = []
-        list(train_model(replace(job, workers=2), tmp_path / f"{name}-2", say=said.append))
-        assert bytes_of(tmp_path / name) == bytes_of(tmp_path / f"{name}-2")
-        assert told(said, "`workers`", "2 trainings", "at most 2")
-        assert not any(line.startswith("epoch") for line in said)  # nothing was trained again
-
-
-@pytest.mark.slow
-def test_what_stops_a_combination_is_told_in_its_own_words(tmp_path, one_ray):
-    def stop():
-        raise DataError("step 3: expected a finite loss, found nan")
-
-    with refused() as caught:
-        run_in_parallel([stop, tmp_path.resolve], 2, tmp_path, quiet)
-    assert str(caught.error) == "step 3: expected a finite loss, found nan"
-
-
-def test_side_by_side_are_combinations_of_a_grid(hub, tmp_path):
-    with refused("`grid`", argument="workers"):
-        list(train_model(recipe(hub, "glove-lstm", workers=2), tmp_path / "m", say=quiet))
-
-
 @pytest.mark.parametrize(
     ("grid", "mentions"),
     [
-        (("learning_rate",), ("grid", "'learning_rate'")),
-        (("clip=1,1",), ("grid", "'clip=1,1'")),
-        (("clip=1,2", "clip=3"), ("grid", "'clip=3'")),
-        (("luck=1,2",), ("hyper", "epochs", "'luck=1'")),
-        (("hidden_size=1,x",), ("`hyper` hidden_size", "integer", "'x'")),
-        (("clip=1,2,3,4,5,6,7,8,9,10,11", "dropout=0,.1,.2,.3,.4,.5,.6,.7,.8,.9"), ("grid", "100", "110")),
+        (("learning_rate",), ("model", "'learning_rate'")),
+        (("clip=1,1",), ("model", "'clip=1,1'")),
+        (("clip=1,2", "clip=3"), ("model", "'clip=3'")),
+        (("luck=1,2",), ("model", "epochs", "'luck=1'")),
+        (("hidden_size=1,x",), ("hidden_size", "integer", "'x'")),
+        (("clip=1,2,3,4,5,6,7,8,9,10,11", "dropout=0,.1,.2,.3,.4,.5,.6,.7,.8,.9"), ("model", "100", "110")),
     ],
 )
 def test_grids_that_cannot_be_searched_are_refused(hub, tmp_path, grid, mentions):
@@ -402,14 +363,9 @@ def test_grids_that_cannot_be_searched_are_refused(hub, tmp_path, grid, mentions
         list(train_model(recipe(hub, "glove-lstm", grid=grid), tmp_path / "m", say=quiet))
 
 
-def test_a_grid_is_of_networks_alone(hub, tmp_path):
-    with refused("lstm", "random-forest", argument="grid"):
-        list(train_model(recipe(hub, "random-forest", grid=("clip=1,2",)), tmp_path / "m", say=quiet))
-
-
 def test_a_grid_needs_something_to_choose_by(hub, tmp_path):
     job = replace(recipe(hub, "glove-lstm", hyper=NETWORK, grid=("clip=1,2",)), eval_split="")
-    with refused("`eval_split`", argument="grid"):
+    with refused("`eval_split`", argument="model"):
         list(train_model(job, tmp_path / "m", say=quiet))
 
 

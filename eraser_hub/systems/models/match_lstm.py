@@ -24,7 +24,5 @@ class MatchLstmSystem(NetworkSystem):
     def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
         """Refuse data without pairs of texts."""
         if not data.has_pairs:
-            words = (
-                "match-lstm matches a text with a question: expected a query (`query`) or pairs of texts, found neither"
-            )
+            words = "match-lstm matches a text with a question: expected query=True or pairs of texts, found neither"
             raise UsageError(words)

@@ -211,7 +211,7 @@ class EncoderEmbedder(Embedder):
         self.window, most = window, count_positions(encoder)
         if most and window > most:
             words = f"expected at most {most} sub-words, the encoder's positions, found {window}"
-            raise DataError(words, argument="window")
+            raise DataError(f"window: {words}", argument="model")
         self.width = int(encoder.config.hidden_size)
         self.trained_layers = trained_layers
         for weights in encoder.parameters():

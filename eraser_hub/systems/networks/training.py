@@ -135,8 +135,8 @@ def fit_network(system: NetworkSystem, training: Training) -> tuple[TokenNetwork
     config, data, say = training.config, training.data, training.say
     hyper: Any = system.make_hyper(config)
     if data.answers and hyper.monitor == "macro_f1":
-        words = "`hyper` monitor: expected accuracy or loss where answers are learned, found 'macro_f1'"
-        raise UsageError(words)
+        words = "monitor: expected accuracy or loss where answers are learned, found 'macro_f1'"
+        raise UsageError(words, argument="model")
     system.check_data(config, hyper, data, say)
     torch.manual_seed(config.seed)
     new_embedder = make_embedder_factory(config, hyper, data.train[0], say)

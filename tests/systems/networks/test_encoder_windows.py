@@ -23,6 +23,6 @@ def test_a_window_longer_than_the_encoder_s_positions_is_refused(
     recipe = TrainConfig(
         dataset=str(hub), config="movies", model="bert-lstm", encoder=str(tmp_path / "encoder"), max_steps=1
     )
-    with refused("32", "512", argument="window"):
+    with refused("32", "512", argument="model"):
         list(train_model(recipe, tmp_path / "m"))
     assert not (tmp_path / "m").exists()

@@ -177,10 +177,10 @@ def test_the_best_of_a_grid_is_kept_by_the_whole_pipeline(planted, tmp_path, mon
     assert config["hyper"]["learning_rate"] == 0.02
     assert [one["settings"] for one in facts["grid"]] == [["learning_rate=1e-6"], ["learning_rate=0.02"]]
     worst, first = (one["accuracy"] for one in facts["grid"])
-    assert worst < first and told(words, "`grid`", "learning_rate=0.02", "best", f"accuracy: {first:.4f}")
+    assert worst < first and told(words, "search", "learning_rate=0.02", "best", f"accuracy: {first:.4f}")
 
     def stop(words):
-        if words.startswith("`grid`: 2 of 2"):
+        if words.startswith("search: 2 of 2"):
             raise KeyboardInterrupt
 
     data, _ = data_of(planted, 80)
@@ -202,12 +202,12 @@ def test_a_pipeline_s_grid_needs_something_to_choose_by(planted, tmp_path):
     data, _ = data_of(planted, 8)
     bare = Data(data.train, ([], []), LABELS, False)
     recipe = TrainConfig(dataset="d", model="lehman", grid=("clip=1,2",))
-    with refused("`eval_split`", argument="grid"):
+    with refused("`eval_split`", argument="model"):
         pipeline_of(recipe, bare, tmp_path / "m", tmp_path, print)
 
 
 def test_what_cannot_be_trained_is_refused(planted, tmp_path):
-    with refused("bert-to-bert", argument="encoder"):
+    with refused("bert-to-bert", argument="model"):
         SYSTEMS["bert-to-bert"]().make_hyper(TrainConfig(dataset="d", model="bert-to-bert"))
     with refused("sentences", "1", "0"):
         SYSTEMS["lehman"]().make_hyper(TrainConfig(dataset="d", model="lehman", hyper=("sentences=0",)))

@@ -16,8 +16,9 @@ from eraser_hub.records.atomic import atomic_write, hold_lock
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.json_lines import parse_strict_object
 from eraser_hub.records.seeds import SEED
-from eraser_hub.systems.train_config import LARGEST_SEED, Say, TrainArguments, TrainConfig
-from eraser_hub.systems.training import train_model
+
+from .train_config import MAX_SEED, Say, TrainConfig
+from .training import train_model
 
 
 def train_or_resume(folder: Path, make_config: Callable[[], TrainConfig], say: Say) -> Path:
@@ -44,28 +45,29 @@ def _train_or_resume(
     yield from train_model(replace(make_config(), resume=stopped), folder, say, figures=figures)
 
 
-def train_seeds(config: TrainArguments, say: Say) -> Iterator[str]:
+def train_seeds(config: TrainConfig, out: Path, seeds: int, say: Say) -> Iterator[str]:
     """Train a model by one seed, or by several into a folder each, and yield lines of figures.
 
     Args:
-        config: The settings. Of several seeds, finished trainings in ``out`` are kept, and stopped ones resume.
+        config: The settings.
+        out: The folder of the model, or of a folder a seed: finished trainings in it are kept, and stopped ones resume.
+        seeds: Number of seeds, from that of the settings on.
         say: Receives lines of progress.
 
     Raises:
         DataError: As of `train_model`; ``out`` holds something else, or trainings with other settings.
         BusyError: Another training is at work in ``out``.
     """
-    out, seeds = config.out, range(config.seed, config.seed + config.seeds)
-    if len(seeds) == 1:
+    if seeds == 1:
         yield from train_model(config, out, say)
         return
-    if seeds[-1] > LARGEST_SEED:
-        message = f"expected seeds of at most {LARGEST_SEED}, found {seeds[-1]}"
+    if config.seed + seeds - 1 > MAX_SEED:
+        message = f"expected seeds of at most {MAX_SEED}, found {config.seed + seeds - 1}"
         raise DataError(message, argument="seeds")
     settings = {name: value for name, value in config.identity().items() if name != "seed"}
     settings |= {"train_on": config.train_on, "regimes": config.regimes}
     with lock_run_folder(out, "train", json.loads(json.dumps(settings))):
-        for seed in seeds:
+        for seed in range(config.seed, config.seed + seeds):
             yield from _train_or_resume(out / f"{SEED}{seed}", partial(replace, config, seed=seed), say)
 
 
