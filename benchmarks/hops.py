@@ -89,7 +89,7 @@ def words_of(name: str, folder: Path) -> tuple[str, ...]:
     return {
         "build": ("build", "eraser", "--source", str(SAMPLES / "eraser"), "--config", "movies", "--out", str(hub)),
         "score": (
-            *("score", "--source", str(data), "--split", "val", "--predictions"),
+            *("score", "--dataset", str(data), "--split", "val", "--predictions"),
             str(SAMPLES / "predictions" / "eraser" / "movies.val.jsonl"),
         ),
         "train": (

@@ -41,7 +41,7 @@ def seconds(command: list[str], cwd: Path) -> float:
 
 def ours(corpus: Path) -> float:
     """CPU seconds of `eraser-hub score`."""
-    files = ["--source", f"{corpus}", "--split", "test", "--predictions", f"{corpus / 'predictions.jsonl'}"]
+    files = ["--dataset", f"{corpus}", "--split", "test", "--predictions", f"{corpus / 'predictions.jsonl'}"]
     scores = ["--out", f"{corpus.with_name('ours.json')}"]
     return seconds([sys.executable, "-m", "eraser_hub", "score", *files, *scores], ROOT)
 

@@ -98,7 +98,7 @@ VERBS = {
     "check": "--dataset hub/eraser",
     "stats": "--dataset hub/eraser",
     "export": f"{MOVIES} --out raw",
-    "score": f"--source {{samples}}/eraser/movies --split val --predictions {PREDICTIONS}.jsonl --out scores.json",
+    "score": f"--dataset {{samples}}/eraser/movies --split val --predictions {PREDICTIONS}.jsonl --out scores.json",
     "compare": f"{MOVIES} --split val --predictions {PREDICTIONS}.jsonl --predictions {PREDICTIONS}.baseline.jsonl",
     "train": f"{MOVIES} --model logistic-regression --out model",
     "explain": f"{MOVIES} --split validation --model model --method random --limit 2 --out p.jsonl",

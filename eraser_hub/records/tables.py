@@ -244,6 +244,8 @@ def to_text(table: Table, width: int | None) -> str:
     """Return aligned columns; blocks of as many columns as the width holds, each with the headings at the left."""
     rows = [[word.replace("\n", " ") for word in row] for row in table.to_strings()]
     sizes, fixed = [max(map(len, column)) for column in zip(*rows, strict=True)], len(table.left)
+    values = [[cells[name].value for _, cells in table.rows if name in cells] for name in table.columns]
+    texts = {fixed + at for at, column in enumerate(values) if any(isinstance(value, str) for value in column)}
     blocks: list[list[int]] = [[]]
     for at in range(fixed, len(sizes)):
         taken = sum(sizes[k] + 2 for k in (*range(fixed), *blocks[-1]))
@@ -254,8 +256,8 @@ def to_text(table: Table, width: int | None) -> str:
     for number, block in enumerate(blocks):
         lines += [""] if number else []
         for row in rows:
-            left = [row[at].ljust(sizes[at]) for at in range(fixed)]
-            lines.append("  ".join([*left, *(row[at].rjust(sizes[at]) for at in block)]).rstrip())
+            cells = [row[at].ljust(sizes[at]) if at in texts else row[at].rjust(sizes[at]) for at in block]
+            lines.append("  ".join([*(row[at].ljust(sizes[at]) for at in range(fixed)), *cells]).rstrip())
     return "\n".join([*lines, *table.footer])
 
 

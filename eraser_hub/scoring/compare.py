@@ -169,6 +169,8 @@ class Comparison(dict[str, Any]):
         columns = [*heads.values(), *spreads, *COLUMNS]
         if not self["spread"]:
             columns.remove("variance")
+        if not whole:
+            columns.remove("p")  # verdicts go by the corrected one
         clusters = f" in {self['clusters']} clusters" if self["clusters"] < self["instances"] else ""
         title = f"{names[0]} against {names[1]}, {self['instances']} instances{clusters}"
         table = Table(f"{names[0]}-{names[1]}", title, ("score",), tuple(columns), is_verbatim=True)
@@ -186,7 +188,7 @@ class Comparison(dict[str, Any]):
             shares = {source: part / total for source, part in test["components"].items() if part > total / 200}
             ordered = sorted(shares, key=lambda source: -shares[source])
             cells["variance"] = Cell(", ".join(f"{source} {100 * shares[source]:.0f} %" for source in ordered) or None)
-            table.add(key, **cells, verdict=Cell(test["verdict"]), reason=Cell(test["reason"]))
+            table.add(key, **cells, verdict=Cell(test["verdict"]), reason=Cell("" if winner else test["reason"]))
         return table
 
     def __repr__(self) -> str:
@@ -514,7 +516,7 @@ def correct(
         for key, test in own.items():
             apart = pair in different and key.startswith(GROWING)
             test |= {"p_holm": None, "minimum_effect": minimum_effect, "exploratory": key not in family or apart}
-            test["reason"] = "not tested between models" if apart else "not tested"
+            test["reason"] = "different models" if apart else "not tested"
             if not test["exploratory"] and not math.isnan(test["p"]):
                 tested.append(test)
     for test, p in zip(tested, holm([test["p"] for test in tested]), strict=True):

@@ -19,7 +19,7 @@ from eraser_hub import __main__ as door
 
 from ..metrics.eraser_rows import random_case
 
-RAW = "--source in/movies --split val"
+RAW = "--dataset in/movies --split val"
 BUILT = "--dataset in/hub/eraser --config movies --split val"
 COLUMNS = "--tokens tokens --mask mask --label label --id id"
 # a command that succeeds on the sound inputs -> the inputs that it reads; it writes below out/

@@ -126,7 +126,7 @@ def test_faithfulness_of_different_models_is_shown_and_not_tested():
                 run["eraser_faithfulness"].columns["full_input"] = np.full(40, 0.5 + 0.1 * at)
         found = compare(systems, models=models)
         test = keys_of(found)["comprehensiveness"]
-        assert (test["verdict"], test["reason"], test["p_holm"]) == ("undecided", "not tested between models", None)
+        assert (test["verdict"], test["reason"], test["p_holm"]) == ("undecided", "different models", None)
         assert any("grow with a model's confidence" in line for line in found["notes"])
     assert keys_of(compare(systems, primary="comprehensiveness"))["comprehensiveness"]["verdict"] == "worse", "declared"
 
