@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import pyarrow as pa
 
-from eraser_hub.records.built import BuiltDataset, open_built, read_rows
 from eraser_hub.records.errors import DataError, DataErrors
+from eraser_hub.records.places import BuiltDataset, open_built, read_rows
 
 from .card import find_card_issues
 from .checks import Finding, Level, Report, SplitReport, Tally
@@ -50,7 +50,7 @@ class CheckRules(ABC):
         facts: name and configurations of the dataset.
         schema: schema of every file; its first column has the ids.
         entry: type of a config's entry in release.json.
-        whole: the columns without nulls; see `records.built.batches`.
+        whole: the columns without nulls; see `records.places.read_rows`.
         quirks: (config, split, check) -> quirk; ``*`` stands for any config or split.
         notes: check -> explanation; a finding of these checks is no violation anywhere.
     """

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import msgspec
 
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, show
-from eraser_hub.records.json_lines import parse_strict_object
-from eraser_hub.records.lines import wrap_read_errors
+from eraser_hub.records.readers import parse_strict_object, wrap_read_errors
 
 from .typed import convert_type
 
@@ -273,7 +272,7 @@ class HubDataset:
     @contextmanager
     def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
         if self.verbs().is_built(folder):
-            from eraser_hub.records.built import open_built  # with Arrow, which not every verb should wait for
+            from eraser_hub.records.places import open_built
 
             known = self.known_configs(folder)
             for name in open_built(folder).configs:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.records.atomic import carry_over
+from eraser_hub.conversion.files import carry_over
 from eraser_hub.version import __version__
 
 from .card import insert_picture, verify_folder

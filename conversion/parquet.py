@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.files import compute_file_digest
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 

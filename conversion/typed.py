@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.json_lines import describe_value, has_half_character
+from eraser_hub.records.readers import describe_value, has_half_character
 
 _NOUNS = {
     "str": "a string",

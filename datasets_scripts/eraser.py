@@ -28,7 +28,7 @@ from eraser_hub.conversion.eraser.rows import make_full_rows
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.eraser.splits import read_split
 from eraser_hub.records.errors import UsageError, show
-from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.places import dataset_split
 from eraser_hub.version import __version__
 
 

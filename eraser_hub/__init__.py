@@ -25,7 +25,6 @@ import importlib
 from typing import TYPE_CHECKING
 
 from eraser_hub.records.errors import BusyError, DataError, DataErrors
-from eraser_hub.records.splits import dataset_split, release_split
 
 from .version import __version__
 
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask
     from eraser_hub.metrics.quotes import locate_quotes
     from eraser_hub.publishing.publish import publish
+    from eraser_hub.records.places import dataset_split, release_split
     from eraser_hub.reports.board import board
     from eraser_hub.reports.highlight import highlight
     from eraser_hub.reports.report import report
@@ -74,6 +74,7 @@ _LAZY = {
     "reports.highlight": "highlight",
     "first_steps": "quickstart",
     "publishing.publish": "publish",
+    "records.places": "dataset_split release_split",
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
     "datasets_scripts.human_rationales": "HumanRationales",

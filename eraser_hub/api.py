@@ -17,9 +17,8 @@ from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.records.errors import UsageError
-from eraser_hub.records.hub import find_place
 from eraser_hub.records.options import Option, Options, as_list, with_documented_options, with_keywords
-from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.places import dataset_split, find_place
 from eraser_hub.reports.options import BenchArguments, Several
 from eraser_hub.scoring.verbs import compare as compare
 from eraser_hub.scoring.verbs import score as score
@@ -230,7 +229,7 @@ def load(arguments: LoadArguments) -> Dataset:
     """
     from datasets import load_dataset
 
-    from eraser_hub.records.built import open_built
+    from eraser_hub.records.places import open_built
 
     built = open_built(_in_hub(arguments.dataset))
     config = arguments.config or built.default_config

@@ -23,8 +23,7 @@ from typing import Any
 
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.json_lines import parse_strict_object
-from eraser_hub.records.lines import read_line_batches
+from eraser_hub.records.readers import parse_strict_object, read_line_batches
 
 from .configs import PerturbationConfig
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from eraser_hub.records.errors import DataError, get_first_line
-from eraser_hub.records.run_record import RUN_SUFFIX
+from eraser_hub.records.files import RUN_SUFFIX
 
 REMOTE = ("https://", "http://", "hf://")  # the beginnings of addresses of files that must be downloaded
 

@@ -21,9 +21,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.atomic import atomic_write, hold_lock
-from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import BusyError, DataError, UsageError, make_printable
+from eraser_hub.records.files import atomic_write, compute_file_digest, hold_lock
 
 from .http import FileNotOnServer, Retries, download
 from .unpack import BUSY, DiskFull, find_corpus_folders, unpack

@@ -13,9 +13,8 @@ import pyarrow.parquet as pq
 
 from eraser_hub.metrics.annotators import AnnotatedText, read_annotated_texts
 from eraser_hub.metrics.errors import DataError as RowError
-from eraser_hub.records.built import read_rows, wrap_parquet_errors
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.places import dataset_split, read_rows, wrap_parquet_errors
 
 from .schema import ANNOTATORS, MASKS
 

@@ -20,8 +20,8 @@ import pyarrow.compute
 from eraser_hub.conversion.check_rules import CheckRules, Quirk
 from eraser_hub.conversion.checks import Tally, UniqueStrings
 from eraser_hub.conversion.offsets import compute_offsets
-from eraser_hub.records.built import BuiltDataset, read_rows
 from eraser_hub.records.errors import show
+from eraser_hub.records.places import BuiltDataset, read_rows
 
 from . import DATASET
 from .flat_rows import FlatRows, get_list_lengths

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eraser_hub.papers import find_comprehensive
-from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.places import dataset_split
 
 DocumentLayout = Literal["docs/", "docs.jsonl"]
 

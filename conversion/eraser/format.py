@@ -25,8 +25,7 @@ from msgspec import UNSET, UnsetType
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.json_lines import has_quote_count, parse_strict_value
-from eraser_hub.records.lines import BATCH_BYTES, LineBatch, read_line_batches
+from eraser_hub.records.readers import BATCH_BYTES, LineBatch, parse_strict_value, read_line_batches
 
 MAX_INT = 2**31 - 1
 
@@ -105,6 +104,18 @@ class Annotations:
                     return self.make_error(place, message, f"evidences[{number}][{evidence - before}].{key}")
                 before += len(group)
         raise IndexError(evidence)
+
+
+def has_quote_count(text: bytes, strings: int) -> bool:
+    """Return True if JSON text holds exactly this many strings, keys included; False if that is unclear."""
+    import numpy as np  # here, since `score` reads corpora before it needs arrays
+
+    quotes = int(np.count_nonzero(np.frombuffer(text, np.uint8) == 0x22))
+    if b"\\" in text:
+        if b"\\\\" in text:  # an escaped backslash: whether a quote after it is escaped, a count cannot tell
+            return False
+        quotes -= text.count(b'\\"')
+    return quotes == 2 * strings
 
 
 def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Annotations]:

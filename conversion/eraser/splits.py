@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from eraser_hub.conversion.arrays import make_numbers, to_numpy
 from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
-from eraser_hub.records.lines import BATCH_BYTES as LINE_BYTES
+from eraser_hub.records.readers import BATCH_BYTES as LINE_BYTES
 
 from .checked import read_checked
 from .configs import EraserConfig

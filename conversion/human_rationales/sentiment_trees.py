@@ -18,7 +18,7 @@ from os import PathLike
 from typing import NamedTuple
 
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.lines import read_utf8_lines
+from eraser_hub.records.readers import read_utf8_lines
 
 NEUTRAL = 2
 HIGHEST = 4

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.places import dataset_split
 
 from .evidence_marks import RowTally
 from .texts import Span, Text, find_majority_label, parse_literal, parse_word

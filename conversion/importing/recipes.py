@@ -16,8 +16,7 @@ from typing import Any
 
 from eraser_hub.metrics.plain import find_runs
 from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.lines import wrap_read_errors
-from eraser_hub.records.yaml_text import load_yaml
+from eraser_hub.records.readers import load_yaml, wrap_read_errors
 
 from .corpus import Columns
 from .reader import SourceRow

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show, show_controls
-from eraser_hub.records.hub import find_place
-from eraser_hub.records.lines import wrap_read_errors
+from eraser_hub.records.places import find_place
+from eraser_hub.records.readers import wrap_read_errors
 from eraser_hub.records.registry import Registry
 
 from .reader import Reader, SourceRow, describe_separator, find_class_names

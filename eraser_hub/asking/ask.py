@@ -103,7 +103,8 @@ def ask(
     import asyncio
 
     from eraser_hub.attribution.outputs import check_format, open_partial_result, refuse_other
-    from eraser_hub.records.outputs import OutputWriter, find_inputs
+    from eraser_hub.records.files import OutputWriter
+    from eraser_hub.records.predictions import find_inputs
 
     from . import run
     from .cache import Cache, get_default_folder

@@ -20,8 +20,8 @@ from eraser_hub.attribution.outputs import (
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
 from eraser_hub.metrics.quotes import Quote, align
 from eraser_hub.records.errors import MOST_SHOWN, DataError, show
-from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.records.run_record import write_run
+from eraser_hub.records.files import OutputWriter
+from eraser_hub.records.predictions import write_run
 
 from .answers import ANSWERED, OUTCOMES, Answer
 from .client import Client, OutOfBudgetError, UnreachableError, estimate_tokens, gather

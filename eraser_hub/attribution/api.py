@@ -12,9 +12,9 @@ import orjson
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError, UsageError, show
+from eraser_hub.records.files import OutputWriter
 from eraser_hub.records.options import with_documented_options
-from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.records.run_record import write_run
+from eraser_hub.records.predictions import write_run
 
 from .adapter import Adapter, ProbabilityModel, align_labels
 from .config import ExplainArguments

@@ -16,10 +16,8 @@ from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
 from eraser_hub.conversion.eraser.release import read_configs
 from eraser_hub.papers import load_paper
-from eraser_hub.records.built import LABEL_COLUMNS, open_built, read_rows
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
-from eraser_hub.records.hub import find_place
-from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.places import LABEL_COLUMNS, dataset_split, find_place, open_built, read_rows
 
 from .instances import READERS, Instance
 

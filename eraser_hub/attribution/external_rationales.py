@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from eraser_hub.metrics.match import HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.plain import mask_from_spans
-from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
+from eraser_hub.records.files import compute_file_digest
 from eraser_hub.records.predictions import read_instances, read_plain_rows
 
 from .adapter import to_array

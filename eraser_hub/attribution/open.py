@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 from eraser_hub.records.errors import DataError, UsageError, show
-from eraser_hub.records.json_lines import describe_value, read_json_object
+from eraser_hub.records.predictions import SEED
+from eraser_hub.records.readers import describe_value, read_json_object
 from eraser_hub.records.registry import Registry
-from eraser_hub.records.seeds import SEED
 
 from .adapter import Adapter, ProbabilityModel
 from .config import Prompting, Task

@@ -20,10 +20,9 @@ import pyarrow.parquet as pq
 
 from eraser_hub.metrics.map import PERTURBATION_ROW
 from eraser_hub.metrics.match import INSTANCE
-from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.outputs import OutputWriter
-from eraser_hub.records.run_record import read_run, run_path
+from eraser_hub.records.files import OutputWriter, hold_lock
+from eraser_hub.records.predictions import is_recorded, is_run_record, read_run, run_path
 
 ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
@@ -63,7 +62,11 @@ def check_format(out: Path, partial: Path | None = None, writer: OutputWriter | 
     if out.suffix not in FORMATS:
         message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(out.name)}"
         raise DataError(message, argument="out")
-    (writer or OutputWriter()).check_predictions(out, partial or get_partial_path(out))
+    writer, partial = writer or OutputWriter(), partial or get_partial_path(out)
+    stopped = partial.is_file()  # before its record was written
+    writer.check(out, lambda path: stopped or is_recorded(path))
+    writer.check(run_path(out), is_run_record)
+    writer.check(partial, lambda path: True)  # its reader refuses what no run wrote
 
 
 def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None) -> None:

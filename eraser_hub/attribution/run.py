@@ -17,13 +17,11 @@ import orjson
 
 from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import load_preset
-from eraser_hub.records.digests import compute_file_digest
 from eraser_hub.records.errors import DataError, UsageError
-from eraser_hub.records.json_lines import read_json_object
+from eraser_hub.records.files import OutputWriter, compute_file_digest
 from eraser_hub.records.options import read_options
-from eraser_hub.records.outputs import OutputWriter, find_inputs
-from eraser_hub.records.run_record import read_run, write_run
-from eraser_hub.records.seeds import make_seed_path
+from eraser_hub.records.predictions import find_inputs, make_seed_path, read_run, write_run
+from eraser_hub.records.readers import read_json_object
 
 from .adapter import Adapter, Notes
 from .config import Engine, ExplainArguments, ExplainConfig, Prompting

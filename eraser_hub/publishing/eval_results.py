@@ -21,9 +21,8 @@ import yaml
 from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, get_headlines, get_task_category, is_ranked, task_id
 from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.json_lines import read_json_object
-from eraser_hub.records.splits import dataset_split
-from eraser_hub.records.yaml_text import load_yaml
+from eraser_hub.records.places import dataset_split
+from eraser_hub.records.readers import load_yaml, read_json_object
 from eraser_hub.reports.board_lines import get_signatures, make_board_line
 
 if TYPE_CHECKING:

@@ -1,10 +1,14 @@
-"""Prediction files, JSON Lines or Parquet, read once and some rows at a time."""
+"""Prediction files, JSON Lines or Parquet, read once and some rows at a time; their run records, and files of seeds."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +16,14 @@ import orjson
 
 from eraser_hub.metrics.errors import DataError, cut
 
-from .lines import describe_bad_byte, read_line_batches, wrap_read_errors
+from .files import RUN_SUFFIX, atomic_write, compute_file_digest
+from .readers import describe_bad_byte, read_json_object, read_line_batches, wrap_read_errors
 
 CHUNK_BYTES = 1 << 22
 # values of a Parquet column: any file may have so many, more only as its bytes grow (half a bit each)
 MAX_VALUES, MAX_VALUES_A_BYTE = 1 << 24, 16
 MIN_ROWS, MAX_ROWS = 16, 1 << 15
+SEED = "seed-"  # of a training, in the names of folders and files
 
 
 def is_parquet(path: Path) -> bool:
@@ -141,3 +147,93 @@ def read_tables(path: Path) -> Iterator[Any]:
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DataError(f"not a readable Parquet file: {reason}", file=path) from None
+
+
+# -- records of runs, and their files ---------------------------------------------------------------------------------
+
+
+def run_path(out: Path) -> Path:
+    """Return the file that records how a result was made."""
+    return out.parent / (out.name + RUN_SUFFIX)  # a folder without a name has none, either
+
+
+def read_run(out: Path) -> dict[str, Any]:
+    """Return the record of the run that wrote ``out``; empty if there is none.
+
+    Raises:
+        DataError: that file is no JSON object.
+    """
+    path = run_path(out)
+    return read_json_object(path) if path.is_file() else {}
+
+
+def write_run(out: Path, facts: Mapping[str, Any]) -> None:
+    """Write the record of a run atomically, with the SHA-256 of the predictions that stand in ``out``."""
+    if out.is_file():  # it may lead to a device
+        facts = {**facts, "predictions_sha256": compute_file_digest(out)}
+    data = orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    atomic_write(run_path(out).resolve(), data)
+
+
+def read_signature(results: Path) -> str:
+    """Return the signature of the run that wrote the predictions; "" for none.
+
+    Raises:
+        DataError: as of `read_run`.
+    """
+    signature = read_run(results).get("signature")
+    return signature if isinstance(signature, str) else ""
+
+
+def read_model_digest(predictions: Path) -> str:
+    """Return the digest of the model that made the predictions, by the record of the run; "" where it is not known."""
+    model = read_run(predictions).get("model") if predictions.is_file() else None
+    digest = model.get("digest") if isinstance(model, dict) else None
+    return digest if isinstance(digest, str) else ""
+
+
+def is_recorded(path: Path) -> bool:
+    """Return True if the record beside predictions is of a run that wrote them, and they are as it wrote them."""
+    with suppress(DataError):
+        return read_run(path).get("predictions_sha256", "") in ("", compute_file_digest(path)) and is_run_record(
+            run_path(path)
+        )
+    return False
+
+
+def is_run_record(path: Path) -> bool:
+    """Return True if a file is the record of a run."""
+    with suppress(OSError, ValueError):
+        record = orjson.loads(path.read_bytes())
+        return isinstance(record, dict) and ("signature" in record or "generator" in record)
+    return False
+
+
+def find_inputs(*arguments: str | PathLike[str] | Sequence[str | PathLike[str]] | None) -> tuple[Path, ...]:
+    """Return the files and folders that arguments name (``FILE``, ``NAME=FILE,FILE,..``), and the files' records."""
+    paths = []
+    for argument in arguments:
+        for value in [argument] if isinstance(argument, str | PathLike) else argument or ():
+            whole = os.fspath(value)
+            names = {whole, *whole.split(","), *whole.partition("=")[2].split(",")}
+            files = [file for name in names if name for file in find_seed_files(Path(name))]
+            paths += [*files, *(run_path(file) for file in files if file.name)]
+    return tuple(path for path in paths if os.path.exists(path))
+
+
+def make_seed_path(out: Path, seed: int) -> Path:
+    """Return the file of one of several trainings: ``predictions.seed-1.jsonl``."""
+    return out.with_name(f"{out.stem}.{SEED}{seed}{out.suffix}")
+
+
+def find_seed_files(path: Path) -> list[Path]:
+    """Return the files that a run with ``--out path`` of several trainings wrote, in the order of seeds.
+
+    Return ``path`` alone if it exists or no such file does.
+    """
+    if os.path.exists(path) or not path.name:  # False of a name that is too long
+        return [path]
+    form = re.compile(rf"{re.escape(path.stem)}\.{SEED}([0-9]+){re.escape(path.suffix)}")
+    names = [each.name for each in path.parent.iterdir()] if os.path.isdir(path.parent) else []
+    seeds = {int(found[1]) for found in map(form.fullmatch, names) if found}
+    return [make_seed_path(path, seed) for seed in sorted(seeds)] or [path]

@@ -87,7 +87,8 @@ def board(
         $ eraser-hub board --scores report/ours.scores.json --scores "LIME@movies=scores.json" --out board
         $ eraser-hub board --scores report/ours.scores.json --scores report/theirs.scores.json --format latex
     """
-    from eraser_hub.records.outputs import OutputWriter, find_inputs
+    from eraser_hub.records.files import OutputWriter
+    from eraser_hub.records.predictions import find_inputs
 
     from .board_lines import describe_data, parse_score_argument
     from .board_page import check_board, collect_board_lines, write_board

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from eraser_hub.papers import COMPREHENSIVE, find_comprehensive, read_released_gold
-from eraser_hub.records.digests import shorten_digest
+from eraser_hub.records.files import shorten_digest
 
 from .board_lines import BoardLine
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.records.digests import shorten_digest
 from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
-from eraser_hub.records.json_lines import describe_value, read_json_object
-from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.files import shorten_digest
+from eraser_hub.records.places import dataset_split
+from eraser_hub.records.readers import describe_value, read_json_object
 from eraser_hub.scoring.result import SPREAD, HumanPerformance, average_chance
 
 from .catalogue import metric

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.papers import PAPERS, load_paper
-from eraser_hub.records.digests import shorten_digest
-from eraser_hub.records.outputs import GENERATOR, OutputWriter
+from eraser_hub.records.files import GENERATOR, OutputWriter, shorten_digest
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.result import describe_gold
 

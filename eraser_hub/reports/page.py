@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.outputs import GENERATOR, OutputWriter
+from eraser_hub.records.files import GENERATOR, OutputWriter
 
 from .catalogue import metric
 from .documents import DocumentIndex, pack, render_chunks, round_values

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.outputs import GENERATOR
+from eraser_hub.records.files import GENERATOR
 
 from .figures import Figure, get_series_style
 

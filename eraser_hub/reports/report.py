@@ -71,7 +71,8 @@ def report(
         $ eraser-hub report --dataset hub/eraser --config movies --predictions ours=a.jsonl \\
           --predictions theirs=b.jsonl --baseline random.jsonl --figures figures --out report
     """
-    from eraser_hub.records.outputs import OutputWriter, find_inputs
+    from eraser_hub.records.files import OutputWriter
+    from eraser_hub.records.predictions import find_inputs
     from eraser_hub.scoring.runs import parse_systems
 
     from .report_page import make_report

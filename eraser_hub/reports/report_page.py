@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from eraser_hub.metrics.statistics import DEFAULT_LEVEL
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.files import OutputWriter
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.score import score, score_system

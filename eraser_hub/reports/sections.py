@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eraser_hub.metrics.statistics import DEFAULT_LEVEL
-from eraser_hub.records.digests import shorten_digest
-from eraser_hub.records.run_record import read_model_digest
+from eraser_hub.records.files import shorten_digest
+from eraser_hub.records.predictions import read_model_digest
 from eraser_hub.scoring.compare import compare
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.settings import ScoreSettings

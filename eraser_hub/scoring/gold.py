@@ -21,8 +21,8 @@ from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_
 from eraser_hub.metrics.plain import TextSizes, measure_texts, spans_from_mask
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
 from eraser_hub.metrics.statistics import Statistics
-from eraser_hub.records.lines import NoFile, file_name, read_utf8_file
-from eraser_hub.records.splits import release_split
+from eraser_hub.records.places import release_split
+from eraser_hub.records.readers import NoFile, file_name, read_utf8_file
 
 from .result import HumanPerformance
 
@@ -131,7 +131,7 @@ def read_built(source: ScoredSplit) -> Gold:
     import pyarrow as pa
 
     from eraser_hub.metrics.match import read_gold as read_rows_of_gold
-    from eraser_hub.records.built import read_rows
+    from eraser_hub.records.places import read_rows
 
     files = source.built.files(source.built_config, source.split)
     try:
@@ -272,7 +272,7 @@ def find_split(source: ScoredSplit, ids: Sequence[str], known: Sequence[str]) ->
     found: dict[str, int] = {}
     wanted, backup = set(ids) - set(known), f"{release_split(source.split)}.jsonl.bak"
     if source.dataset is not None:
-        from eraser_hub.records.built import read_rows
+        from eraser_hub.records.places import read_rows
 
         for split, files in source.built.splits(source.built_config).items():
             column = "id" if source.kind == "tokens" else "annotation_id"

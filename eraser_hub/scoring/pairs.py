@@ -15,8 +15,7 @@ from eraser_hub.metrics.map import measure_map
 from eraser_hub.metrics.match import digest
 from eraser_hub.metrics.rows import index_rows
 from eraser_hub.metrics.sets import measure_sets
-from eraser_hub.records.predictions import read_chunks
-from eraser_hub.records.run_record import read_signature
+from eraser_hub.records.predictions import read_chunks, read_signature
 
 from .adding import add_result, score_quotes
 from .result import Scores

@@ -26,7 +26,7 @@ import orjson
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.statistics import Statistics
 from eraser_hub.papers import COMPREHENSIVE
-from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.files import OutputWriter
 from eraser_hub.records.tables import Cell, Table, Tables
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from eraser_hub.conversion.download.addresses import REMOTE, fetch_file
 from eraser_hub.records.errors import DataError, UsageError, describe_bad_name
-from eraser_hub.records.run_record import read_signature
-from eraser_hub.records.seeds import find_seed_files
+from eraser_hub.records.predictions import find_seed_files, read_signature
 
 _ERASED_BY = re.compile(r"\|erase:([^|]+)\|")  # in a run's signature
 

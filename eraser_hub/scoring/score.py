@@ -42,8 +42,7 @@ from eraser_hub.metrics.statistics import (
     mean,
     mean_columns,
 )
-from eraser_hub.records.predictions import read_chunks, read_rows
-from eraser_hub.records.run_record import read_model_digest, read_signature
+from eraser_hub.records.predictions import read_chunks, read_model_digest, read_rows, read_signature
 
 from .adding import QuotedInstances, add_result, score_quotes
 from .gold import choose_gold, find_split, list_rows, read_column, read_flat_rows, read_gold, score_people

@@ -15,11 +15,10 @@ from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML, EraserConfig
 from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.hub import find_place
-from eraser_hub.records.splits import dataset_split, release_split
+from eraser_hub.records.places import dataset_split, find_place, release_split
 
 if TYPE_CHECKING:
-    from eraser_hub.records.built import BuiltDataset
+    from eraser_hub.records.places import BuiltDataset
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -130,7 +129,7 @@ class ScoredSplit:
     def built(self) -> BuiltDataset:
         """The built dataset, which its card describes."""
         # the Arrow libraries are slow to import: only where they are needed
-        from eraser_hub.records.built import open_built
+        from eraser_hub.records.places import open_built
 
         if self.dataset is None:
             raise ValueError("expected a dataset, found none")
@@ -193,7 +192,7 @@ class ScoredSplit:
 
     def label_name(self, label: object, row: Row, field: str) -> str | None:
         """Return the name of a label of a row, or of its prediction; see `built.get_label_name`."""
-        from eraser_hub.records.built import get_label_name
+        from eraser_hub.records.places import get_label_name
 
         return get_label_name(label, self.labels.names, instance=str(row[self.id_field]), field=field)
 

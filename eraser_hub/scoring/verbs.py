@@ -281,7 +281,8 @@ def make_settings(**values: Any) -> ScoreSettings:
 
 def check_output(out: Place | None, force: bool, places: Sequence[Any]) -> Sequence[Path]:
     """Return the files and folders that are read; an output that may not be replaced is refused before any work."""
-    from eraser_hub.records.outputs import OutputWriter, find_inputs
+    from eraser_hub.records.files import OutputWriter
+    from eraser_hub.records.predictions import find_inputs
 
     inputs = find_inputs(*(None if place is None else Path(place) for place in places))
     if out is not None:

@@ -16,8 +16,8 @@ from eraser_hub.attribution.adapters.scikit_learn import BLANK_SPLIT, Subwords, 
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import TOKENIZER
 from eraser_hub.papers.presets import load_preset
-from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError, UsageError
+from eraser_hub.records.files import replace_file
 
 from .data import Labelled, Training, say_nothing
 from .folder import mark_saving, write_facts

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from eraser_hub.attribution.adapter import is_out_of_memory
 from eraser_hub.attribution.transformers.devices import supports_bf16
-from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.files import replace_file
 
 from .evaluation import format_duration
 from .folder import CHECKPOINT

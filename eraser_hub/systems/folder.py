@@ -16,9 +16,9 @@ from typing import Any
 
 from eraser_hub.attribution.open import CHECKPOINT_DIR, SAVING
 from eraser_hub.attribution.outputs import describe_differences
-from eraser_hub.records.atomic import atomic_write, hold_lock, replace_file
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import read_json_object
+from eraser_hub.records.files import atomic_write, hold_lock, replace_file
+from eraser_hub.records.readers import read_json_object
 from eraser_hub.version import __version__
 
 from .train_config import Say

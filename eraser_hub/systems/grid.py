@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.files import atomic_write
 
 from .data import Training
 from .folder import CHECKPOINT

@@ -12,10 +12,10 @@ from typing import Any
 
 from eraser_hub.attribution.open import CHECKPOINT_DIR
 from eraser_hub.attribution.outputs import describe_differences
-from eraser_hub.records.atomic import atomic_write, hold_lock
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import parse_strict_object
-from eraser_hub.records.seeds import SEED
+from eraser_hub.records.files import atomic_write, hold_lock
+from eraser_hub.records.predictions import SEED
+from eraser_hub.records.readers import parse_strict_object
 
 from .train_config import MAX_SEED, Say, TrainConfig
 from .training import train_model

@@ -19,8 +19,8 @@ from eraser_hub.attribution.settings import find_preset
 from eraser_hub.metrics.sets import answer_f1
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.extras import need
-from eraser_hub.records.outputs import find_inputs
-from eraser_hub.records.splits import dataset_split
+from eraser_hub.records.places import dataset_split
+from eraser_hub.records.predictions import find_inputs
 
 from .data import (
     Data,

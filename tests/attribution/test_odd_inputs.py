@@ -24,7 +24,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import compute_model_digest, explain
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.records.run_record import run_path
+from eraser_hub.records.predictions import run_path
 
 from ..needs import needs
 from ..refusals import refused

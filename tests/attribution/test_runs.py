@@ -28,7 +28,7 @@ from eraser_hub.attribution.outputs import get_partial_path, open_partial_result
 from eraser_hub.attribution.run import compute_model_digest, explain, explain_runs, seed_runs
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.records.errors import BusyError
-from eraser_hub.records.run_record import run_path
+from eraser_hub.records.predictions import run_path
 from eraser_hub.systems.baselines import fit_baseline
 from eraser_hub.systems.system import SYSTEMS
 

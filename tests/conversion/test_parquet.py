@@ -21,7 +21,7 @@ from eraser_hub.conversion.eraser.documents import count_tokens
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.plain import split_sentences, split_tokens
-from eraser_hub.records.built import read_card
+from eraser_hub.records.places import read_card
 
 from ..refusals import refused
 

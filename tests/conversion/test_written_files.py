@@ -6,7 +6,7 @@ import json
 
 from eraser_hub.conversion.card import get_dataset_version
 from eraser_hub.conversion.written_files import verify_digests
-from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.files import compute_file_digest
 from eraser_hub.version import __version__
 
 from ..refusals import refused

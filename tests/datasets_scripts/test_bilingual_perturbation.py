@@ -10,7 +10,7 @@ import pytest
 import eraser_hub.datasets_scripts.bilingual_perturbation as script
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation, pairs
-from eraser_hub.records.built import open_built
+from eraser_hub.records.places import open_built
 
 from ..refusals import refused
 

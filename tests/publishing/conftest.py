@@ -87,7 +87,7 @@ def metric_source(tmp_path: Path) -> Path:
 
 def record_digests(folder: Path) -> None:
     """Record the digests of a dataset's files in release.json, as `build` does."""
-    from eraser_hub.records.digests import compute_file_digest
+    from eraser_hub.records.files import compute_file_digest
 
     configs: dict[str, dict[str, dict[str, dict[str, dict[str, str]]]]] = {}
     for path in sorted(folder.glob("*/*.parquet")):

@@ -15,7 +15,7 @@ from loopback_hub import TOKEN
 
 from eraser_hub import api
 from eraser_hub.conversion.own import list_own_datasets
-from eraser_hub.records.built import open_built, read_card
+from eraser_hub.records.places import open_built, read_card
 from eraser_hub.version import __version__
 
 from ..refusals import refused

@@ -11,7 +11,7 @@ from loopback_hub import TOKEN
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.publishing.spaces import list_metric_names
-from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.files import compute_file_digest
 
 ROUND = """
 import json, datasets, evaluate

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records import atomic
-from eraser_hub.records.atomic import atomic_write, hold_lock, rebuild_folder, replace_file, write_files
 from eraser_hub.records.errors import BusyError
+from eraser_hub.records.files import atomic_write, hold_lock, rebuild_folder, replace_file
 
 from ..refusals import refused
 
@@ -41,7 +40,7 @@ def test_a_file_may_have_a_long_name(name, tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="whether a process lives is asked on POSIX alone")
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
-    code = "import os, sys; from pathlib import Path; from eraser_hub.records.atomic import replace_file\n"
+    code = "import os, sys; from pathlib import Path; from eraser_hub.records.files import replace_file\n"
     code += "with replace_file(Path(sys.argv[1])) as beside: beside.touch(); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", code, tmp_path / "a[1]"], check=False)
     assert len(files(tmp_path)) == 1
@@ -59,10 +58,7 @@ def test_an_error_of_writing_names_the_file(tmp_path):
     assert files(tmp_path) == {}
 
 
-@pytest.mark.parametrize("exchange", [True, False])
-def test_a_folder_changes_all_at_once(exchange, tmp_path, monkeypatch):
-    if not exchange:
-        monkeypatch.setattr(atomic, "_exchange", lambda *_: False)
+def test_a_folder_changes_all_at_once(tmp_path):
     for number in range(3):
         with rebuild_folder(tmp_path / "x") as folder:
             (folder / "a").write_text(str(number))
@@ -86,25 +82,3 @@ def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
     with hold_lock(lock, "busy"):
         assert lock.is_file()
     assert not lock.exists()
-
-
-def test_files_are_all_written_or_none(tmp_path, monkeypatch):
-    contents = {tmp_path / "out" / "a" / "x": b"1", tmp_path / "out" / "y": b"2"}
-    staging = tmp_path / "out" / ".exporting"
-
-    def full(folder):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(atomic, "sync_tree", full)
-        with refused("disk is full"):
-            write_files(contents, staging)
-    assert list(tmp_path.iterdir()) == []
-    write_files(contents, staging)
-    assert files(tmp_path) == {"out/a/x": b"1", "out/y": b"2"}
-    (tmp_path / "out" / "y").write_text("mine")
-    with refused(file=next(iter(contents))):
-        write_files(contents, staging)
-    assert files(tmp_path)["out/y"] == b"mine"
-    write_files(contents, staging, force=True)
-    assert files(tmp_path) == {"out/a/x": b"1", "out/y": b"2"}

@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub.records.atomic import link_or_copy
-from eraser_hub.records.built import get_label_name, open_built, read_card, read_rows
-from eraser_hub.records.hub import find_place
+from eraser_hub.conversion.files import link_or_copy
+from eraser_hub.records.places import find_place, get_label_name, open_built, read_card, read_rows
 
 from ..refusals import refused
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.lines import NoFile, read_limited, read_line_batches, read_utf8_file, read_utf8_lines
+from eraser_hub.records.readers import NoFile, read_limited, read_line_batches, read_utf8_file, read_utf8_lines
 
 from ..refusals import refused
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.outputs import GENERATOR, OutputWriter, find_inputs, is_generated, is_recorded
-from eraser_hub.records.run_record import write_run
+from eraser_hub.records.files import GENERATOR, OutputWriter, is_generated
+from eraser_hub.records.predictions import find_inputs, is_recorded, is_run_record, write_run
 
 from ..refusals import refused
 
@@ -189,18 +189,17 @@ def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
     assert not is_recorded(predictions)
     write_run(predictions, {"signature": "explain|version:1.0.0"})
     assert is_recorded(predictions)
-    OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
+    OutputWriter().check(predictions, is_recorded)
     with predictions.open("a") as file:
         file.write("a line by hand\n")
     with refused(file=predictions):
-        OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
+        OutputWriter().check(predictions, is_recorded)
     record = tmp_path / "p.jsonl.run.json"
     record.write_text(json.dumps({"signature": "explain|without a digest"}))
     assert is_recorded(predictions)
     record.write_text(json.dumps({"my": "notes"}))
-    predictions.unlink()
     with refused(file=record):
-        OutputWriter().check_predictions(predictions, tmp_path / "p.jsonl.partial")
+        OutputWriter().check(record, is_run_record)
 
 
 def test_the_record_of_an_input_is_an_input(tmp_path, predictions):

@@ -104,7 +104,7 @@ def test_a_small_file_of_very_many_values_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("eraser_hub.records.lines.MAX_LINE_BYTES", 1 << 20)
+    monkeypatch.setattr("eraser_hub.records.readers.MAX_LINE_BYTES", 1 << 20)
     path = tmp_path / "p.jsonl"
     path.write_bytes(b'{"annotation_id": "a"}\n{"annotation_id": "' + b"b" * (6 << 20) + b'"}\n')
     with refused("1,048,576 bytes", file=path, line=2):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eraser_hub.records.seeds import find_seed_files, make_seed_path
+from eraser_hub.records.predictions import find_seed_files, make_seed_path
 
 
 def test_a_missing_file_stands_for_the_files_of_its_run(tmp_path):

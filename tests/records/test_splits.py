@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.records.splits import dataset_split, release_split
+from eraser_hub.records.places import dataset_split, release_split
 
 pytestmark = pytest.mark.unit
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.records.built import read_card
-from eraser_hub.records.yaml_text import load_yaml
+from eraser_hub.records.places import read_card
+from eraser_hub.records.readers import load_yaml
 
 from ..refusals import refused
 

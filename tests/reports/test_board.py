@@ -9,7 +9,7 @@ import re
 import pytest
 
 from eraser_hub.records.errors import make_printable
-from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.files import OutputWriter
 from eraser_hub.reports import score_ranges
 from eraser_hub.reports.board_lines import (
     BoardLine,

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.files import OutputWriter
 from eraser_hub.reports.documents import CHUNK_TOKENS, index_documents, pack, to_embedded_json, unpack
 from eraser_hub.reports.marked_instances import MarkedDocument, MarkedInstance, mark_instance
 from eraser_hub.reports.page import ReportContent, write_files, write_report

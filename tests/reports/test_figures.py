@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.records.outputs import GENERATOR, OutputWriter
+from eraser_hub.records.files import GENERATOR, OutputWriter
 from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figures
 from eraser_hub.reports.figures import Figure, Series, get_series_style, render_svg
 from eraser_hub.reports.page import write_files

@@ -12,7 +12,7 @@ import pytest
 from eraser_hub import api
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.match import digest
-from eraser_hub.records.run_record import run_path, write_run
+from eraser_hub.records.predictions import run_path, write_run
 
 CONFIGS = ("movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli")
 

@@ -11,7 +11,7 @@ import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
-from eraser_hub.records.built import open_built
+from eraser_hub.records.places import open_built
 from eraser_hub.scoring.result import to_json_bytes
 
 from ..command_line import Result, invoke

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.outputs import find_inputs
+from eraser_hub.records.predictions import find_inputs
 from eraser_hub.scoring.runs import System, describe_unlike_operators, make_system_names, parse_systems
 
 from ..refusals import refused

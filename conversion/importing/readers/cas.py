@@ -20,7 +20,7 @@ from eraser_hub.conversion.importing.tasks import (
     read_xml_file,
 )
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import read_json_object
+from eraser_hub.records.readers import read_json_object
 
 TOKEN, SENTENCE = "Token", "Sentence"
 VIEW = "_InitialView"

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import describe_value, parse_strict_value
-from eraser_hub.records.lines import wrap_read_errors
+from eraser_hub.records.readers import describe_value, parse_strict_value, wrap_read_errors
 
 from .json_lines import JsonLines
 

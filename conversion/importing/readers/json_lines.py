@@ -6,8 +6,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow
-from eraser_hub.records.json_lines import parse_strict_object
-from eraser_hub.records.lines import read_line_batches
+from eraser_hub.records.readers import parse_strict_object, read_line_batches
 
 
 class JsonLines(Reader):

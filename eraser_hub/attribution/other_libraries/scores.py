@@ -16,8 +16,8 @@ from eraser_hub.attribution.external_rationales import SOFT, attach_scores
 from eraser_hub.attribution.other_libraries.alignment import read_instance
 from eraser_hub.metrics.plain import split_tokens
 from eraser_hub.records.errors import DataError, UsageError, show
-from eraser_hub.records.outputs import GENERATOR, OutputWriter, is_recorded
-from eraser_hub.records.run_record import write_run
+from eraser_hub.records.files import GENERATOR, OutputWriter
+from eraser_hub.records.predictions import is_recorded, write_run
 
 from .matching import Span, find_token_spans, match_pieces, sum_to_tokens
 from .results import Label, read_result

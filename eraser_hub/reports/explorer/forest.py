@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eraser_hub.records.run_record import read_signature
+from eraser_hub.records.predictions import read_signature
 from eraser_hub.scoring.result import Scores
 
 from ..catalogue import AGREEMENT, format_interval, format_number, metric

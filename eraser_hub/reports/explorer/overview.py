@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
-from eraser_hub.records.run_record import read_model_digest
+from eraser_hub.records.predictions import read_model_digest
 from eraser_hub.scoring.compare import align_systems, have_same_model
 from eraser_hub.scoring.result import Scores, choose_headline
 

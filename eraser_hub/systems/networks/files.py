@@ -23,10 +23,9 @@ from safetensors.torch import load_model, save_model
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import Opening
 from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, make_open_error, silence
-from eraser_hub.records.atomic import replace_file
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.json_lines import parse_strict_value, read_json_object
-from eraser_hub.records.lines import read_limited
+from eraser_hub.records.files import replace_file
+from eraser_hub.records.readers import parse_strict_value, read_json_object, read_limited
 from eraser_hub.systems.hyper import Hyper, NetworkHyper
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig

@@ -19,7 +19,7 @@ from eraser_hub.attribution.adapter import Adapter, Encoded, Selection, View, al
 from eraser_hub.attribution.erasure import NO_POSITIONS, rank_tokens
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.json_lines import read_json_object
+from eraser_hub.records.readers import read_json_object
 from eraser_hub.systems.evaluation import TextProbabilities
 
 OTHER, EVIDENCE = SENTENCE_LABELS = ("other", "evidence")

@@ -14,9 +14,9 @@ import numpy as np
 
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.open import open_model
-from eraser_hub.records.atomic import atomic_write
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.json_lines import parse_strict_value
+from eraser_hub.records.files import atomic_write
+from eraser_hub.records.readers import parse_strict_value
 from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, compute_figures
 from eraser_hub.systems.finetuning import finetune

@@ -16,7 +16,7 @@ from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.outputs import write_predictions
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.records.outputs import OutputWriter
+from eraser_hub.records.files import OutputWriter
 from eraser_hub.records.predictions import read_instances
 
 from ...refusals import refused

@@ -316,7 +316,7 @@ def test_prompt_options_are_for_prompted_models():
 def test_the_prompt_stands_in_signature_and_record(hub, tmp_path):
     from eraser_hub.attribution.config import ExplainConfig
     from eraser_hub.attribution.run import explain
-    from eraser_hub.records.run_record import read_run
+    from eraser_hub.records.predictions import read_run
 
     folder = tmp_path / "lm"
     make_network("gpt2").float().save_pretrained(folder)

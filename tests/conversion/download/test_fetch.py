@@ -18,8 +18,8 @@ import pytest
 
 from eraser_hub.conversion.download import fetch
 from eraser_hub.conversion.download import http as downloading
-from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.files import hold_lock
 
 from ...refusals import refused
 

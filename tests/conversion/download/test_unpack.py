@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from eraser_hub.conversion.download import fetch
 from eraser_hub.conversion.download.unpack import DiskFull, Limits, unpack
-from eraser_hub.records.atomic import hold_lock
 from eraser_hub.records.errors import BusyError, DataError
+from eraser_hub.records.files import hold_lock
 
 from ...refusals import refused
 

@@ -15,7 +15,7 @@ from eraser_hub.conversion.card import to_yaml_features
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.metrics.plain import split_sentences, split_tokens
-from eraser_hub.records.digests import compute_file_digest
+from eraser_hub.records.files import compute_file_digest
 
 Row = dict[str, Any]
 

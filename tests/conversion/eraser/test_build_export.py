@@ -23,10 +23,10 @@ from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
-from eraser_hub.records import lines
-from eraser_hub.records.atomic import hold_lock
-from eraser_hub.records.built import open_built
+from eraser_hub.records import readers
 from eraser_hub.records.errors import BusyError, DataError, DataErrors, make_printable
+from eraser_hub.records.files import hold_lock
+from eraser_hub.records.places import open_built
 
 from ...refusals import refused
 from .corpus_strategies import corpora as arbitrary_corpora
@@ -307,7 +307,7 @@ def test_where_no_other_process_starts_this_one_builds(samples, tmp_path):
 
 
 def test_errors_of_a_later_batch_tell_the_files_line(samples, tmp_path, monkeypatch):
-    monkeypatch.setattr(lines.read_line_batches, "__defaults__", (1500, *lines.read_line_batches.__defaults__[1:]))
+    monkeypatch.setattr(readers.read_line_batches, "__defaults__", (1500, *readers.read_line_batches.__defaults__[1:]))
     shutil.copytree(samples / "eraser" / "cose", tmp_path / "in" / "cose")
     documents, split = (tmp_path / "in" / "cose" / name for name in ("docs.jsonl", "train.jsonl"))
     held = split.read_text().splitlines()

@@ -15,7 +15,7 @@ from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.dataset import read_release
 from eraser_hub.conversion.human_rationales.sentiment_trees import parse_tree
 from eraser_hub.conversion.small_dataset import Entry
-from eraser_hub.records.built import open_built
+from eraser_hub.records.places import open_built
 
 from ...refusals import refused
 

@@ -1,15 +1,16 @@
-"""A built dataset folder (``hub/eraser``) as everybody reads it: its card, configs, splits, label names and rows.
+"""Datasets wherever they are: a folder here or on the Hub, its card, configs, splits, label names and rows.
 
+    find_place("hub/eraser")                        Place("hub/eraser", None, None)             a folder
+    find_place("org/eraser@v2")                     Place("org/eraser", "org/eraser", "v2")     a dataset of the Hub
+    find_place("hf://datasets/org/eraser@v2")       the same
     eraser = open_built(Path("hub/eraser"))
     eraser.configs                                  ["movies", "multirc", ..]
-    eraser.default_config                           "movies"
     eraser.files("movies", "val")                   [Path("hub/eraser/movies/validation-00000-of-00001.parquet")]
     eraser.label_names("movies")                    ("NEG", "POS")
-    for rows in batches(eraser.files("movies", "val"), ["annotation_id", "evidences"]): ..
-    open_built("org/eraser@v2")                     the same from the Hub; a split's files are fetched when asked for
 
 The card (README.md) says which configs and splits there are and where their files lie, as for ``load_dataset``; other
-names than its own are refused with a list of those.
+names than its own are refused with a list of those. The releases say ``val``, the Hub says ``validation``; both are
+understood everywhere.
 """
 
 from __future__ import annotations
@@ -21,19 +22,97 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any
-
-import msgspec
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
+from urllib.parse import unquote
 
 from .errors import DataError, UsageError, get_first_line, show
-from .hub import Place, find_place
-from .lines import read_utf8_lines, wrap_read_errors
-from .splits import dataset_split
-from .yaml_text import load_yaml
+from .readers import load_yaml, read_utf8_lines, wrap_read_errors
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NAME = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
+# a Path makes one stroke of the two behind "hf:"
+_ADDRESS = re.compile(rf"hf:/{{1,2}}datasets/{_NAME}")
+_ID = re.compile(_NAME)
+# files that builds write; other files of a repository are not read
+BUILT = ("*.md", "*.json", "*.yaml", "*.png", "*.parquet", "licenses/*")
+
+
+class Place(NamedTuple):
+    """Location of a dataset.
+
+    Attributes:
+        name: the name that the caller gave.
+        repository: its id on the Hub; None for a folder.
+        revision: a branch, a tag or a commit of it.
+    """
+
+    name: str
+    repository: str | None
+    revision: str | None
+
+    @property
+    def dataset(self) -> str:
+        """The name of the dataset without its folder or namespace: ``eraser``."""
+        return (self.repository or str(Path(self.name).resolve())).rpartition("/")[2]
+
+    def fetch(self, patterns: Sequence[str] = BUILT) -> Path:
+        """Return the folder with the files of these patterns: the local folder, or the Hub library's cache.
+
+        Raises:
+            DataError: the Hub has no such dataset or revision, or cannot be reached and the cache does not have it.
+        """
+        if self.repository is None:
+            return Path(self.name)
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.utils import disable_progress_bars  # type: ignore[attr-defined]  # exported when asked for
+
+        disable_progress_bars()
+        # with a file that is there: the library warns of patterns that match none
+        wanted = list(dict.fromkeys([*patterns, "README.md"]))
+        try:
+            folder = snapshot_download(
+                self.repository, repo_type="dataset", revision=self.revision, allow_patterns=wanted
+            )
+        except Exception as error:  # the library raises many kinds, its HTTP client's among them
+            message = f"no folder of that name is here, and the Hub does not give it ({get_first_line(error)})"
+            raise DataError(message, file=self.name) from error
+        return Path(folder)
+
+
+def find_place(dataset: str | PathLike[str]) -> Place:
+    """Return the place that a ``--dataset`` names.
+
+    An existing folder comes first, then a dataset of the Hub (``org/name``, ``hf://datasets/org/name``; a revision may
+    follow behind ``@``), then a folder that does not exist.
+
+    Args:
+        dataset: the caller's name of the dataset.
+    """
+    name = os.fspath(dataset)
+    match = None
+    if not os.path.lexists(name):
+        match = _ADDRESS.fullmatch(name) or _ID.fullmatch(name)
+    if match is None:
+        return Place(name, None, None)
+    at = match[2]
+    return Place(name, match[1], unquote(at) if at else None)
+
+
+_DATASET_NAME = {"val": "validation"}
+_RELEASE_NAME = {"validation": "val"}
+
+
+def dataset_split(name: str) -> str:
+    """Return the split's name in a Hub dataset (``val`` -> ``validation``; any other name stays as it is)."""
+    return _DATASET_NAME.get(name, name)
+
+
+def release_split(name: str) -> str:
+    """Return the split's name in a release's files (``validation`` -> ``val``; any other name stays as it is)."""
+    return _RELEASE_NAME.get(name, name)
+
 
 BATCH_ROWS = 400
 LABEL_COLUMNS = ("classification", "label")
@@ -209,6 +288,8 @@ def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
     Raises:
         DataError: no such folder, and no such dataset; no card, or one that lists no configs with their files.
     """
+    import msgspec
+
     place = find_place(dataset)
     folder = place.fetch(["README.md"])
     if not folder.is_dir():
@@ -216,7 +297,8 @@ def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
     path = folder / "README.md"
     card, prose = read_card(path)
     try:
-        msgspec.convert(card, _Card)
+        if not all(config["data_files"] for config in msgspec.convert(card, Card)["configs"]) or not card["configs"]:
+            raise msgspec.ValidationError("Expected at least one - at `$.configs`")
     except msgspec.ValidationError as error:
         message, _, field = str(error).partition(" - at `$.")
         words = "expected YAML with configs, and the split and path of their data_files, found none"
@@ -225,33 +307,41 @@ def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
     return BuiltDataset(folder, card, prose, place)
 
 
-class _Files(msgspec.Struct):
+class Files(TypedDict):
+    """Files of a split in a card."""
+
     split: str
     path: str | list[str]
 
 
-class _Config(msgspec.Struct):
+class Config(TypedDict):
+    """A config in a card."""
+
     config_name: str
-    data_files: Annotated[list[_Files], msgspec.Meta(min_length=1)]
-    default: bool = False
+    data_files: list[Files]
+    default: NotRequired[bool]
 
 
-class _Split(msgspec.Struct):
+class Split(TypedDict):
+    """A split in a card's ``dataset_info``."""
+
     name: str
-    num_examples: int | None = None
+    num_examples: NotRequired[int | None]
 
 
-class _Info(msgspec.Struct):
-    config_name: str | None = None
-    features: list[dict[str, Any]] | None = None
-    splits: list[_Split] | None = None
+class Info(TypedDict):
+    """A config in a card's ``dataset_info``."""
+
+    config_name: NotRequired[str | None]
+    features: NotRequired[list[dict[str, Any]] | None]
+    splits: NotRequired[list[Split] | None]
 
 
-class _Card(msgspec.Struct):
+class Card(TypedDict):
     """Fields that are read from a card; the rest is free."""
 
-    configs: Annotated[list[_Config], msgspec.Meta(min_length=1)]
-    dataset_info: list[_Info] | _Info | None = None
+    configs: list[Config]
+    dataset_info: NotRequired[list[Info] | Info | None]
 
 
 def read_rows(
@@ -274,6 +364,9 @@ def read_rows(
         DataError: a file that is no Parquet, is damaged, or lacks a column, or a column of another kind; a null where
             none may be.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     for path in files:
         first = 1
         with wrap_parquet_errors(path), pq.ParquetFile(path) as file:
@@ -292,6 +385,8 @@ def read_rows(
 @contextmanager
 def wrap_parquet_errors(path: Path) -> Iterator[None]:
     """Turn errors of reading a Parquet file into a DataError that names the file."""
+    import pyarrow as pa
+
     try:
         with wrap_read_errors(path):
             yield
@@ -301,6 +396,10 @@ def wrap_parquet_errors(path: Path) -> Iterator[None]:
 
 def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
     """Refuse a null in a column, or anywhere below; ``first`` is the number of the batch's first row."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     rows = np.arange(first, first + len(values))
     if name.endswith("[]"):
         rows = rows[values.is_valid().to_numpy(zero_copy_only=False)]
@@ -334,6 +433,8 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.S
 
 
 def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
+    import pyarrow as pa
+
     if pa.types.is_nested(one):
         return is_same_type(one, other)
     for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean):
@@ -344,6 +445,8 @@ def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
 
 def is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
     """Return True if types are equal up to names of list items and nullability, which Parquet changes."""
+    import pyarrow as pa
+
     if pa.types.is_list(one) and pa.types.is_list(other):
         return is_same_type(one.value_type, other.value_type)
     if pa.types.is_struct(one) and pa.types.is_struct(other):

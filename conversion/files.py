@@ -1,0 +1,165 @@
+"""Files that builds and imports write and read: whole sets of files, links, CSV, processes."""
+
+from __future__ import annotations
+
+import csv
+import ctypes
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.files import BUSY, describe_disk_error, hold_lock, sync_tree
+from eraser_hub.records.readers import read_utf8_lines
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+MAX_CELL = 1 << 27  # characters of a cell of a CSV
+
+
+def write_files(contents: Mapping[Path, bytes], staging: Path, *, force: bool = False) -> None:
+    """Write files: all of them, or after an error none.
+
+    Args:
+        contents: path -> content.
+        staging: a folder of this function beside them.
+        force: replace files that are there.
+
+    Raises:
+        BusyError: another run writes with the same ``staging``.
+        DataError: there is such a file, or one cannot be written.
+    """
+    new_parents = [folder for path in (staging, *contents) for folder in path.parents if not folder.exists()]
+    try:
+        with hold_lock(staging.with_name(f"{staging.name}.lock"), BUSY, staging.parent):
+            for path in contents:
+                if os.path.lexists(path) and not force:
+                    message = "stands there already, and is replaced with `force` alone"
+                    raise DataError(message, file=path)
+            shutil.rmtree(staging, ignore_errors=True)
+            staging.mkdir()
+            try:
+                for number, (path, content) in enumerate(contents.items()):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    (staging / str(number)).write_bytes(content)
+                sync_tree(staging)
+                for number, path in enumerate(contents):
+                    os.replace(staging / str(number), path)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+    except OSError as error:
+        raise DataError(describe_disk_error(error), file=staging.parent) from error
+    finally:
+        for folder in sorted(new_parents, key=lambda each: len(each.parts), reverse=True):
+            with suppress(OSError):
+                folder.rmdir()  # of those that are empty
+
+
+def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> None:
+    """Copy the files that people put into the folder ``old`` to ``new``, which is to replace it.
+
+    Args:
+        old: the folder that stands; nothing happens where there is none.
+        new: the folder that was built.
+        is_built: whether a build writes a file of such a path in the folder.
+    """
+    for place, folders, names in os.walk(old):
+        here = Path(place)
+        links = [name for name in folders if (here / name).is_symlink()]
+        for name in (*names, *links):
+            path = (here / name).relative_to(old)
+            if is_built(path) or os.path.lexists(new / path):
+                continue
+            if (here / name).is_symlink():
+                (new / path).parent.mkdir(parents=True, exist_ok=True)
+                os.symlink(os.readlink(here / name), new / path)
+            else:
+                link_or_copy(here / name, new / path)
+        for name in folders:
+            if not any((here / name).iterdir()) and name not in links:
+                (new / (here / name).relative_to(old)).mkdir(parents=True, exist_ok=True)
+
+
+def link_or_copy(old: Path, new: Path) -> None:
+    """Give the file ``old`` a second name: a hard link, or a copy if the file system has none."""
+    new.parent.mkdir(parents=True, exist_ok=True)
+    new.unlink(missing_ok=True)  # it may be a link to the very same file, which copying would truncate
+    try:
+        os.link(old, new)
+    except OSError:
+        shutil.copyfile(old, new)
+
+
+class NotCsvError(DataError):
+    """A file that cannot be taken apart into the records of a CSV."""
+
+
+def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Iterator[tuple[int, list[str], str]]:
+    """Yield (1-based line, fields, text without the last line feed) of each record of a CSV; a record may span lines.
+
+    Args:
+        path: the file.
+        dialect: a dialect of the module csv; ``excel-tab`` reads tabs.
+
+    Raises:
+        NotCsvError: no CSV, with the line.
+        DataError: broken UTF-8, with the line.
+    """
+    read: list[str] = []
+
+    def read_lines() -> Iterator[str]:
+        for text in read_utf8_lines(path):
+            read.append(text)
+            yield text
+
+    limit = csv.field_size_limit(MAX_CELL)  # of the process: restored below
+    reader = csv.reader(read_lines(), dialect, strict=True)
+    line = 1
+    try:
+        for fields in reader:
+            yield line, fields, "".join(read).removesuffix("\n")
+            read.clear()
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise NotCsvError(f"is no CSV: {error}", file=path, line=line) from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+@contextmanager
+def make_process_pool(count: int) -> Iterator[ProcessPoolExecutor]:
+    """Yield a pool of processes that end with this one, and silently on Ctrl-C.
+
+    They import the program again. Where that is impossible (a script without ``if __name__ == "__main__"``), a task
+    raises BrokenProcessPool, and the caller does the work in this process.
+    """
+    from concurrent.futures import ProcessPoolExecutor  # slow to import
+    from multiprocessing import get_context
+
+    before = os.environ.get("PYTHONSAFEPATH")
+    # they start as `python -c`, which would import from the working directory first
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        with ProcessPoolExecutor(count, get_context("spawn"), _die_with_parent, (os.getpid(),)) as pool:
+            yield pool
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
+def _die_with_parent(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if sys.platform.startswith("linux"):
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)

@@ -1,0 +1,322 @@
+"""Files and folders that change all at once, locks, digests, and what the outputs of a run may replace.
+
+out/NAME                 what readers see: the old file or folder or the new one, never a mix
+out/.NAME.PID.tmp        a new file while it grows; gone after an error, and removed by the next run after a kill
+out/.NAME.building/      a new folder while it grows; gone after an error, and removed by the next run after a kill
+out/.NAME.old/           the old folder between two renames; after a kill the next run brings it back
+out/.NAME.lock           held by the run that builds the folder
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import hashlib
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import orjson
+
+from eraser_hub.metrics.errors import VERSION
+
+from .errors import BusyError, DataError
+from .readers import FILE_KINDS
+
+GENERATOR = f"eraser-hub {VERSION}"
+# how pages, JSON files and matplotlib's PNG, SVG and PDF files name their generator
+MARKS = (
+    b'<meta name="generator" content="eraser-hub ',
+    b'"generator": "eraser-hub ',
+    b"Software\0eraser-hub ",
+    b"<dc:title>eraser-hub ",
+    b"/Creator (eraser-hub ",
+)
+MARKED_BYTES = 1 << 16  # of a file's beginning and of its end, which hold the mark
+RUN_SUFFIX = ".run.json"  # of the record beside predictions
+MAX_LINKS = 40
+MAX_NAME_BYTES = 255 - len("..4194304.tmp")  # of a name that its temporary file holds; systems allow 255
+SHOWN_DIGITS = 12
+BUSY = "another build is at work in this folder; wait for it or stop it"
+DISK_FULL = {errno.ENOSPC: "the disk is full", getattr(errno, "EDQUOT", -1): "the disk quota is used up"}
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary file that takes the name ``path`` when the block ends, and is removed on an error.
+
+    Raises:
+        OSError: of the block or the renaming; it names ``path`` where it names no file (writing to a full disk).
+    """
+    if not path.name:
+        raise IsADirectoryError(errno.EISDIR, "expected a file's name, found a folder", str(path))
+    encoded = os.fsencode(path.name)
+    name = path.name if len(encoded) <= MAX_NAME_BYTES else f"{zlib.crc32(encoded):08x}"
+    remove_leftovers(path.parent, name)
+    beside = path.with_name(f".{name}.{os.getpid()}.tmp")
+    try:
+        yield beside
+        os.replace(beside, path)
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path, name: str) -> None:
+    """Remove the temporary files of ``name`` whose runs were killed."""
+    if os.name != "posix":  # elsewhere os.kill ends the process that it asks about
+        return
+    for path in folder.glob(f".{glob.escape(name)}.*.tmp"):
+        process = path.name.split(".")[-2]
+        with suppress(OSError):
+            try:
+                if process.isdecimal():
+                    os.kill(int(process), 0)
+            except (ProcessLookupError, OverflowError):
+                path.unlink()
+
+
+def atomic_write(path: Path, data: bytes) -> None:
+    """Write a file all at once."""
+    with replace_file(path) as beside:
+        beside.write_bytes(data)
+
+
+@contextmanager
+def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) -> Iterator[None]:
+    """Hold the file ``lock`` during the block.
+
+    Args:
+        lock: the lock file; its folder is made where it is missing.
+        busy: what to say where another run holds it.
+        file: what the message is about.
+
+    Raises:
+        BusyError: another run holds it; this one does not wait.
+    """
+    from filelock import FileLock, Timeout  # takes a twentieth of a second
+
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    file_lock = FileLock(lock, timeout=0)
+    try:
+        file_lock.acquire()
+    except Timeout:
+        raise BusyError(busy, file=file) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # not everywhere may an open file be removed
+            lock.unlink()
+        file_lock.release()
+
+
+@contextmanager
+def rebuild_folder(target: Path) -> Iterator[Path]:
+    """Yield a folder to build ``target`` in; it replaces ``target`` when the block ends without an error.
+
+    Args:
+        target: the folder to make or replace; a link goes on leading to it.
+
+    Raises:
+        BusyError: another run builds the same folder.
+        DataError: the disk is full, the folder cannot be written, or a file stands there; the old folder stays.
+    """
+    if target.exists() and not target.is_dir():
+        raise DataError("expected a folder or nothing, found a file", file=target)
+    target = Path(os.path.realpath(target)) if target.is_symlink() else target
+    building, old = (target.with_name(f".{target.name}.{ending}") for ending in ("building", "old"))
+    new_parents = [folder for folder in target.parents if not folder.exists()]
+    try:
+        with hold_lock(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
+            if old.exists() and not target.exists():  # a run was killed between the two renames
+                old.rename(target)
+            for left in (building, old):
+                if left.exists():
+                    shutil.rmtree(left)
+            building.mkdir(parents=True)
+            try:
+                yield building
+                sync_tree(building)
+                if target.exists():
+                    target.rename(old)
+                building.rename(target)
+            except BaseException:
+                shutil.rmtree(building, ignore_errors=True)
+                raise
+            if old.exists():
+                shutil.rmtree(old)
+    except BaseException as error:
+        for folder in new_parents:
+            with suppress(OSError):
+                folder.rmdir()
+        if isinstance(error, OSError):
+            raise DataError(describe_disk_error(error), file=error.filename or target) from error
+        raise
+
+
+def sync_tree(folder: Path) -> None:
+    """Flush the files below ``folder`` to the disk, so that a rename does not overtake them."""
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            if path.is_file():
+                with path.open("rb") as file:
+                    os.fsync(file.fileno())
+
+
+def describe_disk_error(error: OSError) -> str:
+    """Describe why a folder could not be written."""
+    if words := DISK_FULL.get(error.errno or 0):
+        return f"{words}; nothing that stood here before was changed; free some space and run again"
+    return f"cannot be written: {error.strerror or error}"
+
+
+def compute_file_digest(file: str | PathLike[str], digest: hashlib._Hash | hashlib.blake2b | None = None) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits, read in blocks, or the digest that ``digest`` continues."""
+    digest = digest or hashlib.sha256()
+    with Path(file).open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def shorten_digest(digest: str) -> str:
+    """Return the digits of a digest that signatures and tables show; "none" if there is no digest."""
+    return digest[:SHOWN_DIGITS] or "none"
+
+
+def is_generated(path: Path) -> bool:
+    """Return True if a page, a figure or a JSON file says that a run wrote it."""
+    with path.open("rb") as file:
+        start = file.read(MARKED_BYTES)
+        file.seek(max(0, path.stat().st_size - MARKED_BYTES))
+        end = file.read()
+    if any(mark in text for text in (start, end) for mark in MARKS):
+        return True
+    if not start.startswith(b"{") or path.name.endswith(RUN_SUFFIX):
+        return False
+    try:
+        signature = orjson.loads(path.read_bytes()).get("signature")
+    except ValueError:
+        return False
+    lines = signature if isinstance(signature, list) else [signature]
+    return any(isinstance(line, str) and "version:" in line for line in lines)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputWriter:
+    """The writer of the files of one run.
+
+    It refuses an input of the same run, by whatever path; pipes, sockets, folders and disks; and a file that no run
+    wrote, unless ``force`` is given. Links are followed: what they lead to is replaced, all at once. Character devices
+    and open files (``/dev/fd/1``, ``/dev/stdout``) are written to, never replaced. An empty file may be written.
+
+    Attributes:
+        inputs: the files and folders that the run reads.
+        force: replace files that no run wrote.
+    """
+
+    inputs: tuple[Path, ...] = ()
+    force: bool = False
+
+    def check(self, path: Path, is_ours: Callable[[Path], bool] = is_generated) -> Path | int:
+        """Return what to write to: the file behind all links, a character device, or the number of an open file.
+
+        Call it before the work starts as well, so that the work is not lost.
+
+        Args:
+            path: the path that the user names.
+            is_ours: whether a run wrote the file that is there.
+
+        Raises:
+            DataError: the path leads to what may not be written.
+        """
+        try:
+            target = find_target(path)
+            with suppress(FileNotFoundError):
+                self._refuse(path, target, os.stat(target), is_ours)
+        except OSError as error:
+            raise DataError(f"cannot be written: {error.strerror or error}", file=path) from None
+        return target
+
+    def _refuse(self, path: Path, target: Path | int, found: os.stat_result, is_ours: Callable[[Path], bool]) -> None:
+        """Refuse what is there; an open file may be a pipe, and may hold what its opener wrote."""
+        kind = stat.S_IFMT(found.st_mode)
+        if kind == stat.S_IFDIR or (isinstance(target, Path) and kind not in (stat.S_IFREG, stat.S_IFCHR)):
+            raise DataError(f"expected a file, found {FILE_KINDS[kind]}", file=path)
+        if kind != stat.S_IFREG:
+            return
+        ours = isinstance(target, int) or bool(found.st_size and is_ours(target))
+        if self._is_input(found, with_folders=not ours):
+            raise DataError("expected another file than the input of this run; it is not replaced", file=path)
+        if found.st_size and not ours and not self.force:
+            message = "expected no file, or one of an earlier run, found another; `force` replaces it"
+            raise DataError(message, file=path)
+
+    def _is_input(self, found: os.stat_result, with_folders: bool) -> bool:
+        """Return True if a file is an input, or stands in the folder of one if ``with_folders``."""
+        for given in self.inputs:
+            below = (os.path.join(root, name) for root, _, names in os.walk(given) for name in names)
+            for file in (given, *(below if with_folders else ())):
+                with suppress(OSError):
+                    if os.path.samestat(found, os.stat(file)):
+                        return True
+        return False
+
+    @contextmanager
+    def open(self, path: Path, is_ours: Callable[[Path], bool] = is_generated) -> Iterator[Path]:
+        """Yield a temporary file, whose content goes to ``path`` when the block ends; after an error nothing does.
+
+        Raises:
+            DataError: as of `check`.
+            OSError: of the block, or of the disk.
+        """
+        target = self.check(path, is_ours)
+        if isinstance(target, Path) and not target.is_char_device():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replace_file(target) as beside:
+                yield beside
+            return
+        with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
+            beside = Path(aside) / path.name
+            yield beside
+            number = os.dup(target) if isinstance(target, int) else os.open(target, os.O_WRONLY)
+            try:
+                with beside.open("rb") as content, os.fdopen(number, "wb") as device:
+                    shutil.copyfileobj(content, device)
+            except BrokenPipeError:
+                raise
+            except OSError as error:  # it does not say where
+                raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+    def write(self, path: Path, data: bytes, is_ours: Callable[[Path], bool] = is_generated) -> None:
+        """Write a file all at once; errors as of `open`."""
+        with self.open(path, is_ours) as beside:
+            beside.write_bytes(data)
+
+
+def find_target(path: Path) -> Path | int:
+    """Return the path behind all links, or the number of the open file that it names."""
+    name, open_files = os.fspath(path), os.path.realpath("/dev/fd")
+    if "\0" in name:
+        raise DataError("expected a path, found one with NUL", file=path)
+    for _ in range(MAX_LINKS):
+        folder, base = os.path.split(name)
+        folder = os.path.realpath(folder)
+        if folder == open_files and base.isdecimal():
+            return int(base)
+        name = os.path.join(folder, base)
+        try:
+            name = os.path.join(folder, os.readlink(name))
+        except OSError:
+            return Path(name)
+    return path
