@@ -59,6 +59,7 @@ Chunk = tuple[Rows, Sequence[int]]
 CustomMetric = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
 OWN = ("auto", "none")  # values of cluster_by that are no column
 READ = ("annotation_id", "rationales", "classification", "classification_scores")  # of plain predictions
+EXCHANGED = 0.3  # sufficiency so far above comprehensiveness is asked about
 METRICS = ("eraser_agreement", "eraser_faithfulness", "normalized_fidelity", "custom")
 
 
@@ -149,6 +150,7 @@ def score(
         error.file = error.file if error.argument else error.file or predictions
         raise
     scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()} if scores.gold else {}
+    scores.notes += ask_about(scores)
     scores.files, scores.predictions_sha256 = [predictions], [digest.hexdigest()]
     scores.run = read_signature(predictions)
     scores.signatures += [scores.run] if scores.run else []
@@ -252,6 +254,7 @@ def score_flat(gold_file: Path, predictions: Path, settings: ScoreSettings | Non
             instances = [{name: row[name] for name in fields if name in row} for row in instances]
         scores.notes += changes
         score_chunks(scores, gold, [(instances, range(1, len(instances) + 1))], settings, columns)
+    scores.notes += ask_about(scores)
     scores.files, scores.inputs = [predictions], [gold_file, predictions]
     scores.predictions_sha256 = [hashlib.sha256(predictions.read_bytes()).hexdigest()]
     return scores
@@ -357,6 +360,22 @@ def score_chunks(
     if not scores.scores:
         fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
         raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
+
+
+def ask_about(scores: Scores) -> Iterator[str]:
+    """Yield a line for each likely mistake in predictions that no check can find."""
+    chance, values = scores.chance, {key: scores.number(key) for key in scores}
+    ranking, random = values.get("average_precision"), chance.get("average_precision")
+    if ranking is not None and random is not None and ranking < random:
+        yield f"average precision {ranking:.4f} is below chance, {random:.4f}: are token scores negated?"
+    hidden, kept = values.get("comprehensiveness"), values.get("sufficiency")
+    if hidden is not None and kept is not None and kept > hidden + EXCHANGED:
+        line = f"sufficiency {kept:.4f} is far above comprehensiveness {hidden:.4f}"
+        yield f"{line}: rationales that matter little, or were the two exchanged?"
+    for key, value in values.items():
+        if key.startswith("iou_") and value is not None and value > 1:
+            yield f"{key} is {value:.4f}: several predicted spans hit one of gold; iou_matched_f1 counts each once"
+            return
 
 
 def measure_nulls(

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.scoring.score import ScoreSettings, score
+from eraser_hub.scoring.result import Scores
+from eraser_hub.scoring.score import ScoreSettings, ask_about, score
 from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ..metrics.eraser_rows import random_case
@@ -128,3 +129,17 @@ def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
         )
         with refused("64 levels", file="deep.jsonl", line=1):
             score(ScoredSplit(tmp_path, "val", tmp_path / "deep.jsonl"), inputs.results)
+
+
+@pytest.mark.parametrize(
+    ("values", "chance", "question"),
+    [
+        ({"average_precision": 0.1}, {"average_precision": 0.2}, "are token scores negated?"),
+        ({"comprehensiveness": 0.05, "sufficiency": 0.6}, {}, "were the two exchanged?"),
+        ({"iou_macro_f1": 1.022}, {}, "iou_matched_f1 counts each once"),
+        ({"average_precision": 0.3, "comprehensiveness": 0.4, "sufficiency": 0.1}, {"average_precision": 0.2}, ""),
+    ],
+)
+def test_what_looks_like_a_mistake_is_asked_about(values, chance, question):
+    lines = list(ask_about(Scores(scores=values, chance=chance)))
+    assert [line.endswith(question) for line in lines] == ([True] if question else [])
