@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.tables import Cell, Table
+from eraser_hub.records.tables import Cell, Table, Tables
 
 pc: Any = pyarrow.compute  # type checkers do not see its functions, which are made on import
 
@@ -83,18 +83,33 @@ class Report:
             if finding.level == "violation"
         ]
 
-    def table(self) -> Table:
-        """Return the report as a table, one row per split."""
-        table = Table("check", f"{self.dataset}: {self.folder}", ("config", "split"), ("rows", "documents", "found"))
-        for split in self.splits:
-            words = "; ".join(f"{finding.level} {finding.check}: {finding.count:,}" for finding in split.findings)
-            cells = {"rows": Cell(split.rows), "documents": Cell(split.documents), "found": Cell(words or "good")}
-            table.add(split.config, split.split, **cells)
-        table.notes.append(f"{self.violations:,} violations" if self.violations else "no violation")
-        return table
+    @property
+    def failed(self) -> bool:
+        """True if there is any violation."""
+        return self.violations > 0
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the report as plain values, for JSON."""
+    def table(self, whole: bool = False) -> Tables:
+        """Return a table of the splits, and if anything was found, one of the findings."""
+        splits = Table("splits", f"{self.dataset}: {self.folder}", ("config", "split"), ("rows", "documents", "found"))
+        findings = Table("findings", "Findings", ("level", "config", "split", "check"), ("count",))
+        for split in self.splits:
+            levels = Counter(finding.level for finding in split.findings)
+            found = ", ".join(f"{count} {level}{'s' if count > 1 else ''}" for level, count in levels.items())
+            cells = {"rows": Cell(split.rows), "documents": Cell(split.documents), "found": Cell(found or "good")}
+            splits.add(split.config, split.split, **cells)
+            for finding in split.findings:
+                findings.add(finding.level, split.config, split.split, finding.check, count=Cell(finding.count))
+                if finding.why:
+                    findings.notes.append(f"{finding.check}: {finding.why}")
+                if finding.level == "violation" and finding.examples:
+                    place = f"{finding.check} of {split.config}/{split.split}"
+                    findings.notes.append(f"{place}: {', '.join(finding.examples)}")
+        findings.notes = list(dict.fromkeys(findings.notes))
+        splits.notes.append(f"{self.violations:,} violations" if self.violations else "no violation")
+        return Tables(self.dataset, [splits, findings] if findings.rows else [splits])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as plain values."""
         return {
             "dataset": self.dataset,
             "folder": str(self.folder),

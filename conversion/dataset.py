@@ -40,7 +40,6 @@ class BuildOptions:
     """Options of a build; see `HubDataset.build`."""
 
     num_proc: int = 1
-    progress: bool = False
     name: str = ""  # of the folder; by default the dataset's own
 
 
@@ -60,6 +59,13 @@ class BuildResult:
     notes: list[str] = field(default_factory=list)
     failed: dict[str, DataError] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        lines = []
+        for name, splits in self.rows.items():
+            counts = ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
+            lines.append(f"{self.folder}: {name}: {counts}" if splits else str(self.folder / name))
+        return "\n".join(lines)
+
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
@@ -68,6 +74,9 @@ class ExportResult:
     folder: Path
     files: list[Path]
     notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.files))
 
 
 class PartlyBuilt(DataErrors):
@@ -212,7 +221,6 @@ class HubDataset:
         out: Path,
         source: Path | None = None,
         num_proc: int = 1,
-        progress: bool = False,
     ) -> BuildResult:
         """Build ``out/NAME`` (card and Parquet) from raw files.
 
@@ -221,7 +229,6 @@ class HubDataset:
             out: the folder of the dataset folders; other configs in ``out/NAME`` are kept.
             source: a folder with one folder (or .tar.gz) per corpus; None downloads the releases.
             num_proc: maximum number of processes; small builds use one.
-            progress: show progress on stderr.
 
         Returns:
             the folder, its numbers of rows, and notes.
@@ -230,7 +237,7 @@ class HubDataset:
             DataError: bad input; BusyError if another build is running in ``out/NAME``; PartlyBuilt if some
                 configurations were built and others failed.
         """
-        options = BuildOptions(num_proc, progress, self.name)
+        options = BuildOptions(num_proc, self.name)
         result = self.verbs().build(None if source is None else Path(source), configs, Path(out), options)
         if result.failed:
             result.notes.extend(f"{name}: not built, for the error below" for name in result.failed)

@@ -12,8 +12,8 @@ from eraser_hub.conversion.dataset import HubDataset, read_own_name
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.records.errors import DataError, UsageError, show
 
-OWN = "own"  # what `build` calls them
-_TAKEN = {*HUB_DATASETS, *CONFIGS, OWN, "metrics"}
+OWN, METRICS = "own", "metrics"  # what `build` takes beside the names of datasets
+_TAKEN = {*HUB_DATASETS, *CONFIGS, OWN, METRICS}
 
 
 def make_own_dataset(name: str) -> HubDataset:

@@ -100,5 +100,5 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
 
 def _find_corpus(name: str, source: Path | None) -> CorpusFolder:
-    folder = find_corpus(name, source, progress=source is None, say=logging.getLogger(__name__).warning)
+    folder = find_corpus(name, source, say=logging.getLogger(__name__).warning)
     return inspect_folder(folder, get_config(name, folder))

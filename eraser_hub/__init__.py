@@ -7,13 +7,11 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``collate(rows)``: rows as a batch, for a DataLoader.
 - ``token_scores(result, text)``, ``write_scores(path, rows, scores)``: what captum, ferret, inseq, interpreto, lime,
   shap and transformers-interpret give, as a score a token, and as the file of ``explain --scores``.
-- ``build``, ``check``, ``stats``, ``export``, ``load``, ``bench``, ``score``, ``report``, ``board``,
+- ``build``, ``import_corpus``, ``check``, ``stats``, ``export``, ``load``, ``bench``, ``score``, ``report``, ``board``,
   ``train``, ``ask``, ``reproduce``, ``publish``: what the verbs of the command line do.
 - ``explain``, ``explain_texts(model, texts)``: predictions with rationales for texts in memory.
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
-- ``import_corpus({"train": rows}, name, Columns(..), out)``: Datasets of rationales as a corpus folder, as
-  `eraser-hub import` does.
 - ``compare``: paired significance tests of two systems.
 - ``DataError``, ``DataErrors``, ``BusyError``: what is raised for bad input, and where another run is at work.
 - ``dataset_split``, ``release_split``: a split's name on the Hub (``validation``) and in a release (``val``).
@@ -31,28 +29,24 @@ from .version import __version__
 if TYPE_CHECKING:
     from eraser_hub.api import (
         bench,
-        build,
-        check,
         compare,
         explain,
-        export,
-        load,
         reproduce,
         score,
-        stats,
     )
     from eraser_hub.asking.ask import ask
     from eraser_hub.attribution.api import explain_texts
     from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
     from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
-    from eraser_hub.conversion.importing.annotations import import_annotations
-    from eraser_hub.conversion.importing.corpus import Columns, import_corpus
+    from eraser_hub.conversion.importing.verb import import_corpus
+    from eraser_hub.conversion.verbs import check, export, load, stats
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
     from eraser_hub.first_steps import quickstart
     from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask
     from eraser_hub.metrics.quotes import locate_quotes
+    from eraser_hub.publishing.build import build
     from eraser_hub.publishing.publish import publish
     from eraser_hub.records.places import dataset_split, release_split
     from eraser_hub.reports.board import board
@@ -62,7 +56,7 @@ if TYPE_CHECKING:
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "build check stats export load explain bench reproduce",
+    "api": "explain bench reproduce",
     "systems.train": "train",
     "asking.ask": "ask",
     "scoring.verbs": "score compare",
@@ -80,8 +74,9 @@ _LAZY = {
     "datasets_scripts.human_rationales": "HumanRationales",
     "metrics.plain": "spans_from_mask mask_from_spans instances_from",
     "metrics.quotes": "locate_quotes",
-    "conversion.importing.annotations": "import_annotations",
-    "conversion.importing.corpus": "import_corpus Columns",
+    "conversion.verbs": "check stats export load",
+    "conversion.importing.verb": "import_corpus",
+    "publishing.build": "build",
 }
 _MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
 __all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split"]
@@ -92,7 +87,7 @@ __all__ += ["build", "check", "stats", "export", "load"]  # noqa: RUF022
 __all__ += ["bench", "score", "report", "board", "train", "explain"]  # noqa: RUF022
 __all__ += ["ask", "reproduce", "publish", "quickstart"]  # noqa: RUF022
 __all__ += ["explain_texts", "highlight", "Eraser", "BilingualPerturbation", "HumanRationales"]  # noqa: RUF022
-__all__ += ["import_corpus", "import_annotations", "Columns", "compare"]  # noqa: RUF022
+__all__ += ["import_corpus", "compare"]  # noqa: RUF022
 
 
 def __getattr__(name: str) -> object:

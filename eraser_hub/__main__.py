@@ -66,11 +66,19 @@ def _register(verbs: Sequence[str] = VERBS) -> None:
     """Give the app these verbs; those that it has already stay as they are."""
     present = [command.name for command in app.registered_commands]
     for verb in (each for each in verbs if each not in present):
-        if importlib.util.find_spec(f"eraser_hub.cli.{_function(verb)}") is None:
-            continue
         panel = next(panel for panel, names in PANELS.items() if verb in names)
+        if importlib.util.find_spec(f"eraser_hub.cli.{_function(verb)}") is None:
+            as_typed = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+            app.command(name=verb, context_settings=as_typed)(_open_door)
+            continue
         commands = importlib.import_module(f"eraser_hub.cli.{_function(verb)}")
         app.command(name=verb, rich_help_panel=panel)(getattr(commands, _function(verb)))
+
+
+def _open_door(context: typer.Context) -> None:
+    from eraser_hub.door import main as open_door
+
+    open_door([context.info_name or "", *context.args])
 
 
 def _list_verbs() -> None:
@@ -82,7 +90,9 @@ def _list_verbs() -> None:
 
 def _help(verb: str) -> str | None:
     if importlib.util.find_spec(f"eraser_hub.cli.{_function(verb)}") is None:
-        return ""
+        from eraser_hub.door import VERBS as moved
+
+        return moved[verb].summary
     body = ast.parse(pkgutil.get_data("eraser_hub.cli", f"{_function(verb)}.py") or b"").body
     words = {each.name: ast.get_docstring(each) for each in body if isinstance(each, ast.FunctionDef)}
     return words[_function(verb)]

@@ -131,7 +131,7 @@ def to_option_type(hint: Any) -> Any:
     """Return the type that the command line reads: of several a list, or a string, which Python takes beside others.
 
     >>> to_option_type(str | os.PathLike | Sequence[str] | None), to_option_type(int | None)
-    (list[str], int | None)
+    (list[str] | None, int | None)
     """
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
@@ -139,8 +139,10 @@ def to_option_type(hint: Any) -> Any:
     choices = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if any(get_origin(choice) in (Sequence, list, tuple) for choice in choices):
         items = [get_args(choice)[0] for choice in choices if get_origin(choice) in (Sequence, list, tuple)]
-        return list[to_option_type(items[0])]  # type: ignore[misc]
-    return str if str in choices else hint
+        hint = list[to_option_type(items[0])]  # type: ignore[misc]
+    elif str in choices:
+        hint = str
+    return hint | None if type(None) in choices else hint
 
 
 def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
@@ -169,7 +171,7 @@ def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
     else:
         for line in result if isinstance(result, list) else [] if result is None else [result]:
             print("\n".join(map(show_controls, str(line).split("\n"))))
-    return int(getattr(result, "failed", False))
+    return int(bool(getattr(result, "failed", False)))
 
 
 def print_json(content: Any) -> None:

@@ -55,7 +55,7 @@ print(datasets.__version__)
 def day(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the day, with the movies and the modules built as the README says."""
     folder = tmp_path_factory.mktemp("day")
-    eraser_hub.build("eraser", source=samples / "eraser", config="movies", out=folder, progress=False)
+    eraser_hub.build("eraser", source=samples / "eraser", config="movies", out=folder)
     eraser_hub.build("metrics", out=folder)
     return folder
 

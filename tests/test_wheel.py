@@ -40,7 +40,7 @@ samples = Path(eraser_hub.samples.__path__[0]) / "eraser"
 command = [sys.executable, "-m", "eraser_hub"]
 subprocess.run([*command, "--version"], check=True)
 configs = ["--config", "movies", "--config", "cose"]
-build = ["build", "eraser", "--source", str(samples), *configs, "--out", ".", "--no-progress"]
+build = ["build", "eraser", "--source", str(samples), *configs, "--out", "."]
 subprocess.run([*command, *build], check=True)
 subprocess.run([*command, "build", "metrics", "--out", "."], check=True)
 movies = datasets.load_dataset("eraser", "movies")
@@ -94,7 +94,7 @@ MOVIES = "--dataset hub/eraser --config movies"
 # each verb once, on the smallest input; a later one reads what an earlier one wrote
 VERBS = {
     "import": "--source posts.jsonl --name posts --tokens words --label label --mask why --out corpora",
-    "build": "eraser --source {samples}/eraser --config movies --out hub --no-progress",
+    "build": "eraser --source {samples}/eraser --config movies --out hub",
     "check": "--dataset hub/eraser",
     "stats": "--dataset hub/eraser",
     "export": f"{MOVIES} --out raw",

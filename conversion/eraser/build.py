@@ -97,7 +97,7 @@ def build_eraser(source: Path | None, configs: Sequence[str] | None, out: Path, 
     notes: list[str] = []
     target = out / (options.name or "eraser")
     read_existing_release(target, ConfigFacts)  # refuses a folder that no build wrote
-    corpora, failed = _find_corpora(configs, source, options.progress, notes)
+    corpora, failed = _find_corpora(configs, source, notes)
     with rebuild_folder(target) as folder:
         parts, errors = _build_all(corpora, folder, options)
         failed |= errors
@@ -122,7 +122,7 @@ def _sort_configs(entries: dict[str, T]) -> dict[str, T]:
 
 
 def _find_corpora(
-    configs: Sequence[str] | None, source: Path | None, progress: bool, notes: list[str]
+    configs: Sequence[str] | None, source: Path | None, notes: list[str]
 ) -> tuple[list[CorpusFolder], dict[str, DataError]]:
     """Return the corpora to build, and config -> error of the others; ``notes`` receives lines for the user."""
     unreachable: list[DataError] = []
@@ -131,7 +131,7 @@ def _find_corpora(
         if unreachable:
             raise DataError("not tried: the server of the release cannot be reached", field=name)
         try:
-            folder = find_corpus(name, source, progress=progress, say=notes.append)
+            folder = find_corpus(name, source, say=notes.append)
         except NotReleased as error:
             # the release may ship it inside another archive: its absence is an error only if it was requested
             if configs or name not in HOST_CONFIGS:
@@ -169,10 +169,10 @@ def _link_configs(target: Path, folder: Path, names: Iterable[str]) -> None:
             link_or_copy(old, folder / old.relative_to(target))
 
 
-def _make_progress_bar(title: str, total: int, unit: str, show: bool) -> tqdm[Any]:
+def _make_progress_bar(title: str, total: int, unit: str, show: bool = True) -> tqdm[Any]:
     """Return a progress bar on stderr; it is silent without ``show``, or if stderr is no terminal."""
     disable = None if show else True
-    return tqdm(total=total, desc=title, unit=unit, unit_scale=True, mininterval=0.3, leave=False, disable=disable)
+    return tqdm(total=total, desc=title, unit=unit, unit_scale=True, delay=2, leave=False, disable=disable)
 
 
 # ---------------------------------------------------------------------------------------------------------- one config
@@ -202,13 +202,13 @@ def _build_all(
         with (
             suppress(BrokenProcessPool),
             make_process_pool(processes) as pool,
-            _make_progress_bar("building", len(corpora), "configs", options.progress) as bar,
+            _make_progress_bar("building", len(corpora), "configs") as bar,
         ):
             futures = {name: pool.submit(build, corpus) for name, corpus in by_name.items()}
             for future in futures.values():
                 future.add_done_callback(lambda _: bar.update(1))
             return build_each(list(by_name), lambda name: futures[name].result())
-    return build_each(list(by_name), lambda name: build(by_name[name], progress=options.progress))
+    return build_each(list(by_name), lambda name: build(by_name[name], progress=True))
 
 
 class _ConfigBuild:

@@ -23,7 +23,7 @@ from hashlib import blake2b
 from itertools import count
 from os import PathLike
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,6 @@ from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.plain import mask_from_spans, spans_from_mask
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import GENERATOR, OutputWriter, compute_file_digest, rebuild_folder
-from eraser_hub.records.options import Option
 from eraser_hub.records.places import dataset_split, release_split
 from eraser_hub.records.predictions import find_inputs
 
@@ -47,7 +46,7 @@ from .documents import find_objects, parse_objects, split_marks
 from .evidence_marks import MASK, SENTENCES, SPANS, TOKENS, Annotators, MarkReader, RowTally
 from .people import AnnotatedRow, PeopleJoiner, PeopleTable, Person, TextSpans, join_people, parse_names
 from .reader import SourceRow, locate
-from .sources import Source, wrap_dataset
+from .sources import Source
 from .texts import (
     BLANKS,
     Row,
@@ -66,9 +65,6 @@ from .texts import (
     sort_labels,
     split_at_blanks,
 )
-
-if TYPE_CHECKING:
-    from datasets import Dataset, IterableDataset
 
 GROUPS, MAJORITY = "groups", "majority"
 QUERY_SEPARATOR = " [sep] "  # between the parts of a query, as in CoS-E
@@ -146,9 +142,13 @@ class Imported:
     labels: list[str]
     notes: list[str] = field(default_factory=list)
 
+    def __str__(self) -> str:
+        counts = ", ".join(f"{split} {rows:,}" for split, rows in self.rows.items())
+        return f"{self.folder}: {counts}; labels {', '.join(self.labels)}"
 
-def import_corpus(
-    sources: Mapping[str, Source | Dataset | IterableDataset],
+
+def write_corpus(
+    sources: Mapping[str, Source],
     name: str,
     columns: Columns,
     out: str | PathLike[str],
@@ -161,7 +161,7 @@ def import_corpus(
     """Write ``out/NAME`` from the rows of each split.
 
     Args:
-        sources: split -> rows: a Dataset, or a Source of the module `sources`.
+        sources: split -> rows.
         name: name of the config.
         columns: the columns by role.
         out: the folder of the corpus folders.
@@ -183,25 +183,20 @@ def import_corpus(
     except DataError as error:
         raise DataError(error.message, argument="name") from None
     _check_splits(sources)
-    Option(kind=Path).check("out", out)
     target = Path(out) / name
     _refuse_to_replace(target, force)
-    inputs = find_inputs([source.name for source in sources.values() if isinstance(source, Source)])
+    inputs = find_inputs([source.name for source in sources.values()])
     files = [f"{release_split(split)}.jsonl" for split in sources]
     for path in (*files, "docs.jsonl", CORPUS_YAML, IMPORT_RECORD, get_annotators_path(name)):
         OutputWriter(inputs, force).check(target / path)
-    opened = {
-        split: source if isinstance(source, Source) else wrap_dataset(source, split)
-        for split, source in sources.items()
-    }
     importer = _Importer(columns, get_tokenizer(tokenizer), annotators)
     written = _read_record(target)
     there = [path for path in written if (target / path).is_file()]
     changed = [path for path in there if compute_file_digest(target / path) != written[path]]
     with rebuild_folder(target) as folder:
-        rows = importer.write_splits(opened, folder)
+        rows = importer.write_splits(sources, folder)
         importer.write_annotators(folder / get_annotators_path(name))
-        labels = importer.find_label_names(opened)
+        labels = importer.find_label_names(sources)
         text = _make_corpus_yaml(name, labels, facts)
         (folder / CORPUS_YAML).write_text(text + CORPUS_YAML_HINTS, encoding="utf-8")
         new = sorted(path for path in folder.rglob("*") if path.is_file())

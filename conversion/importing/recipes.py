@@ -7,6 +7,7 @@ rows), and ``sample`` (file -> text of this project's own writing) with ``expect
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from .reader import SourceRow
 from .sources import Source, open_file
 from .texts import get_cell, parse_literal
 
+log = logging.getLogger("eraser_hub")
 FOLDER = Path(__file__).with_name("recipe_files")
 Cells = dict[str, Any]
 Step = Callable[[Cells, Mapping[str, Any], Path], Iterator[Cells]]
@@ -80,6 +82,18 @@ def read_recipe(name: str) -> Recipe:
         message = f"expected steps of {', '.join(STEPS)}, found {show(unknown[0])}"
         raise DataError(message, file=path, field="steps")
     return recipe
+
+
+def open_recipe(name: str, sources: Mapping[str, Source]) -> tuple[dict[str, Source], Columns, Mapping[str, str]]:
+    """Return the rows of each split after a recipe's steps, their columns, and facts for the card."""
+    recipe = read_recipe(name)
+    log.info(f"recipe: {recipe.title}, {recipe.url}; licence: {recipe.facts['license']}")
+    log.info(f"tried on: {recipe.tried}")
+    dropped: Counter[str] = Counter()
+    made = {split: apply_steps(recipe, source, dropped) for split, source in sources.items()}
+    for step, count in dropped.items():
+        log.warning(f"rows left out by the recipe's step {step}: {count:,}")
+    return made, recipe.columns, recipe.facts
 
 
 def apply_steps(recipe: Recipe, source: Source, dropped: Counter[str]) -> Source:

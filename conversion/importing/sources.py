@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show, show_controls
 from eraser_hub.records.places import find_place
@@ -57,11 +57,11 @@ def find_reader(path: Path, name: str | None = None) -> type[Reader]:
         DataError: there is no reader of that name, or none, or several, for the file.
     """
     if name is not None:
-        return READERS.find(name, "format")
+        return READERS.find(name, "reader")
     tools = find_tools(path)
     if len(tools) > 1:
-        message = f"expected an export of one tool, found signs of {', '.join(tools)}: `format` says which"
-        raise UsageError(message, argument="format")
+        message = f"expected an export of one tool, found signs of {', '.join(tools)}: `reader` says which"
+        raise UsageError(message, argument="reader")
     return next(iter(tools.values())) if tools else _find_by_ending(path)
 
 
@@ -84,21 +84,42 @@ def open_file(path: Path, name: str | None = None) -> Source:
     Raises:
         DataError: no reader has this ending; during iteration also the first fault of the file.
     """
-    kind = READERS.find(name, "format") if name is not None else _find_by_ending(path)
+    kind = READERS.find(name, "reader") if name is not None else _find_by_ending(path)
     with wrap_read_errors(path):
         reader = kind(path)
         return Source(str(path), reader.rows, reader.classes())
 
 
-def wrap_dataset(rows: Dataset | IterableDataset, name: str) -> Source:
-    """Return the source of a Dataset in memory or a streamed one; a format, such as numpy's, does not count.
+def open_tool(path: Path, name: str | None = None, text: Sequence[str] = ()) -> TaskReader:
+    """Return the reader of an annotation tool's export; ``text`` has the columns of texts that it does not say itself.
 
     Raises:
-        DataError: the rows are no Dataset.
+        DataError: no tool's reader recognizes the file or folder.
     """
+    if not path.exists():
+        raise DataError("cannot be read: no such file or folder", file=path)
+    kind = find_reader(path, name)
+    if not issubclass(kind, TaskReader):
+        tools = [name for name, each in READERS.items() if issubclass(each, TaskReader)]
+        message = f"expected an export of {', '.join(tools)}; plain rows need `tokens` or `text`"
+        raise UsageError(message, file=path)
+    return kind(path, text)
+
+
+def wrap_rows(rows: Dataset | IterableDataset | Sequence[Mapping[str, Any]], name: str) -> Source:
+    """Return the source of a Dataset, in memory or streamed, or of a list of dicts.
+
+    A Dataset's format, such as numpy's, does not count.
+
+    Raises:
+        DataError: the rows are neither.
+    """
+    if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
+        numbered = [SourceRow(number, None, row) for number, row in enumerate(rows, 1)]
+        return Source(name, lambda: iter(numbered))
     if not hasattr(rows, "with_format"):
-        message = f"expected a Dataset (`Dataset.from_list`, `Dataset.from_pandas`), found a {type(rows).__name__}"
-        raise DataError(message, argument="sources")
+        message = f"expected a list of dicts or a Dataset (`Dataset.from_pandas`), found a {type(rows).__name__}"
+        raise DataError(message, argument="source")
     rows = rows.with_format(None)
 
     def iterate() -> Iterator[SourceRow]:
@@ -141,7 +162,7 @@ def open_dataset(dataset: str, config: str | None) -> dict[str, Source]:
         raise error.at(file=dataset) from None
     except Exception as error:  # datasets raises many types; their text names the config or the file
         raise DataError(f"cannot be opened: {get_first_line(error)}", file=dataset) from error
-    return {str(split): wrap_dataset(rows, f"{dataset}/{split}") for split, rows in splits.items()}
+    return {str(split): wrap_rows(rows, f"{dataset}/{split}") for split, rows in splits.items()}
 
 
 def find_label_column(source: Source, used: Collection[str | None]) -> tuple[str, str]:

@@ -85,7 +85,7 @@ def make_source(
         ANNOTATORS,
     )
     title = next(iter(readers.values())).title
-    return sources, columns, [f"format: {title}", *rows.notes, *tally.describe(NOTES)]
+    return sources, columns, [f"reader: {title}", *rows.notes, *tally.describe(NOTES)]
 
 
 def _name_spans(task: Task, text: str) -> str:

@@ -30,7 +30,7 @@ PUBLIC = [name for name in FUNCTIONS if not name.startswith("_")]
 def folder(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with ``hub/eraser`` of the samples."""
     folder = tmp_path_factory.mktemp("api")
-    api.build("eraser", samples / "eraser", out=folder / "hub", progress=False)
+    eraser_hub.build("eraser", samples / "eraser", out=folder / "hub")
     return folder
 
 
@@ -81,10 +81,10 @@ def test_a_wrong_argument_is_named_as_python_has_it(folder, monkeypatch):
     monkeypatch.chdir(folder)
     with refused("movie", argument="config"):
         eraser_hub.build("eraser", config="movie")
-    with refused("`source`"):
+    with refused(argument="source"):
         eraser_hub.build("metrics", source=folder)
     with refused(argument="dataset"):
-        eraser_hub.check(dataset="nowhere")
+        eraser_hub.check("nowhere")
     with refused(argument="num_proc"):
         eraser_hub.build("eraser", num_proc=0)
     with refused("validation", "dev"):

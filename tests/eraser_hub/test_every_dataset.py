@@ -31,7 +31,7 @@ def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     _register()
     out = tmp_path_factory.mktemp("every") / "hub"
     for name in HUB_DATASETS:
-        verb("build", name, "--source", samples / name, "--out", out, "--no-progress")
+        verb("build", name, "--source", samples / name, "--out", out)
     return out
 
 
@@ -153,7 +153,7 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
 def test_the_dataset_in_every_verb(hub, tmp_path, name):
     for config in HUB_DATASETS[name].configs:
         for command in ("check", "stats"):
-            verb(command, name, "--dataset", hub / name, "--config", config, "--format", "json")
+            verb(command, "--dataset", hub / name, "--config", config, "--format", "json")
         verb("export", "--dataset", hub / name, "--config", config, "--out", tmp_path / "raw")
         verb("report", "--dataset", hub / name, "--config", config, "--split", "test", "--out", tmp_path / config)
 
@@ -166,7 +166,7 @@ def test_human_performance_gives_a_report(samples, tmp_path, config, file):
     """The releases' files hold people's rationales of a part of the test split; one of movies has no record there."""
     _register()
     out = tmp_path / "hub"
-    verb("build", "eraser", "--source", samples / "eraser", "--config", config, "--out", out, "--no-progress")
+    verb("build", "eraser", "--source", samples / "eraser", "--config", config, "--out", out)
     for path in sorted((samples / "eraser" / config).glob(file)):
         lines = [line for line in path.read_text("utf-8").splitlines(keepends=True) if "posR_104" not in line]
         whole = tmp_path / f"whole-{path.name}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import eraser_hub
 from eraser_hub import api
 from eraser_hub.scoring import scored_split
 
@@ -31,7 +32,7 @@ VERBS = {
 @pytest.fixture(scope="module")
 def built(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
-    api.build("eraser", samples / "eraser", config="movies", out=folder / "hub", progress=False)
+    eraser_hub.build("eraser", samples / "eraser", config="movies", out=folder / "hub")
     of = {"dataset": folder / "hub/eraser", "config": "movies", "split": "val"}
     scored = api.score(samples / "predictions/eraser/movies.val.jsonl", **of)
     scored.save(folder / "s.json")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import eraser_hub
 from eraser_hub import api
 from eraser_hub import train as train_model
 from eraser_hub.systems import run_folder
@@ -15,7 +16,7 @@ from ..refusals import refused
 
 @pytest.fixture
 def train(samples, tmp_path, monkeypatch):
-    api.build("eraser", samples / "eraser", config="movies", out=tmp_path / "hub", progress=False)
+    eraser_hub.build("eraser", samples / "eraser", config="movies", out=tmp_path / "hub")
     monkeypatch.chdir(tmp_path)
     common = {"dataset": "hub/eraser", "config": "movies", "model": "logistic-regression"}
     return lambda **more: train_model(**{**common, "seeds": 2, "out": "models", **more})

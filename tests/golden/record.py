@@ -94,12 +94,12 @@ def command(*words: Any) -> None:
 
 
 def build(dataset: str, out: Path) -> Path:
-    eraser_hub.build(dataset, source=SAMPLES / dataset, out=out, progress=False)
+    eraser_hub.build(dataset, source=SAMPLES / dataset, out=out)
     return out / dataset
 
 
 def build_corpus(source: Path, out: Path) -> None:
-    eraser_hub.build("eraser", source=source, config="movies", out=out, progress=False)
+    eraser_hub.build("eraser", source=source, config="movies", out=out)
 
 
 def splits(dataset: Path, config: str) -> list[str]:

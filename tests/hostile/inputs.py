@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "hub/eraser/release.json",
         "hub/eraser/movies/validation-00000-of-00001.parquet",
     ),
-    "build eraser --source in --config movies --out out/hub --no-progress": ("movies/val.jsonl", "movies/docs/1_0"),
+    "build eraser --source in --config movies --out out/hub": ("movies/val.jsonl", "movies/docs/1_0"),
     f"import --source in/rows.jsonl {COLUMNS} --name mine --out out": ("rows.jsonl",),
     "import --source in/spans.csv --text text --spans spans --label label --name mine --out out": ("spans.csv",),
 }

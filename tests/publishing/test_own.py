@@ -13,7 +13,7 @@ import pytest
 import yaml
 from loopback_hub import TOKEN
 
-from eraser_hub import api
+import eraser_hub
 from eraser_hub.conversion.own import list_own_datasets
 from eraser_hub.records.places import open_built, read_card
 from eraser_hub.version import __version__
@@ -58,7 +58,7 @@ def corpora(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hub(corpora: Path, tmp_path: Path) -> Path:
-    api.build("own", source=corpora / "hass", out=tmp_path / "hub", progress=False)
+    eraser_hub.build("own", source=corpora / "hass", out=tmp_path / "hub")
     return tmp_path / "hub"
 
 
@@ -79,44 +79,44 @@ def test_the_folder_has_a_name_a_card_and_a_snippet_of_its_own(hub: Path) -> Non
 
 
 def test_it_goes_through_the_verbs(hub: Path, tmp_path: Path, corpora: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    report = api.check(dataset=hub / "hass")
+    report = eraser_hub.check(dataset=hub / "hass")
     assert report.errors == [] and report.dataset == "hass"
-    assert "hass" in api.stats(dataset=hub / "hass").written("csv")
-    api.export(hub / "hass", out=tmp_path / "raw")
+    assert "hass" in eraser_hub.stats(dataset=hub / "hass").written("csv")
+    eraser_hub.export(hub / "hass", out=tmp_path / "raw")
     for name in ("train.jsonl", "docs.jsonl", "corpus.yaml"):
         assert (tmp_path / "raw/hass" / name).read_bytes() == (corpora / "hass" / name).read_bytes()
     monkeypatch.chdir(tmp_path)
-    assert api.load("hass", split="train").num_rows == 2
+    assert eraser_hub.load("hass", split="train").num_rows == 2
     instances = [{"annotation_id": "a2", "rationales": [{"docid": "d2", "hard_rationale_predictions": []}]}]
     (tmp_path / "p.jsonl").write_text(json.dumps(instances[0]) + "\n")
-    scores = api.score(tmp_path / "p.jsonl", dataset=hub / "hass", config="hass")
+    scores = eraser_hub.score(tmp_path / "p.jsonl", dataset=hub / "hass", config="hass")
     assert scores.names["dataset"] == "hass" and scores.scores["token_micro_r"] == 0.0
-    again = api.build("own", source=corpora, config="hass", out=hub, progress=False)
+    again = eraser_hub.build("own", source=corpora, config="hass", out=hub)
     assert again.rows == {"hass": {"train": 2, "test": 1}}
 
 
 def test_which_corpus_is_asked_for_and_names_are_not_taken_twice(corpora: Path, tmp_path: Path) -> None:
     with refused("hass, other", argument="config"):
-        api.build("own", source=corpora, out=tmp_path)
+        eraser_hub.build("own", source=corpora, out=tmp_path)
     with refused("none", argument="config"):
-        api.build("own", source=corpora, config="none", out=tmp_path)
+        eraser_hub.build("own", source=corpora, config="none", out=tmp_path)
     with refused(argument="source"):
-        api.build("own", out=tmp_path)
+        eraser_hub.build("own", out=tmp_path)
     (tmp_path / "empty").mkdir()
     with refused("corpus.yaml"):
-        api.build("own", source=tmp_path / "empty", out=tmp_path)
+        eraser_hub.build("own", source=tmp_path / "empty", out=tmp_path)
     path = corpora / "hass" / "corpus.yaml"
     path.write_text(path.read_text().replace("name: hass", "name: human_rationales"))
     with refused("'human_rationales'"):
-        api.build("own", source=corpora / "hass", out=tmp_path)
+        eraser_hub.build("own", source=corpora / "hass", out=tmp_path)
 
 
 def test_a_folder_of_some_released_configs_says_which(samples: Path, tmp_path: Path) -> None:
-    api.build("eraser", source=samples / "eraser", config=["boolq", "cose"], out=tmp_path, progress=False)
+    eraser_hub.build("eraser", source=samples / "eraser", config=["boolq", "cose"], out=tmp_path)
     _, prose = read_card(tmp_path / "eraser" / "README.md")
     assert "Corpora of English text (`boolq`, `cose`)" in prose and "Seven" not in prose
     assert 'load_dataset("eraser", "boolq")  # or cose' in prose and "multirc" not in prose.partition("## Config")[0]
-    assert api.check(dataset=tmp_path / "eraser").errors == []
+    assert eraser_hub.check(dataset=tmp_path / "eraser").errors == []
 
 
 @pytest.mark.slow

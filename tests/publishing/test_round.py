@@ -95,7 +95,7 @@ def test_the_projects_own_folders_are_checked_published_loaded_and_score_the_sam
 
     hub = tmp_path / "hub"
     command = [sys.executable, "-m", "eraser_hub"]
-    build = ["build", "eraser", "--source", str(samples / "eraser"), "--out", str(hub), "--no-progress"]
+    build = ["build", "eraser", "--source", str(samples / "eraser"), "--out", str(hub)]
     for arguments in (build, ["build", "metrics", "--out", str(hub)]):
         done = child.call([*command, *arguments], loopback.url)
         assert done.returncode == 0, done.stderr
@@ -124,7 +124,7 @@ def test_results_are_published_and_come_back(loopback, child, samples, tmp_path)
     from loopback_hub import Repo
 
     hub, command = tmp_path / "hub", [sys.executable, "-m", "eraser_hub"]
-    movies = ["--config", "movies", "--source", str(samples / "eraser"), "--out", str(hub), "--no-progress"]
+    movies = ["--config", "movies", "--source", str(samples / "eraser"), "--out", str(hub)]
     predictions = str(samples / "predictions" / "eraser" / "movies.val.jsonl")
     publish = ["publish", "--namespace", "org", "--folder", str(hub)]
     dataset = ["--dataset", "org/eraser", "--config", "movies", "--split", "val"]
@@ -162,7 +162,7 @@ def test_a_corrupted_dataset_is_not_published(loopback, child, samples, tmp_path
     hub = tmp_path / "hub"
     command = [sys.executable, "-m", "eraser_hub"]
     build = ["build", "eraser", "--source", str(samples / "eraser"), "--config", "movies", "--out", str(hub)]
-    assert child.call([*command, *build, "--no-progress"], loopback.url).returncode == 0
+    assert child.call([*command, *build], loopback.url).returncode == 0
     path = next((hub / "eraser" / "movies").glob("train-*.parquet"))
     table = pq.read_table(path)
     ids = table["annotation_id"].to_pylist()
@@ -189,9 +189,7 @@ print(json.dumps([[one.exit_code, one.stdout, repr(one.exception)] for one in ca
 def published(loopback, child, samples, tmp_path) -> Path:
     """All three datasets of the samples, built and published."""
     hub = tmp_path / "hub"
-    calls = [
-        ["build", name, "--source", str(samples / name), "--out", str(hub), "--no-progress"] for name in HUB_DATASETS
-    ]
+    calls = [["build", name, "--source", str(samples / name), "--out", str(hub)] for name in HUB_DATASETS]
     typed(child, loopback, [*calls, ["publish", "--namespace", "org", "--folder", str(hub)]], HF_TOKEN=TOKEN)
     return hub
 

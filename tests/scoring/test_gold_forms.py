@@ -15,7 +15,7 @@ from eraser_hub import board, report
 from eraser_hub import score as score_by_api
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.eraser.annotators import read_annotators
-from eraser_hub.conversion.importing.corpus import Columns, import_corpus
+from eraser_hub.conversion.importing.corpus import Columns, write_corpus
 from eraser_hub.metrics.plain import spans_from_mask
 from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
@@ -46,7 +46,7 @@ def draw(seed: int = 0) -> list[dict[str, Any]]:
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     columns = Columns(("one", "two"), ("one mask", "two mask"), "label", id="id", annotator="who")
-    return import_corpus({"test": source(draw())}, "posts", columns, tmp_path).folder
+    return write_corpus({"test": source(draw())}, "posts", columns, tmp_path).folder
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_texts_without_annotators_keep_their_evidence(tmp_path: Path) -> None:
     single = [{**row, "who": None} for row in rows[:1]]
     for row in single:
         row.update({"who": [None], "label": "good", "one mask": row["one mask"][:1], "two mask": row["two mask"][:1]})
-    corpus = import_corpus({"test": source([*rows[1:], *single])}, "posts", columns, tmp_path).folder
+    corpus = write_corpus({"test": source([*rows[1:], *single])}, "posts", columns, tmp_path).folder
     path, lines = tmp_path / "system.jsonl", []
     for row in (json.loads(line) for line in (corpus / "test.jsonl").read_text().splitlines()):
         hard = [

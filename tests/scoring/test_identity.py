@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eraser_hub import api
+import eraser_hub
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.match import digest
 from eraser_hub.records.predictions import run_path, write_run
@@ -21,11 +21,11 @@ CONFIGS = ("movies", "multirc", "fever", "boolq", "evidence_inference", "cose", 
 def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built samples."""
     out = tmp_path_factory.mktemp("hub")
-    return api.build("eraser", source=samples / "eraser", out=out, progress=False).folder
+    return eraser_hub.build("eraser", source=samples / "eraser", out=out).folder
 
 
 def digest_of(predictions: Path, **where: object) -> str:
-    return api.score(predictions, split="val", **where).data_digest
+    return eraser_hub.score(predictions, split="val", **where).data_digest
 
 
 def test_the_digest_is_of_ids_labels_and_spans_by_id() -> None:
@@ -51,7 +51,10 @@ def test_a_released_corpus_and_the_built_one_have_one_digest(hub: Path, samples:
 def test_a_module_signs_with_the_digest_of_the_score_file(hub: Path, samples: Path) -> None:
     predictions = samples / "predictions" / "eraser" / "movies.val.jsonl"
     expected = digest_of(predictions, dataset=hub, config="movies")
-    gold, rows = api.load(hub, "movies", "val"), list(map(json.loads, predictions.read_text("utf-8").splitlines()))
+    gold, rows = (
+        eraser_hub.load(hub, "movies", "val"),
+        list(map(json.loads, predictions.read_text("utf-8").splitlines())),
+    )
     for references, named in ((gold, {}), (gold.to_list(), {"label_names": ["NEG", "POS"]})):
         result = EraserAgreement().compute(predictions=rows, references=references, **named)
         assert result["signature"].startswith(f"eraser_agreement|data:{expected[:12]}|n:24|")
@@ -63,5 +66,5 @@ def test_predictions_are_known_by_the_bytes_of_their_file(hub: Path, samples: Pa
     bytes_digest = hashlib.sha256(predictions.read_bytes()).hexdigest()
     write_run(predictions, {"signature": "method:x"})
     assert json.loads(run_path(predictions).read_text())["predictions_sha256"] == bytes_digest
-    content = api.score(predictions, dataset=hub, config="movies", split="val").as_json()
+    content = eraser_hub.score(predictions, dataset=hub, config="movies", split="val").as_json()
     assert content["predictions_sha256"] == [bytes_digest] and content["run"] == "method:x"

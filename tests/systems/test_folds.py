@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("sklearn")
 
 import eraser_hub
-from eraser_hub.conversion.importing.corpus import Columns, import_corpus
+from eraser_hub.conversion.importing.corpus import Columns, write_corpus
 from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.systems.folds import cluster_texts, make_folds
 from eraser_hub.systems.train_config import TrainConfig
@@ -71,7 +71,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for split, some in rows.items():
         (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
     sources = {split: open_file(folder / f"{split}.jsonl") for split in rows}
-    import_corpus(sources, "pairs", Columns(("tokens",), ("why",), "label", query="q"), folder / "corpora")
+    write_corpus(sources, "pairs", Columns(("tokens",), ("why",), "label", query="q"), folder / "corpora")
     eraser_hub.build("eraser", source=folder / "corpora", out=folder / "hub")
     return folder / "hub" / "eraser"
 
@@ -101,7 +101,7 @@ def test_rationales_are_counted_over_the_evaluated_instances(tmp_path: Path, mon
         own = [{**row, "tokens": [*row["tokens"], split]} for row in rows]
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own), encoding="utf-8")
     sources = {split: open_file(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
-    import_corpus(sources, "half", Columns(("tokens",), ("why",), "label"), tmp_path / "corpora")
+    write_corpus(sources, "half", Columns(("tokens",), ("why",), "label"), tmp_path / "corpora")
     eraser_hub.build("eraser", source=tmp_path / "corpora", out=tmp_path / "hub")
     hub = str(tmp_path / "hub" / "eraser")
     config = TrainConfig(dataset=hub, config="half", model="logistic-regression", eval_split="test", limit=8)

@@ -21,6 +21,7 @@ from eraser_hub.conversion.download import http as downloading
 from eraser_hub.records.errors import BusyError, DataError
 from eraser_hub.records.files import hold_lock
 
+from ...command_line import invoke
 from ...refusals import refused
 
 pytestmark = pytest.mark.unit
@@ -471,10 +472,6 @@ def test_each_config_has_an_archive_with_an_address():
 
 def test_the_command_downloads_what_it_is_not_given(server, tmp_path, monkeypatch, samples):
     """From a mirror's archive to rows, in one command; the second time from the cache; a user's archive likewise."""
-    from typer.testing import CliRunner
-
-    from eraser_hub.__main__ import _register, app
-
     url, behaviour = server
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
@@ -484,20 +481,18 @@ def test_the_command_downloads_what_it_is_not_given(server, tmp_path, monkeypatc
     monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
     monkeypatch.setenv("ERASER_HUB_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    _register(("build",))
-    _register(("check",))
     arguments = ["build", "eraser", "--config", "multirc", "--out"]
-    result = CliRunner().invoke(app, [*arguments, str(tmp_path / "hub")])
+    result = invoke([*arguments, str(tmp_path / "hub")])
     assert result.exit_code == 0, result.output
     assert "train 9, validation 9, test 8" in result.output
     assert hashlib.sha256(behaviour.body).hexdigest() in result.output, "the digest that was not known is said"
     assert len(behaviour.requests) == 2 and behaviour.requests[1][1] is not None
     behaviour.script = ["404"]
-    assert CliRunner().invoke(app, [*arguments, str(tmp_path / "hub")]).exit_code == 0
+    assert invoke([*arguments, str(tmp_path / "hub")]).exit_code == 0
     assert len(behaviour.requests) == 2
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "multirc.tar.gz").write_bytes(behaviour.body)
-    result = CliRunner().invoke(app, [*arguments, str(tmp_path / "hub2"), "--source", str(tmp_path / "mine")])
+    result = invoke([*arguments, str(tmp_path / "hub2"), "--source", str(tmp_path / "mine")])
     assert result.exit_code == 0, result.output
     one, two = (
         {p.name: p.read_bytes() for p in (tmp_path / hub / "eraser" / "multirc").iterdir()} for hub in ("hub", "hub2")

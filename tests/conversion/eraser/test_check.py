@@ -16,14 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.checks import Finding, Report, SplitReport
 from eraser_hub.conversion.eraser.verbs import VERBS
+from eraser_hub.door import show_result
 from eraser_hub.metrics.plain import split_tokens
 from eraser_hub.records.errors import DataError
 
+from ...command_line import invoke
 from ...refusals import refused
 
 _spec = importlib.util.spec_from_file_location("built_by_hand", Path(__file__).with_name("built.py"))
@@ -302,31 +303,24 @@ def test_a_column_of_another_kind_is_an_error(tmp_path, column, values):
 
 
 def test_findings_cannot_steer_the_terminal(capsys):
-    from eraser_hub.cli.check import _print
-
     finding = Finding("labels", "violation", 1, ("a\x1b]0;title\x07",))
-    _print(Report("eraser", Path("hub"), [SplitReport("movies", "train\x1b[2J", 1, 1, [finding])]))
+    show_result(Report("eraser", Path("hub"), [SplitReport("movies", "train\x1b[2J", 1, 1, [finding])]))
     shown = capsys.readouterr().out
     assert "a␛]0;title␇" in shown and "train␛[2J" in shown and "\x1b" not in shown and "\x07" not in shown
 
 
 def test_the_command_line(tmp_path, monkeypatch):
-    from eraser_hub.__main__ import _register, app
-
-    _register(("check",))
-    _register(("stats",))
-    runner = CliRunner()
     good = built.write_built(tmp_path / "good" / "eraser", built.rows())
     monkeypatch.chdir(tmp_path)
-    result = runner.invoke(app, ["check", "--dataset", str(good)])
+    result = invoke(["check", "--dataset", str(good)])
     assert result.exit_code == 0 and "no violation" in result.output
     rows = built.rows()
     rows["train"][1]["classification"] = 7
     bad = built.write_built(tmp_path / "bad" / "eraser", rows)
-    result = runner.invoke(app, ["check", "--dataset", str(bad), "--config", "movies"])
+    result = invoke(["check", "--dataset", str(bad), "--config", "movies"])
     assert result.exit_code == 1 and "label 7" in result.output and "1 violations" in result.output
-    result = runner.invoke(app, ["check", "--dataset", str(bad), "--format", "json"])
-    assert result.exit_code == 1 and json.loads(result.output)["violations"] == 1
+    result = invoke(["check", "--dataset", str(bad), "--format", "json"])
+    assert result.exit_code == 1 and json.loads(result.stdout)["violations"] == 1
     of_good = ["--dataset", str(good)]
     for arguments in (
         ["films"],
@@ -334,8 +328,8 @@ def test_the_command_line(tmp_path, monkeypatch):
         [*of_good, "--format", "x"],
         [*of_good, "--config", "films"],
     ):
-        assert runner.invoke(app, ["check", *arguments]).exit_code == 2, arguments
-    assert runner.invoke(app, ["check"]).exit_code == 2
+        assert invoke(["check", *arguments]).exit_code == 2, arguments
+    assert invoke(["check"]).exit_code == 2
 
 
 SENTENCE = st.lists(st.sampled_from(["sea", "a", "é", ".", "a a"]), min_size=1, max_size=5).map(" ".join)

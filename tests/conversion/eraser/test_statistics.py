@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
 from eraser_hub import mask, tokens
 from eraser_hub.conversion import HUB_DATASETS
@@ -22,6 +21,7 @@ from eraser_hub.metrics.plain import split_sentences, split_tokens
 from eraser_hub.records.places import open_built, read_rows
 from eraser_hub.records.tables import Cell, Table, Tables
 
+from ...command_line import invoke
 from ...raw_corpora import annotations, documents, evidences
 from ...refusals import refused
 
@@ -252,16 +252,11 @@ def test_markdown_escapes_bars():
 
 
 def test_the_command_line(sample_folder):
-    from eraser_hub.__main__ import _register, app
-
-    _register(("stats",))
-    _register(("check",))
-    runner = CliRunner()
     arguments = ["stats", "--dataset", str(sample_folder), "--config", "movies"]
-    assert "1,600, -1,573" in runner.invoke(app, arguments).output
-    assert "| movies | train |" in runner.invoke(app, [*arguments, "--format", "markdown"]).output
-    held = json.loads(runner.invoke(app, [*arguments, "--format", "json"]).output)
+    assert "1,600, -1,573" in invoke(arguments).output
+    assert "| movies | train |" in invoke([*arguments, "--format", "markdown"]).output
+    held = json.loads(invoke([*arguments, "--format", "json"]).output)
     assert held["dataset"] == "eraser"
-    assert runner.invoke(app, [*arguments, "--format", "pdf"]).exit_code == 2
-    assert runner.invoke(app, ["stats", "films"]).exit_code == 2
-    assert runner.invoke(app, ["stats", "--dataset", str(sample_folder / "nowhere")]).exit_code == 2
+    assert invoke([*arguments, "--format", "pdf"]).exit_code == 2
+    assert invoke(["stats", "films"]).exit_code == 2
+    assert invoke(["stats", "--dataset", str(sample_folder / "nowhere")]).exit_code == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.conversion.importing.corpus import Columns, Imported, import_corpus
+from eraser_hub.conversion.importing.corpus import Columns, Imported, write_corpus
 
 from ...refusals import refused
 from .corpora import Row, rows_of, source
@@ -18,7 +18,7 @@ DOCS = [{"id": "d2", "text": "a fine film\nwith a plot"}, {"id": "d1", "text": "
 
 
 def run(rows: list[Row], columns: Columns, out: Path, **options: Any) -> Imported:
-    return import_corpus({"train": source(rows)}, "mine", columns, out, **options)
+    return write_corpus({"train": source(rows)}, "mine", columns, out, **options)
 
 
 @pytest.mark.parametrize(

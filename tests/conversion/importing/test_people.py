@@ -11,7 +11,7 @@ import pytest
 
 from eraser_hub.conversion.eraser.annotators import read_annotators
 from eraser_hub.conversion.eraser.schema import ANNOTATORS, MASKS
-from eraser_hub.conversion.importing.corpus import NOTES, Columns, Imported, import_corpus
+from eraser_hub.conversion.importing.corpus import NOTES, Columns, Imported, write_corpus
 
 from ...refusals import refused
 from .corpora import Row, group_masks, kept_people, rows_of, source
@@ -22,7 +22,7 @@ BY_ID = Columns(("tokens",), ("mask",), "label", annotator="who", id="id")
 
 
 def run(rows: list[Row], columns: Columns, out: Path, **options: Any) -> Imported:
-    return import_corpus({"train": source(rows)}, "mine", columns, out, **options)
+    return write_corpus({"train": source(rows)}, "mine", columns, out, **options)
 
 
 def person(who: str, label: str | None, mask: list[int] | None, tokens: str = "a fine film", **more: Any) -> Row:

@@ -15,16 +15,16 @@ REVIEWS = "POS\ta *warm* and *funny* film\nNEG\t*dull* from the first scene\n"
 USE = """
 import sys
 from pathlib import Path
-from eraser_hub import Columns, DataError, import_corpus
-from eraser_hub.conversion.importing.sources import READERS, open_file
+from eraser_hub import DataError, import_corpus
+from eraser_hub.conversion.importing.sources import READERS
 
 assert "starred" in READERS
-columns = Columns(("words",), ("marked",), "label")
-result = import_corpus({"train": open_file(Path("reviews.starred"))}, "reviews", columns, "corpora")
+columns = {"tokens": "words", "mask": "marked", "label": "label"}
+result = import_corpus("reviews.starred", "reviews", out="corpora", **columns)
 print(result.rows, result.labels)
 Path("bad.starred").write_text("no tab")
 try:
-    import_corpus({"train": open_file(Path("bad.starred"))}, "bad", columns, "corpora")
+    import_corpus("bad.starred", "bad", out="corpora", **columns)
 except DataError as error:
     print(error)
 """

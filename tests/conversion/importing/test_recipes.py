@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion.importing.recipes import FOLDER, list_recipes, read_recipe
 
+from ...command_line import Result, invoke
 from ...refusals import refused
 from .corpora import rows_of
 
 NAMES = ["beeradvocate-aspects", "cos-e", "docred", "e-snli-highlights", "ecqa", "hatexplain", "hotpotqa", "scifact"]
 
 
-def typed(*words: str) -> Any:
-    _register(("import",))
-    return CliRunner().invoke(app, ["import", *words])
+def typed(*words: str) -> Result:
+    return invoke(["import", *words])
 
 
 def write_sample(name: str, folder: Path) -> Path:
@@ -102,10 +99,10 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     )
     words = ("--recipe", "scifact", "--source", str(tmp_path / "claims.jsonl"), *_out(tmp_path))
     done = typed(*words)
-    assert done.exit_code == 1 and "corpus.jsonl" in str(done.exception)
+    assert done.exit_code == 1 and "corpus.jsonl" in done.stderr
     (tmp_path / "corpus.jsonl").write_text('{"doc_id": 1}\n{\n')
-    with refused(file=tmp_path / "corpus.jsonl", line=2):
-        raise typed(*words).exception or AssertionError
+    done = typed(*words)
+    assert done.exit_code == 1 and "corpus.jsonl:2: " in done.stderr
     (tmp_path / "posts.json").write_text('[{"x": 3}]')
     done = typed("--recipe", "docred", "--source", str(tmp_path / "posts.json"), *_out(tmp_path))
     assert done.exit_code == 1

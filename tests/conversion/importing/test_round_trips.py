@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion.importing.corpus import Columns, import_corpus
+from eraser_hub.conversion.importing.corpus import Columns, write_corpus
 from eraser_hub.conversion.importing.texts import (
     parse_strings,
     parse_text,
@@ -37,7 +37,7 @@ def marked(draw: st.DrawFn, tokens: st.SearchStrategy[str] = TOKENS) -> Row:
 def imported(
     rows: list[Row], columns: Columns, folder: str, **options: Any
 ) -> tuple[list[Row], dict[str, list[list[int]]]]:
-    target = import_corpus({"train": source(rows)}, "mine", columns, Path(folder), **options).folder
+    target = write_corpus({"train": source(rows)}, "mine", columns, Path(folder), **options).folder
     return rows_of(target), kept_masks(target)
 
 

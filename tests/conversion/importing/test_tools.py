@@ -9,15 +9,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
 
-from eraser_hub.__main__ import _register, app
-from eraser_hub.conversion.importing.annotations import import_annotations, open_tool
+from eraser_hub import import_corpus
 from eraser_hub.conversion.importing.corpus import Imported
-from eraser_hub.conversion.importing.sources import READERS, find_label_column, find_tools, open_file
+from eraser_hub.conversion.importing.sources import READERS, find_label_column, find_tools, open_file, open_tool
 from eraser_hub.conversion.importing.task_rows import NOTES, make_source
 from eraser_hub.conversion.importing.tasks import TaskReader
 
+from ...command_line import Result, invoke
 from ...refusals import refused
 from .corpora import group_masks, rows_of, source, write_lines
 
@@ -30,7 +29,7 @@ PEOPLE = [["3", "5"], ["3"]]
 
 
 def run(name: str | Path, out: Path, **choices: Any) -> Imported:
-    return import_annotations({"train": EXPORTS / name}, "mine", out, **choices)
+    return import_corpus(EXPORTS / name, "mine", out=out, **choices)
 
 
 def read_back(done: Imported) -> list[tuple[list[str], list[list[int]], str]]:
@@ -244,19 +243,19 @@ def test_an_earlier_answer_of_a_person_is_replaced(tmp_path: Path) -> None:
 def test_several_labels_of_one_person(tmp_path: Path) -> None:
     """They tie, which is counted."""
     path = write_lines(tmp_path / "x.jsonl", [{"text": "a", "label": ["b", "c"]}, {"text": "d", "label": ["c"]}])
-    done = import_annotations({"train": path}, "mine", tmp_path)
+    done = import_corpus(path, "mine", out=tmp_path)
     assert done.rows == {"train": 1} and counted(done)["several labels"] == 1
 
 
 def test_an_export_without_any_task_says_why(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "x.jsonl", [{"text": "a", "answer": "reject", "accept": ["b"]}])
     with refused(NOTES["rejected"], file=path):
-        import_annotations({"train": path}, "mine", tmp_path)
+        import_corpus(path, "mine", out=tmp_path)
     rows = [{"text": "a", "answer": "accept", "spans": [{"start": 0, "end": 1, "label": "R"}]}]
     write_lines(path, [{**rows[0], "accept": ["b"]}])
     other = write_lines(tmp_path / "y.jsonl", rows)
     with refused(NOTES["no label"], file=other):
-        import_annotations({"train": path, "test": other}, "mine", tmp_path)
+        import_corpus(path, "mine", out=tmp_path, split={"test": other})
 
 
 def test_what_is_no_export_is_not_recognized(tmp_path: Path) -> None:
@@ -301,7 +300,7 @@ def test_rows_at_fault(row: dict[str, Any], tool: str, field: str, tmp_path: Pat
     good = {"text": DULL, "answer": "accept", "accept": ["bad"]} if tool == "prodigy" else MARKED
     path = write_lines(tmp_path / "rows.jsonl", [good, row])
     with refused(file=path, line=2, field=field or None):
-        run(path, tmp_path, format=tool)
+        run(path, tmp_path, reader=tool)
 
 
 @pytest.mark.parametrize(
@@ -345,21 +344,20 @@ def test_every_reader_of_a_tool_gives_plain_rows_too() -> None:
 # -- the command ------------------------------------------------------------------------------------------------------
 
 
-def typed(*words: str) -> Any:
-    _register(("import",))
-    return CliRunner().invoke(app, ["import", *words])
+def typed(*words: str) -> Result:
+    return invoke(["import", *words])
 
 
 def test_the_command_finds_the_tool_and_says_it(tmp_path: Path) -> None:
     done = typed("--source", str(EXPORTS / "label-studio.json"), "--name", "mine", "--out", str(tmp_path))
     assert done.exit_code == 0, done.output
-    assert "format: Label Studio" in done.stderr and "label: verdict" in done.stderr
+    assert "reader: Label Studio" in done.stderr and "label: verdict" in done.stderr
     assert done.stdout.strip() == f"{tmp_path}/mine: train 2; labels bad, good"
     words = ("--source", str(EXPORTS / "prodigy.jsonl"), "--name", "two", "--out", str(tmp_path))
-    done = typed(*words, "--span-label", "RATIONALE", "--format", "prodigy")
+    done = typed(*words, "--span-label", "RATIONALE")
     assert done.exit_code == 0 and "two: train 2;" in done.stdout, done.output
-    assert typed(*words, "--format", "nothing").exit_code == 2
-    assert typed(*words, "--format", "doccano", "--text", "text", "--spans", "spans").exit_code == 2
+    with refused("nothing", argument="reader"):
+        run("prodigy.jsonl", tmp_path / "other", reader="nothing")
     done = typed(*words, "--text", "text", "--spans", "spans", "--label", "accept", "--span-label", "x")
     assert done.exit_code == 2
 

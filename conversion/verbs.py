@@ -1,0 +1,196 @@
+"""The public functions of built datasets: `check`, `stats`, `export` and `load`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.records.arguments import Place
+from eraser_hub.records.errors import DataError, describe_choice
+from eraser_hub.records.places import dataset_split, find_place
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from eraser_hub.records.tables import Tables
+
+    from .checks import Report
+    from .dataset import ExportResult, HubDataset
+
+BUILT = "hub/eraser"  # what `build` makes where it is told no place
+
+
+def check(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) -> Report:
+    """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
+
+    Known quirks of the releases are named and are no fault; of anything else the exit status is 1.
+
+    Args:
+        dataset: Built folder, Hub id, or folder of raw corpora.
+        config: Configuration to check; by default all.
+
+    Returns:
+        The findings of each split; ``errors`` has the violations.
+
+    Raises:
+        DataError: there is no such dataset or configuration, or a file cannot be read.
+
+    Examples:
+        >>> from eraser_hub import check
+        >>> checked = check("hub/eraser", config="movies")
+        >>> checked.errors, checked.splits[0].rows
+        ([], 27)
+
+        $ eraser-hub check
+        $ eraser-hub check org/eraser --config movies --format json
+    """
+    opened, folder, configs = open_dataset(dataset, config)
+    return opened.check(folder, configs)
+
+
+def stats(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) -> Tables:
+    """Recompute the papers' tables of sizes and evidence.
+
+    The printed figures stand beside the computed ones, with the difference.
+
+    Args:
+        dataset: Built folder, Hub id, or folder of raw corpora.
+        config: Configuration; by default all.
+
+    Returns:
+        The tables; ``written("markdown")`` writes them.
+
+    Raises:
+        DataError: there is no such dataset or configuration, or a file cannot be read.
+
+    Examples:
+        >>> from eraser_hub import stats
+        >>> len(stats("hub/eraser", config="movies").written("csv").splitlines()) > 1
+        True
+
+        $ eraser-hub stats hub/eraser --config movies --format markdown
+        $ eraser-hub stats hub/human_rationales --format latex
+    """
+    opened, folder, configs = open_dataset(dataset, config)
+    return opened.stats(folder, configs)
+
+
+def export(
+    dataset: Place, *, out: Place, config: str | Sequence[str] | None = None, force: bool = False
+) -> ExportResult:
+    """Write the raw files of the release back.
+
+    Every record and every document is unchanged.
+
+    Args:
+        dataset: Built folder, or Hub id.
+        out: Folder for a folder of raw files per configuration.
+        config: Configuration to export; by default all.
+        force: Replace files that are there.
+
+    Returns:
+        The files, and notes on what was left out.
+
+    Raises:
+        DataError: the folder is none that a build wrote, or a file is there already.
+
+    Examples:
+        >>> from eraser_hub import export
+        >>> [file.name for file in export("hub/eraser", out="raw", config="movies").files][:1]
+        ['train.jsonl']
+
+        $ eraser-hub export hub/eraser --config movies --out raw
+        $ eraser-hub export org/eraser --out raw --force
+    """
+    from .dataset import parse_release
+
+    opened, folder, configs = open_dataset(dataset, config)
+    parse_release(folder)  # refuses raw corpora, which need no export
+    return opened.export(folder, configs, out=Path(out), force=force)
+
+
+def load(dataset: Place, config: str | None = None, split: str = "test") -> Dataset:
+    """Load a split of a built dataset.
+
+    Args:
+        dataset: a built folder, a dataset of the Hub (org/eraser), or the name of a folder in hub/.
+        config: the configuration; by default the dataset's default one.
+        split: the split, as the Hub or as the release calls it.
+
+    Returns:
+        The rows, as ``load_dataset`` gives them.
+
+    Raises:
+        DataError: there is no such dataset, configuration or split.
+
+    Examples:
+        >>> from eraser_hub import load
+        >>> load("eraser", "movies", "val").num_rows
+        24
+    """
+    from datasets import load_dataset
+
+    from eraser_hub.records.places import open_built
+
+    built = open_built(find_in_hub(dataset))
+    config = config or built.default_config
+    built.files(config, split)
+    repository = built.place.repository
+    revision = built.folder.name if repository else None
+    rows = load_dataset(repository or str(built.folder), config, split=dataset_split(split), revision=revision)
+    return cast("Dataset", rows)
+
+
+def open_dataset(
+    dataset: Place, config: str | Sequence[str] | None = None
+) -> tuple[HubDataset, Path, list[str] | None]:
+    """Return the dataset of a folder, built or raw, the folder, and the chosen configurations; None: all.
+
+    Raises:
+        DataError: there is no such folder, and the Hub has no such dataset; an unknown configuration.
+    """
+    place = find_place(find_in_hub(dataset))
+    folder = Path(place.name) if place.name == BUILT else place.fetch()
+    if not folder.is_dir():
+        message = f"expected a folder, found none at {folder} (`eraser-hub build` makes it)"
+        raise DataError(message, argument="dataset")
+    opened = recognize_dataset(place.dataset, folder)
+    configs = list_configs(config)
+    check_configs(configs, opened, folder)
+    return opened, folder, configs
+
+
+def recognize_dataset(name: str, folder: Path) -> HubDataset:
+    """Return the dataset that a folder, built or raw, holds: by its name, else by its configurations.
+
+    A folder of corpora that no dataset knows is one of custom corpora, which are of ``eraser``.
+    """
+    from .own import find_dataset
+
+    if found := find_dataset(name, folder):
+        return found
+    names = {folder.name, *(path.name.partition(".")[0] for path in folder.iterdir())}
+    known = (dataset for dataset in HUB_DATASETS.values() if not names.isdisjoint(dataset.configs))
+    return next(known, HUB_DATASETS["eraser"])
+
+
+def find_in_hub(dataset: Place) -> str:
+    """Return a dataset's place; a bare name is a folder in hub/, unless a folder of that name exists here."""
+    name = os.fspath(dataset)
+    is_built = name in HUB_DATASETS or ("/" not in name and (Path("hub") / name / "README.md").is_file())
+    return f"hub/{name}" if is_built and not Path(name).is_dir() else name
+
+
+def list_configs(config: str | Iterable[str] | None) -> list[str] | None:
+    """Return the configurations of an argument that may be one or several; None where it is left out or empty."""
+    return ([config] if isinstance(config, str) else list(config or ())) or None
+
+
+def check_configs(configs: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
+    """Check that the dataset or its folder, raw or built, has the configurations."""
+    for name in configs or ():
+        if name not in dataset.configs and name not in (known := dataset.known_configs(folder)):
+            raise DataError(describe_choice(name, known), argument="config")
