@@ -9,13 +9,12 @@ import io
 import json
 import math
 import random
-import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eraser_hub import __main__ as door
+from eraser_hub import door
 
 from ..metrics.eraser_rows import random_case
 
@@ -102,18 +101,15 @@ class Ended(NamedTuple):
 
 def run(words: list[str]) -> Ended:
     """Run the command line as its console script does."""
-    out, before, trace = io.StringIO(), sys.argv, ""
-    sys.argv, status = ["eraser-hub", *words], None
+    out, trace, status = io.StringIO(), "", None
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            door.main()
+            door.main(words)
         status = 0
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except Exception:
         trace = traceback.format_exc()
-    finally:
-        sys.argv = before
     return Ended(status, out.getvalue(), trace)
 
 

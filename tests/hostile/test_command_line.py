@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eraser_hub import __main__ as door
+from eraser_hub import door
 
 from .inputs import COMMANDS, VERBS, Ended, digests, run, spoil, write_inputs
 
@@ -108,12 +108,8 @@ def test_a_path_that_is_no_such_file(sound: Path, command: str, name: str, way: 
 
 def options_of(verb: str) -> list[str]:
     """Return the options of a verb that need no network, no model and no prompt."""
-    import typer
-
-    door._register((verb,))
-    command = typer.main.get_command(door.app).commands[verb]  # type: ignore[attr-defined]
-    names = [name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)]
-    return sorted(name for name in names if name.startswith("--") and name not in ("--help", "--revision"))
+    names = [name for argument in door.app[verb].assemble_argument_collection() for name in argument.names]
+    return sorted(name for name in names if name.startswith("--"))
 
 
 VALUES = (
