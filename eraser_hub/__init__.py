@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         bench,
         compare,
         explain,
-        reproduce,
         score,
     )
     from eraser_hub.asking.ask import ask
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
+    from eraser_hub.experiments.reproduce import reproduce
     from eraser_hub.first_steps import quickstart
     from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask
     from eraser_hub.metrics.quotes import locate_quotes
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "explain bench reproduce",
+    "api": "explain bench",
     "systems.train": "train",
     "asking.ask": "ask",
     "scoring.verbs": "score compare",
@@ -67,6 +67,7 @@ _LAZY = {
     "reports.board": "board",
     "reports.highlight": "highlight",
     "first_steps": "quickstart",
+    "experiments.reproduce": "reproduce",
     "publishing.publish": "publish",
     "records.places": "dataset_split release_split",
     "datasets_scripts.eraser": "Eraser",

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, overload
 from eraser_hub.attribution.config import ExplainArguments, ExplainConfig
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.conversion.verbs import find_in_hub
-from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.records.errors import UsageError
 from eraser_hub.records.options import with_documented_options, with_keywords
 from eraser_hub.reports.options import BenchArguments
@@ -24,7 +23,6 @@ from eraser_hub.scoring.verbs import score as score
 if TYPE_CHECKING:
     from eraser_hub.attribution.run import RunReport
     from eraser_hub.experiments.bench_run import BenchResult
-    from eraser_hub.records.tables import Tables
 
 Place = str | os.PathLike[str]
 
@@ -125,29 +123,3 @@ def explain(
 
         return explain_dataset(model, arguments, settings, **how)
     return explain_trainings(plan_trainings(arguments, settings), **how)
-
-
-@with_keywords(ReproduceConfig)
-def reproduce(arguments: ReproduceConfig) -> Tables:
-    """Train, explain and score each row of a printed table, and put the figures beside the print.
-
-    A row that cannot run says why below the table. After an interruption, the same call goes on.
-
-    Returns:
-        The table; ``written("markdown")`` writes it.
-
-    Raises:
-        DataError: an unknown table; no such dataset, config or split; ``out`` holds another run.
-        BusyError: another run is at work in ``out``.
-
-    Examples:
-        >>> from eraser_hub import reproduce
-        >>> reproduce(table="eraser-3", config="movies", fast=True).written("text")  # doctest: +SKIP
-    """
-    from eraser_hub.experiments.reproduce import reproduce as run
-
-    return run(arguments, arguments.say or _silent)
-
-
-def _silent(line: str) -> None:
-    """Ignore a line of progress."""

@@ -8,14 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from eraser_hub.__main__ import _register, app
+from eraser_hub import reproduce
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.experiments.configs import ReproduceConfig
 from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, TableRow
 from eraser_hub.reports.board_lines import read_score_file
 
+from ..command_line import invoke
 from ..needs import needs
 from ..planted import plant
 from ..refusals import refused
@@ -25,9 +24,9 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global measured, make_answer_row, make_file_name, get_with_interval, reproduce
-    from eraser_hub.experiments import reproduce as measured
-    from eraser_hub.experiments.reproduce import get_with_interval, make_answer_row, make_file_name, reproduce
+    global measured, make_answer_row, make_file_name, get_with_interval
+    from eraser_hub.experiments import table_runs as measured
+    from eraser_hub.experiments.table_runs import get_with_interval, make_answer_row, make_file_name
 
 
 TINY = ("embedding_size=6", "hidden_size=6", "learning_rate=0.02")
@@ -64,8 +63,8 @@ def only(monkeypatch):
     return leave
 
 
-def options(hub, table, **more):
-    return ReproduceConfig(table=table, dataset=str(hub / "hub" / "eraser"), config=CONFIG, fast=True, **more)
+def run(hub, table, **more):
+    return reproduce(table, **{"dataset": hub / "hub" / "eraser", "config": CONFIG, "fast": True, **more})
 
 
 def test_printed_figures_stand_where_the_papers_have_them():
@@ -85,15 +84,14 @@ def test_printed_figures_stand_where_the_papers_have_them():
 
 def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
     only("eraser-3", "lehman", "bert-to-bert")
-    said: list[str] = []
-    tables = reproduce(replace(options(hub, "eraser-3"), out=tmp_path / "out"), said.append)
+    tables = run(hub, "eraser-3", out=tmp_path / "out")
     (table,) = tables.tables
     assert table.columns == ("macro_f1", "iou_macro_f1", "token_macro_f1")
     rows = {left[0]: cells for left, cells in table.rows}
     lehman = rows["Lehman et al. (2019)"]
     assert 0 <= lehman["macro_f1"].low <= lehman["macro_f1"].value <= lehman["macro_f1"].high <= 1
     assert rows["Bert-To-Bert"]["macro_f1"].value is None
-    assert any(note.startswith("Bert-To-Bert: ") and "`encoder`" in note for note in table.notes)
+    assert any(note.startswith("Bert-To-Bert: ") and "encoder" in note for note in table.notes)
     assert any(note.startswith("`fast`, lehman: epochs 1.0, embedding_size=6") for note in table.notes)
     assert any(note.startswith("scored:8/16 ") for note in table.notes)
     line = read_score_file(tmp_path / "out" / "lehman-et-al-2019.scores.json")
@@ -107,20 +105,20 @@ def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
 
 def test_prints_of_another_split_have_a_table_of_their_own(hub, tmp_path, only):
     only("eraser-3", "lehman")
-    beside = reproduce(replace(options(hub, "eraser-3"), out=tmp_path / "test", seeds=2), lambda words: None)
+    beside = run(hub, "eraser-3", out=tmp_path / "test", seeds=2)
     (table,) = beside.tables
     ((_, cells),) = table.rows
     assert re.fullmatch(r"\d\.\d{3} ± \d\.\d{3}", cells["macro_f1"].value)
     assert "means of 2 seeds, ± their standard deviation" in table.notes
     assert {path.name for path in (tmp_path / "test").iterdir() if path.is_dir()} == {"seed-1", "seed-2"}
-    apart = reproduce(replace(options(hub, "eraser-3"), split="val", out=tmp_path / "val"), lambda words: None)
+    apart = run(hub, "eraser-3", split="val", out=tmp_path / "val")
     table, printed = apart.tables
     assert all(cell.printed is None for _, cells in table.rows for cell in cells.values())
     (reason,) = printed.notes
     assert reason.startswith("scored on validation (") and "printed of test (" in reason
 
 
-def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
+def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch, caplog):
     only("eraser-4", "glove-lstm")
     real, calls = measured.explain_runs, []
 
@@ -132,12 +130,14 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
 
     monkeypatch.setattr(measured, "explain_runs", stopping)
     with pytest.raises(KeyboardInterrupt):
-        reproduce(replace(options(hub, "eraser-4"), out=tmp_path / "out"), lambda words: None)
+        run(hub, "eraser-4", out=tmp_path / "out")
     monkeypatch.setattr(measured, "explain_runs", real)
     weights = tmp_path / "out" / "models" / "glove-lstm" / "weights.safetensors"
-    before, said = weights.stat().st_mtime_ns, list[str]()
-    (table,) = reproduce(replace(options(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
-    assert weights.stat().st_mtime_ns == before and any(line.endswith("glove-lstm: trained before") for line in said)
+    before = weights.stat().st_mtime_ns
+    caplog.set_level("INFO", "eraser_hub")
+    caplog.clear()
+    (table,) = run(hub, "eraser-4", out=tmp_path / "out").tables
+    assert weights.stat().st_mtime_ns == before and "glove-lstm: trained before" in caplog.text
     assert all(cells["auprc"].value is not None for _, cells in table.rows)
     random = dict(zip((left[0] for left, _ in table.rows), (cells for _, cells in table.rows), strict=True))
     assert random["GloVe + LSTM - Random"]["auprc"].low is None  # a mean of draws
@@ -145,32 +145,31 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch):
     assert len(list((tmp_path / "out").glob("glove-lstm-random.predictions.draw-*.jsonl"))) == 2
     assert read_score_file(tmp_path / "out" / "glove-lstm-random.draw-01.scores.json").scores["auprc"] is not None
     monkeypatch.setattr("eraser_hub.systems.run_folder.train_model", None)  # all is done: nothing is trained again
-    (again,) = reproduce(replace(options(hub, "eraser-4"), out=tmp_path / "out"), said.append).tables
+    (again,) = run(hub, "eraser-4", out=tmp_path / "out").tables
     assert again.rows == table.rows
 
 
 def test_another_run_or_another_folder_is_refused(hub, tmp_path, only):
     only("eraser-3")
     out = tmp_path / "out"
-    reproduce(replace(options(hub, "eraser-3"), out=out), print)
+    run(hub, "eraser-3", out=out)
     with refused("seed was 1, now 2", file=out, argument="out"):
-        reproduce(replace(options(hub, "eraser-3", seed=2), out=out), print)
+        run(hub, "eraser-3", seed=2, out=out)
     (out / "reproduce.json").write_text("{")
     with refused(file="reproduce.json", line=1):
-        reproduce(replace(options(hub, "eraser-3"), out=out), print)
+        run(hub, "eraser-3", out=out)
     (out / "reproduce.json").unlink()
     (out / "thesis.txt").write_text("mine")
     with refused("`reproduce`", file=out, argument="out"):
-        reproduce(replace(options(hub, "eraser-3"), out=out), print)
+        run(hub, "eraser-3", out=out)
     with refused("table", "eraser-2, eraser-3", "'eraser-5'"):
-        reproduce(replace(options(hub, "eraser-5"), out=tmp_path / "new"), print)
+        run(hub, "eraser-5", out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
 def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
     only("eraser-3", "lehman")
-    own = replace(options(hub, "eraser-3"), dataset=str(hub / "untrained" / "eraser"))
-    (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables
+    (table,) = run(hub, "eraser-3", dataset=hub / "untrained" / "eraser", out=tmp_path / "out").tables
     (note,) = [note for note in table.notes if "not run" in note]
     assert note.startswith("Lehman et al. (2019): ") and " test;" in note and "'train'" in note
 
@@ -178,7 +177,7 @@ def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
 @pytest.mark.slow
 def test_three_regimes(hub, tmp_path, only):
     only("carton2020-3", "logistic-regression")
-    (table,) = reproduce(replace(options(hub, "carton2020-3"), out=tmp_path / "out"), lambda words: None).tables
+    (table,) = run(hub, "carton2020-3", out=tmp_path / "out").tables
     ((left, cells),) = table.rows
     assert left == ("Logistic regression",) and list(cells) == list(TABLES["carton2020-3"].columns)
     # one word decides, and nothing else stands in a rationale
@@ -187,41 +186,38 @@ def test_three_regimes(hub, tmp_path, only):
     regimes = ("eval rationale", "no rationale", "train eval rationale")
     assert sorted(read_score_file(path).system for path in files) == [f"Logistic regression, {one}" for one in regimes]
     assert any("Figure 6" in note for note in table.notes)
-    assert any(note.startswith("Logistic regression: ") and "`encoder`" in note for note in table.notes)
+    assert any(note.startswith("Logistic regression: ") and "encoder" in note for note in table.notes)
 
 
 @pytest.mark.slow
 def test_human_rationales_under_models(hub, tmp_path, only):
     only("carton2020-figure-2", "logistic-regression", "encoder")
-    (table,) = reproduce(replace(options(hub, "carton2020-figure-2"), out=tmp_path / "out"), lambda words: None).tables
+    (table,) = run(hub, "carton2020-figure-2", out=tmp_path / "out").tables
     (_, cells), (_, missing) = table.rows
     assert cells["sufficiency"].value > 0.9  # 1 minus a small difference
     assert (
         0 <= cells["comprehensiveness"].low <= cells["comprehensiveness"].value <= cells["comprehensiveness"].high <= 1
     )
     assert missing["accuracy"].value is None
-    assert any(note.startswith("RoBERTa: ") and "`encoder`" in note for note in table.notes)
+    assert any(note.startswith("RoBERTa: ") and "encoder" in note for note in table.notes)
 
 
 def test_annotators_of_the_release(samples, tmp_path):
     HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
-    own = ReproduceConfig(
-        table="eraser-2", dataset=str(tmp_path / "hub" / "eraser"), config="movies", source=str(samples / "eraser")
-    )
-    (table,) = reproduce(replace(own, out=tmp_path / "out"), print).tables
+    dataset = tmp_path / "hub" / "eraser"
+    (table,) = reproduce("eraser-2", dataset=dataset, source=samples / "eraser", out=tmp_path / "out").tables
     ((_, cells),) = table.rows
     assert (
         cells["documents"].printed == "96" and cells["f1"].printed == "0.799 ± 0.138" and "±" in str(cells["f1"].value)
     )
-    (table,) = reproduce(replace(own, source="", out=tmp_path / "other"), print).tables
+    (table,) = reproduce("eraser-2", dataset=dataset, config="movies", out=tmp_path / "other").tables
     assert any("human_performance*.jsonl" in note for note in table.notes)
 
 
 def test_the_command_prints_the_table(hub, tmp_path, only):
     only("eraser-3", "bert-to-bert")
-    _register(("reproduce",))
-    options = ["--config", CONFIG, "--dataset", str(hub / "hub" / "eraser"), "--fast", "--out", str(tmp_path / "o")]
-    result = CliRunner().invoke(app, ["reproduce", "--table", "eraser-3", *options, "--format", "json"])
+    options = ["--config", CONFIG, "--dataset", hub / "hub" / "eraser", "--fast", "--out", tmp_path / "o"]
+    result = invoke(["reproduce", "--table", "eraser-3", *options, "--format", "json"])
     assert result.exit_code == 1  # no row could run
     rows = json.loads(result.stdout)["tables"]["eraser-3"]["rows"]
     assert rows[0]["system"] == "Bert-To-Bert" and rows[0]["macro_f1"]["value"] is None
