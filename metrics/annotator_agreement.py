@@ -49,7 +49,7 @@ class AnnotatorAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc
     Raises:
         ValueError: wrong input; it names the instance and the field.
 
-    Example:
+    Examples:
         >>> import evaluate
         >>> metric = evaluate.load("annotator_agreement")
         >>> result = metric.compute(references=[

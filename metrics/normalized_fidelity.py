@@ -43,7 +43,7 @@ class NormalizedFidelity(RationaleMetric, evaluate.Metric):  # type: ignore[misc
     Raises:
         ValueError: wrong input; it names the instance and the field.
 
-    Example:
+    Examples:
         >>> import evaluate
         >>> metric = evaluate.load("normalized_fidelity")
         >>> result = metric.compute(

@@ -42,7 +42,7 @@ class PerturbationMap(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  
     Raises:
         ValueError: wrong input; it names the instance and the field.
 
-    Example:
+    Examples:
         >>> import evaluate
         >>> metric = evaluate.load("perturbation_map")
         >>> predictions = [{"id": 1, "rationale_tokens": [["fine", "film", "a"]], "kd": [0.5]},

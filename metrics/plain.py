@@ -185,8 +185,9 @@ def spans_from_mask(mask: Iterable[object]) -> list[Span]:
     Returns:
         spans [start, end) in tokens, ascending.
 
-    >>> spans_from_mask([0, 1, 1, 0, 1])
-    [(1, 3), (4, 5)]
+    Examples:
+        >>> spans_from_mask([0, 1, 1, 0, 1])
+        [(1, 3), (4, 5)]
     """
     return find_runs(compress(count(), to_list(mask)))
 
@@ -217,8 +218,9 @@ def mask_from_spans(spans: Iterable[Sequence[int]], size: int) -> list[int]:
     Raises:
         DataError: a span lies outside the tokens, or ends before its start.
 
-    >>> mask_from_spans([(1, 3), (4, 5)], 5)
-    [0, 1, 1, 0, 1]
+    Examples:
+        >>> mask_from_spans([(1, 3), (4, 5)], 5)
+        [0, 1, 1, 0, 1]
     """
     mask = [0] * size
     for start, end in spans:

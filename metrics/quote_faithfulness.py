@@ -42,7 +42,7 @@ class QuoteFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc]
     Raises:
         ValueError: wrong input; it names the instance and the field.
 
-    Example:
+    Examples:
         >>> import evaluate
         >>> metric = evaluate.load("quote_faithfulness")
         >>> place = {"docid": "d", "start_token": 0, "end_token": 2, "similarity": 1.0}

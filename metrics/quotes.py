@@ -258,8 +258,9 @@ def locate_quotes(
     Returns:
         for each quote its tokens [start, end); None if it is not in the text.
 
-    >>> locate_quotes("a warm and funny film .", ["Warm and funny", "a masterpiece"])
-    [(1, 4), None]
+    Examples:
+        >>> locate_quotes("a warm and funny film .", ["Warm and funny", "a masterpiece"])
+        [(1, 4), None]
     """
     tokens = split_tokens(text) if isinstance(text, str) else list(text)
     spans: list[tuple[int, int] | None] = []

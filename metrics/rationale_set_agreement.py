@@ -51,7 +51,7 @@ class RationaleSetAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[m
     Raises:
         ValueError: wrong input; it names the instance and the field.
 
-    Example:
+    Examples:
         >>> import evaluate
         >>> metric = evaluate.load("rationale_set_agreement")
         >>> result = metric.compute(predictions=[{"id": 1, "rationale": [[1, 2, 4]]}],

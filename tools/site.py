@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import html
 import importlib
-import inspect
 import posixpath
 import re
 from collections.abc import Iterator
@@ -136,9 +135,8 @@ def make_api_page() -> str:
     for heading, objects in list_names():
         parts.append(f"## {heading}")
         for name, thing in objects:
-            where = thing.__name__ if inspect.ismodule(thing) else f"{thing.__module__}.{thing.__qualname__}"
             options = f"    options:\n      heading: '{name}'\n      toc_label: '{name.rpartition('.')[2]}'\n"
-            parts.append(f"::: {where}\n{options}")
+            parts.append(f"::: {thing.__module__}.{thing.__qualname__}\n{options}")
     return "\n\n".join(parts)
 
 
@@ -152,8 +150,8 @@ def list_names() -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     yield "`eraser_hub`", [(f"eraser_hub.{name}", getattr(eraser_hub, name)) for name in public]
     names = [(f"eraser_hub.attribution.{name}", getattr(attribution, name)) for name in EXPLAIN]
     yield "`eraser_hub.attribution`", names
-    metrics = [(name, importlib.import_module(f"eraser_hub.metrics.{name}")) for name in list_metric_names()]
-    yield "`evaluate.load(..)`", metrics
+    modules = [(name, importlib.import_module(f"eraser_hub.metrics.{name}")) for name in list_metric_names()]
+    yield "`evaluate.load(..)`", [(name, getattr(module, name.title().replace("_", ""))) for name, module in modules]
 
 
 # page of the site -> the function that makes it

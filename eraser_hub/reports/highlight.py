@@ -173,11 +173,12 @@ def highlight(
     Raises:
         DataError: the instance does not fit the row (see `eraser_hub.reports.marked_instances.mark_instance`).
 
-    >>> row = {"annotation_id": "a", "query": "", "classification": "POS",
-    ...        "documents": [{"docid": "d", "text": "a fine film"}],
-    ...        "evidences": [[{"docid": "d", "start_token": 1, "end_token": 2}]]}
-    >>> "‹¹fine›" in str(highlight(row))
-    True
+    Examples:
+        >>> row = {"annotation_id": "a", "query": "", "classification": "POS",
+        ...        "documents": [{"docid": "d", "text": "a fine film"}],
+        ...        "evidences": [[{"docid": "d", "start_token": 1, "end_token": 2}]]}
+        >>> "‹¹fine›" in str(highlight(row))
+        True
     """
     if "sample_type" in row:
         return Highlight(mark_record(row, instance, label_names), fold)

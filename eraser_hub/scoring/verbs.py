@@ -77,7 +77,7 @@ def score(
         annotations: annotation file of a corpus as released, in place of SPLIT.jsonl.
 
     Returns:
-        The scores, a mapping: ``table()``, ``to_frame()`` and ``save(path)`` give them in other forms.
+        The scores, a mapping; ``table()``, ``to_frame()`` and ``save(path)`` give them in other forms.
 
     Raises:
         DataError: bad data: the first fault, with file and line, and the number of further ones.

@@ -48,8 +48,9 @@ def tokens(row: Mapping[str, Any]) -> list[list[str]]:
     Args:
         row: a row of ``eraser``, ``bilingual_perturbation`` or ``human_rationales``.
 
-    >>> tokens({"annotation_id": "a", "documents": [{"docid": "d", "text": "a fine film .\\nnothing more"}]})
-    [['a', 'fine', 'film', '.', 'nothing', 'more']]
+    Examples:
+        >>> tokens({"annotation_id": "a", "documents": [{"docid": "d", "text": "a fine film .\\nnothing more"}]})
+        [['a', 'fine', 'film', '.', 'nothing', 'more']]
     """
     return [list(document) for document in read_instance(row).documents]
 
@@ -66,9 +67,10 @@ def mask(row: Mapping[str, Any]) -> list[list[bool]]:
     Raises:
         DataError: the row has no rationale; an evidence of another document, or that does not lie within its document.
 
-    >>> mask({"annotation_id": "a", "documents": [{"docid": "d", "text": "a fine film"}],
-    ...       "evidences": [[{"docid": "d", "start_token": 1, "end_token": 3}]]})
-    [[False, True, True]]
+    Examples:
+        >>> mask({"annotation_id": "a", "documents": [{"docid": "d", "text": "a fine film"}],
+        ...       "evidences": [[{"docid": "d", "start_token": 1, "end_token": 3}]]})
+        [[False, True, True]]
     """
     instance = read_instance(row)
     if instance.rationale is None:

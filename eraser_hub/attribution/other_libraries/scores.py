@@ -60,8 +60,9 @@ def token_scores(
     Raises:
         DataError: a result of none of these libraries, of several texts, of another text, or of a part of it.
 
-    >>> token_scores([("[CLS]", 0.0), ("play", 0.25), ("##s", 0.5), ("well", -1.0)], "plays well")
-    [0.75, -1.0]
+    Examples:
+        >>> token_scores([("[CLS]", 0.0), ("play", 0.25), ("##s", 0.5), ("well", -1.0)], "plays well")
+        [0.75, -1.0]
     """
     before, tokens = _flatten(query), _flatten(text)
     scored = read_result(result, label)
