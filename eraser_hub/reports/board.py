@@ -47,10 +47,15 @@ class BoardResult:
         return to_board_json(self.lines)
 
     def table(self, whole: bool = False) -> Tables:
-        """Return a table for each dataset: the scores of the papers' own tables, or with ``whole`` every score."""
+        """Return a table for each group of lines that score files are in; without any, for each group.
+
+        The columns are the scores of the papers' own tables. With ``whole`` all groups have every score.
+        """
         from .board_page import make_board_tables
 
-        return make_board_tables(self.lines, whole=whole)
+        groups = {line.group or line.dataset for line in self.lines if line.kind == "scored"}
+        shown = [line for line in self.lines if whole or not groups or (line.group or line.dataset) in groups]
+        return make_board_tables(shown, whole=whole)
 
 
 def board(
