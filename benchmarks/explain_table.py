@@ -182,8 +182,8 @@ def transformer(corpora: Path, work: Path, options: argparse.Namespace) -> list[
     encoder = Path(next(iter(package.submodule_search_locations))) / "model"
     model, figures, hub = work / "minilm", work / "minilm.txt", built(corpora, work)
     if not figures.exists():
-        fitting = f"--config movies --window 256 --batch-size 12 --learning-rate 5e-5 --max-steps {options.steps}"
-        printed = call(f"train {fitting} --dataset", hub, "--model", encoder, "--out", model)
+        fitting = f"(window=256,batch_size=12,learning_rate=5e-5,max_steps={options.steps})"
+        printed = call("train --config movies --dataset", hub, "--model", f"{encoder}{fitting}", "--out", model)
         figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
     name = f"shortest-{options.shortest}" if options.shortest else f"every-{options.every}"
     subset(corpora / "movies", work / name / "corpora" / "movies", options.every, options.shortest)
@@ -208,8 +208,8 @@ def pairs(work: Path) -> list[str]:
         call("build bilingual_perturbation --source", samples, "--out", work / "hub")
     model = work / "senti_ch"
     if not (model / "model.skops").exists():
-        options = "--config senti_ch --split test --model logistic-regression --features characters"
-        call(f"train {options} --dataset", hub, "--out", model)
+        counts = "logistic-regression(features=characters)"
+        call("train --config senti_ch --split test --dataset", hub, "--model", counts, "--out", model)
     from eraser_hub.publishing.spaces import build_metrics
 
     references = list(load_dataset(str(hub), "senti_ch", split="test", streaming=True))

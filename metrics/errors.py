@@ -146,6 +146,6 @@ def check_number(value: object, argument: str, least: float, most: float | None 
     """Raise a `DataError` for the value of an argument that is no number of the range, or no whole one."""
     fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
     if not fits or not least <= value or (most is not None and value > most):  # type: ignore[operator]
-        limits = f"of at least {least:g}" if most is None else f"from {least:g} to {most:g}"
+        limits = f"of at least {least:.12g}" if most is None else f"from {least:.12g} to {most:.12g}"
         noun = "a whole number" if whole else "a number"
         raise DataError(f"expected {noun} {limits}, found {cut(value)}", argument=argument)

@@ -251,7 +251,7 @@ def test_a_dataset_of_the_hub_is_opened_at_its_revision(tmp_path, monkeypatch, v
 
     monkeypatch.setattr("datasets.load_dataset", load_dataset)
     found = call(*words, "--model", "logistic-regression", "--out", str(tmp_path / "p.jsonl"), verb=verb)
-    assert "no Hub here" in str(found.exception) and calls == [asked]
+    assert "no Hub here" in f"{found.exception}{found.output}" and calls == [asked]
 
 
 def test_a_damaged_file_of_a_built_dataset_is_named(samples, tmp_path):

@@ -129,7 +129,7 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
     first, *_ = built.splits(config)
     where = ["--dataset", hub / name, "--config", config]
     features = "characters" if config.endswith("_ch") else "words"
-    model = ["--model", "logistic-regression", "--features", features, "--split", first, "--eval-split", ""]
+    model = ["--model", f"logistic-regression(features={features})", "--split", first, "--eval-split", ""]
     verb("train", *where, *model, "--out", tmp_path / "whole")
     verb("train", *where, *model, "--limit", 6, "--train-on", "rationale", "--out", tmp_path / "part")
     out, count = tmp_path / "p.jsonl", len(built.rows(config, "test"))

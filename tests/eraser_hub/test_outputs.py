@@ -148,7 +148,7 @@ def test_a_model_is_not_trained_into_its_input(place: Path) -> None:
     ):
         (place / "m").mkdir(exist_ok=True)
         with refused(argument="out"):
-            api.train(**{"model": "logistic-regression", "config": "movies", **options})
+            eraser_hub.train(**{"model": "logistic-regression", "config": "movies", **options})
 
 
 def test_scores_for_explain_replace_no_other_file(place: Path) -> None:

@@ -42,10 +42,9 @@ def eraser_hub(installed: Path, folder: Path, *words: str) -> str:
 
 
 def test_the_plug_in_is_a_system(installed, hub, tmp_path):
-    assert "mean-words" in eraser_hub(installed, tmp_path, "train", "--help")
     where = ["--dataset", str(hub), "--config", "movies"]
-    steps = ["--set", "embedding_size=8", "--max-steps", "2"]
-    said = eraser_hub(installed, tmp_path, "train", *where, "--model", "mean-words", *steps, "--out", "m")
+    model = "mean-words(embedding_size=8, max_steps=2)"
+    said = eraser_hub(installed, tmp_path, "train", *where, "--model", model, "--out", "m")
     assert said.startswith("m: mean-words trained on the full text of train")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert config["system"] == "mean-words" and config["hyper"]["embedding_size"] == 8
