@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
+from eraser_hub.conversion.built import BuiltDataset, is_same_type, open_built, wrap_parquet_errors
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.places import BuiltDataset, is_same_type, open_built, wrap_parquet_errors
 from eraser_hub.version import __version__
 
 if TYPE_CHECKING:

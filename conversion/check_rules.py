@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import pyarrow as pa
 
-from eraser_hub.records.errors import DataError, DataErrors
-from eraser_hub.records.places import BuiltDataset, open_built, read_rows
+from eraser_hub.conversion.built import BuiltDataset, open_built, read_rows
+from eraser_hub.conversion.errors import DataErrors
+from eraser_hub.records.errors import DataError
 
 from .card import find_card_issues
 from .checks import Finding, Level, Report, SplitReport, Tally

@@ -19,8 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 
-from eraser_hub.records.errors import BusyError, DataError, DataErrors, raise_all, show
-from eraser_hub.records.readers import parse_strict_object, wrap_read_errors
+from eraser_hub.conversion.errors import DataErrors, raise_all
+from eraser_hub.conversion.readers import parse_strict_object
+from eraser_hub.records.errors import BusyError, DataError, show
+from eraser_hub.records.readers import wrap_read_errors
 
 from .typed import convert_type
 
@@ -279,7 +281,7 @@ class HubDataset:
     @contextmanager
     def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
         if self.verbs().is_built(folder):
-            from eraser_hub.records.places import open_built
+            from eraser_hub.conversion.built import open_built
 
             known = self.known_configs(folder)
             for name in open_built(folder).configs:

@@ -1,8 +1,7 @@
-"""Files that builds and imports write and read: whole sets of files, links, CSV, processes."""
+"""Files that builds and imports write and read: whole sets of files, links, processes."""
 
 from __future__ import annotations
 
-import csv
 import ctypes
 import os
 import shutil
@@ -10,18 +9,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from os import PathLike
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import BUSY, describe_disk_error, hold_lock, sync_tree
-from eraser_hub.records.readers import read_utf8_lines
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
-
-MAX_CELL = 1 << 27  # characters of a cell of a CSV
 
 
 def write_files(contents: Mapping[Path, bytes], staging: Path, *, force: bool = False) -> None:
@@ -95,42 +90,6 @@ def link_or_copy(old: Path, new: Path) -> None:
         os.link(old, new)
     except OSError:
         shutil.copyfile(old, new)
-
-
-class NotCsvError(DataError):
-    """A file that cannot be taken apart into the records of a CSV."""
-
-
-def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Iterator[tuple[int, list[str], str]]:
-    """Yield (1-based line, fields, text without the last line feed) of each record of a CSV; a record may span lines.
-
-    Args:
-        path: the file.
-        dialect: a dialect of the module csv; ``excel-tab`` reads tabs.
-
-    Raises:
-        NotCsvError: no CSV, with the line.
-        DataError: broken UTF-8, with the line.
-    """
-    read: list[str] = []
-
-    def read_lines() -> Iterator[str]:
-        for text in read_utf8_lines(path):
-            read.append(text)
-            yield text
-
-    limit = csv.field_size_limit(MAX_CELL)  # of the process: restored below
-    reader = csv.reader(read_lines(), dialect, strict=True)
-    line = 1
-    try:
-        for fields in reader:
-            yield line, fields, "".join(read).removesuffix("\n")
-            read.clear()
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise NotCsvError(f"is no CSV: {error}", file=path, line=line) from None
-    finally:
-        csv.field_size_limit(limit)
 
 
 @contextmanager

@@ -14,10 +14,10 @@ from pathlib import Path
 import yaml
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import BuiltDataset, open_built
 from eraser_hub.conversion.dataset import EVAL_YAML, SPAN_HEADLINES, Headline
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import atomic_write
-from eraser_hub.records.places import BuiltDataset, open_built
 
 from .card import get_first_paragraph
 

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
+from eraser_hub.conversion.built import BuiltDataset, open_built, read_card, read_rows
 from eraser_hub.conversion.files import link_or_copy, write_files
 from eraser_hub.records.errors import DataError, UsageError
 from eraser_hub.records.files import compute_file_digest, rebuild_folder
-from eraser_hub.records.places import BuiltDataset, open_built, read_card, read_rows
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
 from .check_rules import CheckRules, SplitCheck

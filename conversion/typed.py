@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from eraser_hub.conversion.readers import describe_value, has_half_character
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import describe_value, has_half_character
 
 _NOUNS = {
     "str": "a string",

@@ -133,7 +133,7 @@ def load(dataset: Place, config: str | None = None, split: str = "test") -> Data
     """
     from datasets import load_dataset
 
-    from eraser_hub.records.places import open_built
+    from eraser_hub.conversion.built import open_built
 
     built = open_built(find_in_hub(dataset))
     config = config or built.default_config

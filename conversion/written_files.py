@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eraser_hub.records.errors import DataError, raise_all
+from eraser_hub.conversion.errors import raise_all
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import compute_file_digest
 
 from .dataset import RELEASE, parse_release

@@ -22,7 +22,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from eraser_hub.records.errors import BusyError, DataError, DataErrors
+from eraser_hub.records.errors import BusyError, DataError
 
 from .version import __version__
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.api import explain_texts
     from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
     from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
+    from eraser_hub.conversion.errors import DataErrors
     from eraser_hub.conversion.importing.verb import import_corpus
     from eraser_hub.conversion.verbs import check, export, load, stats
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
@@ -69,6 +70,7 @@ _LAZY = {
     "first_steps": "quickstart",
     "experiments.reproduce": "reproduce",
     "publishing.publish": "publish",
+    "conversion.errors": "DataErrors",
     "records.places": "dataset_split release_split",
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",

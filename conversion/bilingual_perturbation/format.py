@@ -21,9 +21,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from eraser_hub.conversion.readers import parse_strict_object
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import parse_strict_object, read_line_batches
+from eraser_hub.records.readers import read_line_batches
 
 from .configs import PerturbationConfig
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from eraser_hub.records.errors import DataError, raise_all, show
+from eraser_hub.conversion.errors import raise_all
+from eraser_hub.records.errors import DataError, show
 
 from .configs import PerturbationConfig
 from .format import Example, Record, check_inside

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from eraser_hub.conversion.built import BuiltDataset
 from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, SmallDataset, Sources
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.places import BuiltDataset
 
 from . import DATASET
 from .check import NOTES, look_at_relations, look_at_row

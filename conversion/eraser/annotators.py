@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from eraser_hub.conversion.built import read_rows, wrap_parquet_errors
 from eraser_hub.metrics.annotators import AnnotatedText, read_annotated_texts
 from eraser_hub.metrics.errors import DataError as RowError
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.places import dataset_split, read_rows, wrap_parquet_errors
+from eraser_hub.records.places import dataset_split
 
 from .schema import ANNOTATORS, MASKS
 

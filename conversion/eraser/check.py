@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from eraser_hub.conversion.built import BuiltDataset, read_rows
 from eraser_hub.conversion.check_rules import CheckRules, Quirk
 from eraser_hub.conversion.checks import Tally, UniqueStrings
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.errors import show
-from eraser_hub.records.places import BuiltDataset, read_rows
 
 from . import DATASET
 from .flat_rows import FlatRows, get_list_lengths

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.licenses import MAX_BYTES, is_license_name
+from eraser_hub.conversion.readers import describe_value, parse_strict_value
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.places import dataset_split
-from eraser_hub.records.readers import describe_value, parse_strict_value, read_line_batches, wrap_read_errors
+from eraser_hub.records.readers import read_line_batches, wrap_read_errors
 
 from .configs import CONFIGS, CORPUS_YAML, IMPORT_RECORD, EraserConfig
 from .corpus_yaml import find_custom_corpora, read_corpus_yaml

@@ -24,10 +24,11 @@ import msgspec
 import yaml
 
 from eraser_hub.conversion.dataset import LICENSES
+from eraser_hub.conversion.readers import check_yaml, read_utf8_file
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import check_yaml, read_utf8_file, wrap_read_errors
+from eraser_hub.records.readers import wrap_read_errors
 
 from .configs import CONFIGS, CORPUS_YAML, EraserConfig
 

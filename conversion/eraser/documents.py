@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from eraser_hub.conversion.arrays import get_bytes, make_numbers, make_strings
 from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
+from eraser_hub.conversion.readers import file_name, read_utf8_file
 from eraser_hub.metrics.plain import find_token_starts
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import file_name, read_utf8_file
 
 from .format import read_document_lines
 

@@ -22,10 +22,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from eraser_hub.conversion.readers import parse_strict_value
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import BATCH_BYTES, LineBatch, parse_strict_value, read_line_batches
+from eraser_hub.records.readers import BATCH_BYTES, LineBatch, read_line_batches
 
 MAX_INT = 2**31 - 1
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.conversion.built import BuiltDataset
 from eraser_hub.metrics.annotators import compare_marks, compute_annotator_statistics, majority
 from eraser_hub.metrics.match import HARD_FIELD
 from eraser_hub.metrics.plain import mask_from_spans, split_tokens
-from eraser_hub.records.places import BuiltDataset
 from eraser_hub.records.predictions import read_instances
 from eraser_hub.records.tables import Cell
 

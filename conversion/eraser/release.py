@@ -14,7 +14,7 @@ from eraser_hub.records.errors import DataError, show
 from .configs import CONFIGS, EraserConfig
 
 if TYPE_CHECKING:
-    from eraser_hub.records.places import BuiltDataset
+    from eraser_hub.conversion.built import BuiltDataset
 
 
 class SplitFacts(msgspec.Struct):

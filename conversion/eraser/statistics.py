@@ -23,9 +23,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from eraser_hub.conversion.built import get_label_name, open_built, read_rows
 from eraser_hub.papers import COMPREHENSIVE, load_paper
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.places import get_label_name, open_built, read_rows
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .check import MAIN_SPLITS

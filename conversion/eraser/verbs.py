@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.dataset import Verbs
-from eraser_hub.records.places import open_built
 
 from .build import build_eraser
 from .check import EraserRules

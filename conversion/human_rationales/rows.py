@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.records.errors import DataError, raise_all
+from eraser_hub.conversion.errors import raise_all
+from eraser_hub.records.errors import DataError
 
 from .sentiment_trees import NEUTRAL, compute_rationale_scores, find_rationale_phrases, read_trees
 from .wikiattack import RATIONALE_COLUMNS, Comment, format_rationale, read_rationales, tokenize_comment

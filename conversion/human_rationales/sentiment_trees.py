@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import NamedTuple
 
+from eraser_hub.conversion.readers import read_utf8_lines
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import read_utf8_lines
 
 NEUTRAL = 2
 HIGHEST = 4

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.dataset import read_release
 from eraser_hub.conversion.small_dataset import Entry
 from eraser_hub.papers import load_paper
-from eraser_hub.records.places import open_built
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from .rows import LABEL_NAMES, SCHEMA

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from eraser_hub.conversion.built import BuiltDataset
 from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.checks import Tally
 from eraser_hub.conversion.dataset import read_file_ends
 from eraser_hub.conversion.small_dataset import ConfigTables, Row, SmallDataset, Sources
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.places import BuiltDataset
 
 from . import DATASET
 from .rows import LABEL_NAMES, SCHEMA, read_tree_rows, read_wikiattack_rows

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from eraser_hub.conversion.files import read_csv_records
+from eraser_hub.conversion.readers import read_csv_records, read_utf8_lines
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import read_utf8_lines
 
 RATIONALE_COLUMNS = ("platform_comment_id", "rationale")
 COMMENTS_FILE = "attack_annotated_comments.tsv"

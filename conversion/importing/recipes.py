@@ -15,9 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.conversion.readers import load_yaml
 from eraser_hub.metrics.plain import find_runs
 from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.readers import load_yaml, wrap_read_errors
+from eraser_hub.records.readers import wrap_read_errors
 
 from .corpus import Columns
 from .reader import SourceRow

@@ -11,8 +11,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from eraser_hub.conversion.readers import read_utf8_file
 from eraser_hub.records.errors import DataError, get_first_line
-from eraser_hub.records.readers import read_utf8_file
 
 from .reader import Reader, SourceRow
 

@@ -18,8 +18,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from eraser_hub.conversion.readers import has_half_character, is_nested_deeper
 from eraser_hub.records.errors import DataError, get_first_line, show
-from eraser_hub.records.readers import has_half_character, is_nested_deeper
 
 from .reader import describe_separator
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
+from eraser_hub.conversion.readers import has_half_character
 from eraser_hub.records.errors import show
-from eraser_hub.records.readers import has_half_character
 
 ANSWERED, REFUSAL, CUT, BROKEN = "answered", "refusal", "cut", "broken"
 OUTCOMES = (ANSWERED, REFUSAL, CUT, BROKEN)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from eraser_hub.conversion.errors import MOST_SHOWN
 from eraser_hub.metrics.errors import check_number
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import MOST_SHOWN, DataError, show
+from eraser_hub.records.errors import DataError, show
 
 if TYPE_CHECKING:
     from .run import AskReport

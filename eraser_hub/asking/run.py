@@ -18,8 +18,9 @@ from eraser_hub.attribution.outputs import (
     write_predictions,
 )
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
+from eraser_hub.conversion.errors import MOST_SHOWN
 from eraser_hub.metrics.quotes import Quote, align
-from eraser_hub.records.errors import MOST_SHOWN, DataError, show
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import OutputWriter
 from eraser_hub.records.predictions import write_run
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from eraser_hub.conversion.readers import has_half_character
 from eraser_hub.metrics.errors import check_choice, check_number
 from eraser_hub.metrics.quotes import QUOTE_THRESHOLD
 from eraser_hub.records.errors import UsageError, show
-from eraser_hub.records.readers import has_half_character
 
 # what the model may be asked again about: without its quotes, with them alone, without random spans of the same length
 CONSISTENCY_CHECKS = ("redacted", "removed", "alone", "random")

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from eraser_hub.conversion.built import LABEL_COLUMNS, open_built, read_rows
 from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
 from eraser_hub.conversion.eraser.release import read_configs
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
-from eraser_hub.records.places import LABEL_COLUMNS, dataset_split, find_place, open_built, read_rows
+from eraser_hub.records.places import dataset_split, find_place
 
 from .instances import READERS, Instance
 

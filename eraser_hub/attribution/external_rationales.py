@@ -13,9 +13,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.conversion.errors import MOST_SHOWN, DataErrors
 from eraser_hub.metrics.match import HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.plain import mask_from_spans
-from eraser_hub.records.errors import MOST_SHOWN, DataError, DataErrors, show
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import compute_file_digest
 from eraser_hub.records.predictions import read_instances, read_plain_rows
 

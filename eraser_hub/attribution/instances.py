@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eraser_hub.conversion.built import get_label_name
 from eraser_hub.metrics.plain import mask_from_spans, sentence_sizes, split_sentences, split_tokens
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.places import get_label_name
 
 STRING, LIST, IDENTITY = "a string", "a list", "a string or an integer"
 TYPES: dict[str, tuple[type, ...]] = {STRING: (str,), LIST: (list, tuple), IDENTITY: (str, int)}

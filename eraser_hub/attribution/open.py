@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
+from eraser_hub.conversion.readers import describe_value
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.predictions import SEED
-from eraser_hub.records.readers import describe_value, read_json_object
+from eraser_hub.records.readers import read_json_object
 from eraser_hub.records.registry import Registry
 
 from .adapter import Adapter, ProbabilityModel

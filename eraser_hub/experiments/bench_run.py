@@ -46,12 +46,13 @@ from eraser_hub.attribution.settings import (
 )
 from eraser_hub.attribution.work import load_model
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
+from eraser_hub.conversion.readers import read_utf8_file
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, UsageError, describe_bad_name, show
 from eraser_hub.records.files import atomic_write
 from eraser_hub.records.options import as_list, read_options
 from eraser_hub.records.predictions import read_run
-from eraser_hub.records.readers import read_utf8_file, wrap_read_errors
+from eraser_hub.records.readers import wrap_read_errors
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.reports.catalogue import metric
 from eraser_hub.reports.explorer.overview import Compared

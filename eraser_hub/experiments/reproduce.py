@@ -61,7 +61,7 @@ def reproduce(
         $ eraser-hub reproduce --table eraser-3 --config movies --fast
         $ eraser-hub reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
     """
-    from eraser_hub.records.places import open_built
+    from eraser_hub.conversion.built import open_built
 
     from .rows import TABLES
     from .table_runs import TableRun, run_table

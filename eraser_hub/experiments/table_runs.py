@@ -25,12 +25,13 @@ from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.run import explain_runs, find_run_settings, make_draw_path, seed_runs
 from eraser_hub.attribution.settings import RationaleSource
+from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.metrics.normalized_fidelity import NormalizedFidelity
 from eraser_hub.papers import COMPREHENSIVE, find_comprehensive
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import atomic_write
-from eraser_hub.records.places import dataset_split, open_built
+from eraser_hub.records.places import dataset_split
 from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.score import score

@@ -20,9 +20,9 @@ import yaml
 
 from eraser_hub.conversion.dataset import Headline
 from eraser_hub.conversion.leaderboard import FRAMEWORK, get_headlines, get_task_category, is_ranked, task_id
+from eraser_hub.conversion.readers import load_yaml, read_strict_object
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.places import dataset_split
-from eraser_hub.records.readers import load_yaml, read_json_object
 from eraser_hub.reports.board_lines import get_signatures, make_board_line
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def read_results(file: Path, namespace: str) -> tuple[str, list[EvalResultEntry]
     Raises:
         DataError: no score file, scores of no built dataset, of a split without tasks, or no headline score.
     """
-    scores = read_json_object(file)
+    scores = read_strict_object(file)
     make_board_line(scores, file=file)  # which refuses what is no score file
     name, config, split = (str(scores.get(key) or "") for key in ("dataset", "config", "split"))
     if not (name and config and split):

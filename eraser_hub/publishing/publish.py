@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from eraser_hub.conversion.errors import raise_all
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import DataError, UsageError, raise_all, show
+from eraser_hub.records.errors import DataError, UsageError, show
 
 if TYPE_CHECKING:
     from .publisher import Publisher

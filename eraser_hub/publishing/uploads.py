@@ -9,14 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from eraser_hub.conversion.built import open_built, read_card
 from eraser_hub.conversion.card import get_dataset_version, make_card_text
 from eraser_hub.conversion.dataset import read_build_version
+from eraser_hub.conversion.errors import raise_all, summarize_errors
 from eraser_hub.conversion.finish import is_build_text
 from eraser_hub.conversion.leaderboard import verify_eval_yaml
 from eraser_hub.conversion.written_files import read_digests, verify_digests
-from eraser_hub.records.errors import DataError, UsageError, raise_all, summarize_errors
+from eraser_hub.records.errors import DataError, UsageError
 from eraser_hub.records.files import compute_file_digest
-from eraser_hub.records.places import open_built, read_card
 from eraser_hub.version import __version__
 
 from .spaces import list_metric_names, make_space_files, read_pin

@@ -6,9 +6,8 @@ is a ValueError.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from difflib import get_close_matches
-from types import MappingProxyType
 
 from eraser_hub.metrics.errors import DataError as DataError
 from eraser_hub.metrics.errors import hide_credentials as hide_credentials
@@ -64,43 +63,6 @@ def describe_choice(name: object, known: Collection[str]) -> str:
 def get_first_line(error: BaseException) -> str:
     """Return the first line of an error's message, or the name of its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def summarize_errors(
-    errors: Sequence[DataError], total: int | None = None, spellings: Mapping[str, str] = MappingProxyType({})
-) -> str:
-    """Return at most ten errors, one a line, and their number."""
-    total = len(errors) if total is None else total
-    lines = [error.text(spellings) for error in errors[:MOST_SHOWN]]
-    if total > len(lines):
-        lines.append(f"… and {total - len(lines)} more ({total} in all)")
-    return "\n".join(lines)
-
-
-class DataErrors(DataError):
-    """Several faults at once: the message shows the first ten and their number.
-
-    Args:
-        errors: the issues that are kept (more than ten need not be).
-        total: how many there were; by default as many as given.
-    """
-
-    def __init__(self, errors: Sequence[DataError], total: int | None = None) -> None:
-        self.errors, self.total = list(errors), len(errors) if total is None else total
-        super().__init__(summarize_errors(self.errors, self.total))
-
-    def text(self, spellings: Mapping[str, str]) -> str:
-        """Return the message of all errors, with arguments spelled as ``spellings`` has them."""
-        return summarize_errors(self.errors, self.total, spellings)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.errors, self.total)
-
-
-def raise_all(errors: Sequence[DataError]) -> None:
-    """Raise what was gathered: one error as it is, several together; none raises nothing."""
-    if errors:
-        raise errors[0] if len(errors) == 1 else DataErrors(errors)
 
 
 class UsageError(DataError):

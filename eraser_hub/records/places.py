@@ -1,42 +1,30 @@
-"""Datasets wherever they are: a folder here or on the Hub, its card, configs, splits, label names and rows.
+"""What ``--dataset`` names, found by looking, and the two names of a split.
 
-    find_place("hub/eraser")                        Place("hub/eraser", None, None)             a folder
-    find_place("org/eraser@v2")                     Place("org/eraser", "org/eraser", "v2")     a dataset of the Hub
-    find_place("hf://datasets/org/eraser@v2")       the same
-    eraser = open_built(Path("hub/eraser"))
-    eraser.configs                                  ["movies", "multirc", ..]
-    eraser.files("movies", "val")                   [Path("hub/eraser/movies/validation-00000-of-00001.parquet")]
-    eraser.label_names("movies")                    ("NEG", "POS")
-
-The card (README.md) says which configs and splits there are and where their files lie, as for ``load_dataset``; other
-names than its own are refused with a list of those. The releases say ``val``, the Hub says ``validation``; both are
-understood everywhere.
+find_place("hub/eraser")                        Place("hub/eraser", None, None)             a folder, or a file
+find_place("org/eraser@v2")                     Place("org/eraser", "org/eraser", "v2")     a dataset of the Hub
+find_place("hf://datasets/org/eraser@v2")       the same
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, TypedDict
+from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
-from .errors import DataError, UsageError, get_first_line, show
-from .readers import load_yaml, read_utf8_lines, wrap_read_errors
+from .errors import DataError, get_first_line
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-_NAME = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
+HUB_ID = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
 # a Path makes one stroke of the two behind "hf:"
-_ADDRESS = re.compile(rf"hf:/{{1,2}}datasets/{_NAME}")
-_ID = re.compile(_NAME)
+ADDRESS = re.compile(rf"(?:hf:/{{1,2}}datasets/)?{HUB_ID}")
+CARD = "README.md"
 # files that builds write; other files of a repository are not read
 BUILT = ("*.md", "*.json", "*.yaml", "*.png", "*.parquet", "licenses/*")
+# the releases say "val", the Hub says "validation"; both are understood everywhere
+DATASET_SPLITS, RELEASE_SPLITS = {"val": "validation"}, {"validation": "val"}
 
 
 class Place(NamedTuple):
@@ -44,13 +32,21 @@ class Place(NamedTuple):
 
     Attributes:
         name: the name that the caller gave.
-        repository: its id on the Hub; None for a folder.
+        repository: its id on the Hub; None for what is here.
         revision: a branch, a tag or a commit of it.
     """
 
     name: str
     repository: str | None
     revision: str | None
+
+    @property
+    def kind(self) -> Literal["built", "raw", "rows"]:
+        """What it is by looking: a file of rows, a corpus as released (by its documents), or else a built dataset."""
+        if self.repository is None and os.path.isfile(self.name):
+            return "rows"
+        is_raw = any(os.path.exists(os.path.join(self.name, documents)) for documents in ("docs", "docs.jsonl"))
+        return "raw" if self.repository is None and is_raw else "built"
 
     @property
     def dataset(self) -> str:
@@ -70,7 +66,7 @@ class Place(NamedTuple):
 
         disable_progress_bars()
         # with a file that is there: the library warns of patterns that match none
-        wanted = list(dict.fromkeys([*patterns, "README.md"]))
+        wanted = list(dict.fromkeys([*patterns, CARD]))
         try:
             folder = snapshot_download(
                 self.repository, repo_type="dataset", revision=self.revision, allow_patterns=wanted
@@ -84,404 +80,21 @@ class Place(NamedTuple):
 def find_place(dataset: str | PathLike[str]) -> Place:
     """Return the place that a ``--dataset`` names.
 
-    An existing folder comes first, then a dataset of the Hub (``org/name``, ``hf://datasets/org/name``; a revision may
+    What exists here comes first, then a dataset of the Hub (``org/name``, ``hf://datasets/org/name``; a revision may
     follow behind ``@``), then a folder that does not exist.
-
-    Args:
-        dataset: the caller's name of the dataset.
     """
     name = os.fspath(dataset)
-    match = None
-    if not os.path.lexists(name):
-        match = _ADDRESS.fullmatch(name) or _ID.fullmatch(name)
+    match = None if os.path.lexists(name) else ADDRESS.fullmatch(name)
     if match is None:
         return Place(name, None, None)
-    at = match[2]
-    return Place(name, match[1], unquote(at) if at else None)
-
-
-_DATASET_NAME = {"val": "validation"}
-_RELEASE_NAME = {"validation": "val"}
+    return Place(name, match[1], unquote(match[2]) if match[2] else None)
 
 
 def dataset_split(name: str) -> str:
     """Return the split's name in a Hub dataset (``val`` -> ``validation``; any other name stays as it is)."""
-    return _DATASET_NAME.get(name, name)
+    return DATASET_SPLITS.get(name, name)
 
 
 def release_split(name: str) -> str:
     """Return the split's name in a release's files (``validation`` -> ``val``; any other name stays as it is)."""
-    return _RELEASE_NAME.get(name, name)
-
-
-BATCH_ROWS = 400
-LABEL_COLUMNS = ("classification", "label")
-_FRONT = re.compile(r"\A\s*---[ \t]*\n(|.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
-
-
-def read_card(path: Path) -> tuple[dict[str, Any], str]:
-    """Return a card's metadata (the YAML between the first two lines of ``---``) and its prose.
-
-    Raises:
-        DataError: no such file, no YAML at its top, or none that can be read.
-    """
-    if not os.path.lexists(path):
-        raise DataError("expected a card, found none", file=path)
-    text = "".join(read_utf8_lines(path)).replace("\r\n", "\n")
-    front = _FRONT.match(text)
-    if front is None:
-        raise DataError("expected a card that begins with YAML metadata, found none", file=path)
-    metadata = load_yaml(front[1], path)
-    if not isinstance(metadata, dict):
-        raise DataError(f"expected YAML metadata with names, found {show(metadata)}", file=path)
-    return metadata, text[front.end() :]
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltDataset:
-    """A built dataset folder and what its card says.
-
-    Attributes:
-        folder: the folder; of a dataset of the Hub, the part of it that was fetched.
-        card: the metadata of its README.md.
-        prose: the words below the metadata.
-        place: where it is from.
-    """
-
-    folder: Path
-    card: Mapping[str, Any]
-    prose: str
-    place: Place
-
-    @property
-    def name(self) -> str:
-        """The dataset as the caller named it: a folder, or its id on the Hub."""
-        return self.place.name
-
-    def paths(self, pattern: str) -> list[Path]:
-        """Return the files of a pattern, below the folder, by name; those of a dataset of the Hub are fetched.
-
-        Raises:
-            DataError: the Hub does not give them; the pattern leads out of the folder.
-        """
-        if not pattern or pattern.startswith("/") or ".." in pattern.split("/") or "\0" in pattern:
-            message = f"expected a pattern of files below the folder, found {show(pattern)}"
-            raise DataError(message, file=self.name)
-        if self.place.repository is not None:
-            self.place._replace(revision=self.folder.name).fetch([pattern])
-        return sorted(self.folder.glob(pattern))
-
-    @property
-    def configs(self) -> list[str]:
-        """The configs, in the card's order."""
-        return [entry["config_name"] for entry in self.card["configs"]]
-
-    @property
-    def default_config(self) -> str:
-        """The config that the card calls the default, or its only one.
-
-        Raises:
-            DataError: there are several, and none is called the default.
-        """
-        entries = self.card["configs"]
-        for entry in entries:
-            if entry.get("default") or len(entries) == 1:
-                name: str = entry["config_name"]
-                return name
-        raise UsageError("expected --config: the dataset's card names no default", file=self.name)
-
-    def chosen(self, configs: Sequence[str] | None = None) -> list[str]:
-        """Return these configs, each once; all configs if none is named.
-
-        Raises:
-            DataError: a config that the card does not name.
-        """
-        for name in configs or ():
-            if name not in self.configs:
-                message = f"expected one of the configs {', '.join(self.configs)}, found {show(name)}"
-                raise UsageError(message, file=self.name)
-        return list(dict.fromkeys(configs)) if configs else self.configs
-
-    def splits(self, config: str) -> dict[str, list[Path]]:
-        """Split -> its Parquet files, in the card's order.
-
-        Raises:
-            DataError: an unknown config; a split of which no file is there.
-        """
-        self.chosen([config])
-        (entry,) = (entry for entry in self.card["configs"] if entry["config_name"] == config)
-        files: dict[str, list[Path]] = {}
-        for item in entry["data_files"]:
-            patterns = item["path"] if isinstance(item["path"], list) else [item["path"]]
-            files[item["split"]] = sorted(path for pattern in patterns for path in self.paths(pattern))
-            if not files[item["split"]]:
-                message = f"the card names {patterns[0]} for {config}/{item['split']}, found no such file"
-                raise DataError(message, file=self.name)
-        return files
-
-    def files(self, config: str, split: str) -> list[Path]:
-        """Return the Parquet files of a split; ``val`` and ``validation`` are the same.
-
-        Raises:
-            DataError: an unknown config or split, with the names there are.
-        """
-        splits = self.splits(config)
-        if dataset_split(split) not in splits:
-            message = f"expected one of the splits {', '.join(splits)}, found {show(split)}"
-            raise UsageError(message, file=Path(self.name) / config)
-        return splits[dataset_split(split)]
-
-    def rows(
-        self,
-        config: str,
-        split: str,
-        columns: Sequence[str] | None = None,
-        kinds: pa.Schema | None = None,
-        whole: Sequence[str] = (),
-    ) -> list[dict[str, Any]]:
-        """Return the rows of a split as Python values, in order; arguments and errors as of `files` and `read_rows`."""
-        tables = read_rows(self.files(config, split), columns, kinds=kinds, whole=whole)
-        return [row for table in tables for row in table.to_pylist()]
-
-    def info(self, config: str) -> Mapping[str, Any]:
-        """Return the card's ``dataset_info`` of a config (version, features, splits, ..); empty where there is none."""
-        infos = self.card.get("dataset_info") or []
-        listed: list[dict[str, Any]] = infos if isinstance(infos, list) else [infos]
-        for info in listed:
-            if info.get("config_name", config) == config:
-                return info
-        return {}
-
-    def columns(self, config: str) -> list[str]:
-        """Return the columns of a config, as the card names them; none where it does not."""
-        return [feature["name"] for feature in self.info(config).get("features") or () if "name" in feature]
-
-    def class_labels(self, config: str) -> dict[str, tuple[str, ...]]:
-        """Return the label names of each ClassLabel column of a config."""
-        labels = {}
-        for feature in self.info(config).get("features") or ():
-            kind = feature.get("dtype")
-            label = kind.get("class_label") if isinstance(kind, dict) else None
-            names = label.get("names") if isinstance(label, dict) else None
-            if isinstance(names, dict) and all(str(number).isdecimal() for number in names):
-                names = [names[number] for number in sorted(names, key=int)]  # YAML keeps them as {"0": name, ..}
-            if names:
-                if not isinstance(names, list) or not isinstance(feature.get("name"), str):
-                    message = f"expected the names of labels, found {show(names)}"
-                    field = f"dataset_info.{config}.features"
-                    raise DataError(message, file=self.folder / "README.md", field=field)
-                labels[feature["name"]] = tuple(map(str, names))
-        return labels
-
-    def label_names(self, config: str) -> tuple[str, ...] | None:
-        """Return the names of the gold label (column `classification` or `label`); None if the card has none."""
-        labels = self.class_labels(config)
-        return next((labels[column] for column in LABEL_COLUMNS if column in labels), None)
-
-
-def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
-    """Open a dataset that ``eraser-hub build`` wrote.
-
-    Args:
-        dataset: its folder, its id on the Hub (``org/eraser@v2``), or ``hf://datasets/org/eraser``.
-
-    Raises:
-        DataError: no such folder, and no such dataset; no card, or one that lists no configs with their files.
-    """
-    import msgspec
-
-    place = find_place(dataset)
-    folder = place.fetch(["README.md"])
-    if not folder.is_dir():
-        raise DataError("expected the folder of a built dataset, found none", file=folder)
-    path = folder / "README.md"
-    card, prose = read_card(path)
-    try:
-        if not all(config["data_files"] for config in msgspec.convert(card, Card)["configs"]) or not card["configs"]:
-            raise msgspec.ValidationError("Expected at least one - at `$.configs`")
-    except msgspec.ValidationError as error:
-        message, _, field = str(error).partition(" - at `$.")
-        words = "expected YAML with configs, and the split and path of their data_files, found none"
-        why, field = message[:1].lower() + message[1:], field.rstrip("`")
-        raise DataError(f"{words} ({why})", file=path, field=field or None) from None
-    return BuiltDataset(folder, card, prose, place)
-
-
-class Files(TypedDict):
-    """Files of a split in a card."""
-
-    split: str
-    path: str | list[str]
-
-
-class Config(TypedDict):
-    """A config in a card."""
-
-    config_name: str
-    data_files: list[Files]
-    default: NotRequired[bool]
-
-
-class Split(TypedDict):
-    """A split in a card's ``dataset_info``."""
-
-    name: str
-    num_examples: NotRequired[int | None]
-
-
-class Info(TypedDict):
-    """A config in a card's ``dataset_info``."""
-
-    config_name: NotRequired[str | None]
-    features: NotRequired[list[dict[str, Any]] | None]
-    splits: NotRequired[list[Split] | None]
-
-
-class Card(TypedDict):
-    """Fields that are read from a card; the rest is free."""
-
-    configs: list[Config]
-    dataset_info: NotRequired[list[Info] | Info | None]
-
-
-def read_rows(
-    files: Iterable[Path],
-    columns: Sequence[str] | None = None,
-    rows: int = BATCH_ROWS,
-    kinds: pa.Schema | None = None,
-    whole: Sequence[str] = (),
-) -> Iterator[pa.Table]:
-    """Yield the rows of Parquet files, some at a time; strings are known to be UTF-8 then.
-
-    Args:
-        files: the files, one after another.
-        columns: the columns to read; all by default.
-        rows: most rows at a time.
-        kinds: a schema; each column has to be of the same kind there (nested alike, or a string, an integer, a float).
-        whole: the columns that hold no null, at any depth; ``name[]`` may be null as a whole, and holds none below.
-
-    Raises:
-        DataError: a file that is no Parquet, is damaged, or lacks a column, or a column of another kind; a null where
-            none may be.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for path in files:
-        first = 1
-        with wrap_parquet_errors(path), pq.ParquetFile(path) as file:
-            _check_columns(file.schema_arrow, columns, kinds, path)
-            for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
-                batch.validate(full=True)
-                for name in whole:
-                    _check_whole(batch.column(name.removesuffix("[]")), name, path, first)
-                first += batch.num_rows
-                yield pa.Table.from_batches([batch])
-            if first <= file.metadata.num_rows:  # pyarrow ends where a damaged column does
-                message = f"expected {file.metadata.num_rows} rows, found {first - 1}"
-                raise DataError(message, file=path)
-
-
-@contextmanager
-def wrap_parquet_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading a Parquet file into a DataError that names the file."""
-    import pyarrow as pa
-
-    try:
-        with wrap_read_errors(path):
-            yield
-    except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-        raise DataError(f"cannot be read as Parquet ({get_first_line(error)})", file=path) from None
-
-
-def _check_whole(values: pa.Array, name: str, path: Path, first: int) -> None:
-    """Refuse a null in a column, or anywhere below; ``first`` is the number of the batch's first row."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    rows = np.arange(first, first + len(values))
-    if name.endswith("[]"):
-        rows = rows[values.is_valid().to_numpy(zero_copy_only=False)]
-        values, name = values.drop_null(), name.removesuffix("[]")
-    level = [(values, name, rows)]
-    while level:
-        values, name, rows = level.pop()
-        if values.null_count:
-            line = int(rows[values.is_null().to_numpy(zero_copy_only=False)][0])
-            raise DataError("expected a value, found null", file=path, line=line, field=name)
-        if pa.types.is_list(values.type):
-            sizes = pc.call_function("list_value_length", [values]).to_numpy(zero_copy_only=False)
-            level.append((values.flatten(), f"{name}[]", np.repeat(rows, sizes)))
-        elif pa.types.is_struct(values.type):
-            fields = zip(values.type, values.flatten(), strict=True)
-            level += [(below, f"{name}.{field.name}", rows) for field, below in fields]
-
-
-def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.Schema | None, path: Path) -> None:
-    wanted = kinds.names if columns is None and kinds is not None else columns
-    for name in schema.names if wanted is None else wanted:
-        if name not in schema.names:
-            message = f"expected the column {name}, found {show(schema.names, 300)}"
-            raise DataError(message, file=path)
-        if schema.names.count(name) > 1:
-            message = f"expected the column {name} once, found it {schema.names.count(name)} times"
-            raise DataError(message, file=path)
-        if kinds is not None and not _same_kind(kinds.field(name).type, schema.field(name).type):
-            message = f"expected the column {name} as {kinds.field(name).type}, found {schema.field(name).type}"
-            raise DataError(message, file=path)
-
-
-def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_nested(one):
-        return is_same_type(one, other)
-    for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean):
-        if kind(one):
-            return bool(kind(other))
-    return bool(pa.types.is_string(other) or pa.types.is_large_string(other))
-
-
-def is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Return True if types are equal up to names of list items and nullability, which Parquet changes."""
-    import pyarrow as pa
-
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        return is_same_type(one.value_type, other.value_type)
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        if [field.name for field in one] != [field.name for field in other]:
-            return False
-        return all(is_same_type(a.type, b.type) for a, b in zip(one, other, strict=True))
-    return bool(one == other)
-
-
-def get_label_name(
-    label: object, label_names: Sequence[str] | None, *, instance: object = None, field: str = "classification"
-) -> str | None:
-    """Return the name of a row's label; the row may hold the name or its number.
-
-    Args:
-        label: a name, a ClassLabel's number, or "no label" (None, or ClassLabel's -1).
-        label_names: the names in the order of their numbers; None where they are not known, so that a number stands for
-            itself.
-        instance: the row's id, for the error.
-        field: the column, for the error.
-
-    Returns:
-        the name; None for "no label".
-
-    Raises:
-        DataError: neither a name nor a number that has one.
-    """
-    if label is None or isinstance(label, str):
-        return label
-    if isinstance(label, int) and not isinstance(label, bool):
-        if label == -1:
-            return None
-        if label_names is None:
-            return str(label)
-        if 0 <= label < len(label_names):
-            return label_names[label]
-    expected = "a label" if label_names is None else f"a label name or 0 to {len(label_names) - 1}"
-    raise DataError(f"expected {expected}, found {show(label)}", instance=instance, field=field)
+    return RELEASE_SPLITS.get(name, name)

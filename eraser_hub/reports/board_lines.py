@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from eraser_hub.conversion.readers import describe_value, read_strict_object
 from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
 from eraser_hub.records.files import shorten_digest
 from eraser_hub.records.places import dataset_split
-from eraser_hub.records.readers import describe_value, read_json_object
 from eraser_hub.scoring.result import SPREAD, HumanPerformance, average_chance
 
 from .catalogue import metric
@@ -103,7 +103,7 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
         DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, a score that is no number or
             outside its range, or an interval without its score.
     """
-    return make_board_line(read_json_object(path), file=path, system=system, dataset=dataset)
+    return make_board_line(read_strict_object(path), file=path, system=system, dataset=dataset)
 
 
 def parse_score_argument(argument: str) -> BoardLine:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from eraser_hub.conversion.built import get_label_name
 from eraser_hub.metrics.plain import is_plain, mask_from_spans, row_id, split_sentences, to_instances
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.places import get_label_name
 from eraser_hub.records.predictions import read_plain_rows
 from eraser_hub.scoring.gold import choose_gold, list_rows, read_gold
 from eraser_hub.scoring.runs import System

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from eraser_hub.conversion.built import get_label_name
 from eraser_hub.metrics.plain import escape_whitespace, find_runs
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.places import get_label_name
 
 from .marked_instances import MarkedDocument, MarkedInstance, read_marked_quotes
 

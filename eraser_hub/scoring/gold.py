@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eraser_hub.conversion.dataset import RELEASE
+from eraser_hub.conversion.readers import NoFile, file_name, read_utf8_file
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_predictions
@@ -22,7 +23,6 @@ from eraser_hub.metrics.plain import TextSizes, measure_texts, spans_from_mask
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
 from eraser_hub.metrics.statistics import Statistics
 from eraser_hub.records.places import release_split
-from eraser_hub.records.readers import NoFile, file_name, read_utf8_file
 
 from .result import HumanPerformance
 
@@ -130,8 +130,8 @@ def read_built(source: ScoredSplit) -> Gold:
     """Return the annotations of a split of a built dataset (of human_rationales: its texts)."""
     import pyarrow as pa
 
+    from eraser_hub.conversion.built import read_rows
     from eraser_hub.metrics.match import read_gold as read_rows_of_gold
-    from eraser_hub.records.places import read_rows
 
     files = source.built.files(source.built_config, source.split)
     try:
@@ -272,7 +272,7 @@ def find_split(source: ScoredSplit, ids: Sequence[str], known: Sequence[str]) ->
     found: dict[str, int] = {}
     wanted, backup = set(ids) - set(known), f"{release_split(source.split)}.jsonl.bak"
     if source.dataset is not None:
-        from eraser_hub.records.places import read_rows
+        from eraser_hub.conversion.built import read_rows
 
         for split, files in source.built.splits(source.built_config).items():
             column = "id" if source.kind == "tokens" else "annotation_id"

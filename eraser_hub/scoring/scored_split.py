@@ -18,7 +18,7 @@ from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.places import dataset_split, find_place, release_split
 
 if TYPE_CHECKING:
-    from eraser_hub.records.places import BuiltDataset
+    from eraser_hub.conversion.built import BuiltDataset
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -129,7 +129,7 @@ class ScoredSplit:
     def built(self) -> BuiltDataset:
         """The built dataset, which its card describes."""
         # the Arrow libraries are slow to import: only where they are needed
-        from eraser_hub.records.places import open_built
+        from eraser_hub.conversion.built import open_built
 
         if self.dataset is None:
             raise ValueError("expected a dataset, found none")
@@ -192,7 +192,7 @@ class ScoredSplit:
 
     def label_name(self, label: object, row: Row, field: str) -> str | None:
         """Return the name of a label of a row, or of its prediction; see `built.get_label_name`."""
-        from eraser_hub.records.places import get_label_name
+        from eraser_hub.conversion.built import get_label_name
 
         return get_label_name(label, self.labels.names, instance=str(row[self.id_field]), field=field)
 

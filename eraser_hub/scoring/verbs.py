@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from eraser_hub.records.arguments import PYTHON, GoldForm, Place
 from eraser_hub.records.errors import DataError, UsageError
+from eraser_hub.records.places import find_place
 
 if TYPE_CHECKING:
     from .compare import Comparison
@@ -256,14 +257,14 @@ def find_references(
     """
     from .scored_split import ScoredSplit
 
-    place = Path(dataset)
-    if place.is_file():
-        return place
-    if any((place / name).exists() for name in ("docs", "docs.jsonl")):
-        return ScoredSplit(place, split, None if annotations is None else Path(annotations), config=config)
+    path, kind = Path(dataset), find_place(dataset).kind
+    if kind == "rows":
+        return path
+    if kind == "raw":
+        return ScoredSplit(path, split, None if annotations is None else Path(annotations), config=config)
     if annotations is not None:
         raise UsageError("expected a corpus as released beside it, found a built dataset", argument="annotations")
-    return ScoredSplit(split=split, dataset=place, config=config)
+    return ScoredSplit(split=split, dataset=path, config=config)
 
 
 def make_settings(**values: Any) -> ScoreSettings:

@@ -15,7 +15,7 @@ from eraser_hub.attribution.outputs import describe_differences
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import atomic_write, hold_lock
 from eraser_hub.records.predictions import SEED
-from eraser_hub.records.readers import parse_strict_object
+from eraser_hub.records.readers import read_json_object
 
 from .train_config import MAX_SEED, Say, TrainConfig
 from .training import train_model
@@ -92,7 +92,7 @@ def lock_run_folder(out: Path, verb: str, settings: dict[str, Any]) -> Iterator[
                 message = f"expected a new folder or one of `{verb}`, found other files"
                 raise DataError(message, file=out, argument="out")
             atomic_write(state, json.dumps(settings, indent=2).encode())
-        words = describe_differences(parse_strict_object(state.read_bytes(), file=state, number=1), settings)
+        words = describe_differences(read_json_object(state), settings)
         if words:
             message = f"the folder holds a run with other settings: {'; '.join(words)}; choose another folder"
             raise DataError(message, file=out, argument="out")

@@ -294,7 +294,7 @@ def test_the_schema_names_the_labels(asking):
 
 
 def test_the_documents_stand_in_the_prompt_word_for_word(asking, hub):
-    from eraser_hub.records.places import open_built
+    from eraser_hub.conversion.built import open_built
 
     asking(lambda request, before: GOOD, limit=None, concurrency=1)
     texts = [row["documents"][0]["text"] for row in open_built(hub).rows("movies", "test")]

@@ -18,8 +18,8 @@ pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.cache import NAME
+from eraser_hub.conversion.built import open_built
 from eraser_hub.metrics.plain import split_tokens
-from eraser_hub.records.places import open_built
 
 from ..mangling import NORMALISATIONS
 from .scripted_server import Reply, Script, ScriptedServer, answer, completion

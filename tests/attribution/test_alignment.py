@@ -11,7 +11,7 @@ import pytest
 
 import eraser_hub
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.records.places import open_built
+from eraser_hub.conversion.built import open_built
 
 from ..refusals import refused
 

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import read_card
 from eraser_hub.conversion.card import CARDS, compute_content_version, get_size_category, verify_folder
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
-from eraser_hub.records.places import read_card
 
 from ..refusals import refused
 

@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import read_card
 from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
 from eraser_hub.conversion.eraser.documents import count_tokens
 from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.plain import split_sentences, split_tokens
-from eraser_hub.records.places import read_card
 
 from ..refusals import refused
 

@@ -9,8 +9,8 @@ import pytest
 
 import eraser_hub.datasets_scripts.human_rationales as script
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import open_built
 from eraser_hub.datasets_scripts.human_rationales import HumanRationales
-from eraser_hub.records.places import open_built
 
 from ..refusals import refused
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from eraser_hub import __main__ as door
-from eraser_hub.records.errors import DataError, DataErrors, make_printable
+from eraser_hub.conversion.errors import DataErrors
+from eraser_hub.records.errors import DataError, make_printable
 from eraser_hub.version import __version__
 
 

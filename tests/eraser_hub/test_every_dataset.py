@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from eraser_hub import tokens
 from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.records.places import open_built
+from eraser_hub.conversion.built import open_built
 
 CONFIGS = [(name, config) for name, dataset in HUB_DATASETS.items() for config in dataset.configs]
 ONE_OF_EACH = {"movies", "senti_en", "sst"}

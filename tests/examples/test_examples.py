@@ -31,7 +31,7 @@ def encoder(hub: Path) -> Path:
     """A small random BERT whose words are those of the training reviews."""
     transformers = pytest.importorskip("transformers")
     pytest.importorskip("torch")
-    from eraser_hub.records.places import open_built
+    from eraser_hub.conversion.built import open_built
 
     rows = open_built(hub / "eraser").rows("movies", "train", ["documents"])
     words = {word for row in rows for document in row["documents"] for word in document["text"].split()}

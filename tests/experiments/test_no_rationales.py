@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from eraser_hub.__main__ import _register, app
-from eraser_hub.records.places import read_card
+from eraser_hub.conversion.built import read_card
 
 pytest.importorskip("sklearn")
 

@@ -14,8 +14,8 @@ import yaml
 from loopback_hub import TOKEN
 
 import eraser_hub
+from eraser_hub.conversion.built import open_built, read_card
 from eraser_hub.conversion.own import list_own_datasets
-from eraser_hub.records.places import open_built, read_card
 from eraser_hub.version import __version__
 
 from ..refusals import refused

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.errors import MOST_SHOWN, BusyError, DataError, DataErrors, show
+from eraser_hub.conversion.errors import DataErrors
+from eraser_hub.records.errors import BusyError, DataError, show
 
 pytestmark = pytest.mark.unit
 
@@ -39,18 +40,6 @@ def test_pickles_with_every_part(kind):
     error = pickle.loads(pickle.dumps(kind("m", file="f", line=2, instance="i", field="x", argument="a")))
     assert type(error) is kind
     assert str(error) == "f:2: instance 'i': x: a: m"
-
-
-def test_ten_offenders_and_their_number():
-    errors = DataErrors([DataError(f"number {i}") for i in range(14)])
-    lines = str(errors).splitlines()
-    assert lines[:MOST_SHOWN] == [f"number {i}" for i in range(MOST_SHOWN)]
-    assert lines[MOST_SHOWN:] == ["… and 4 more (14 in all)"]
-    assert str(pickle.loads(pickle.dumps(errors))) == str(errors)
-
-
-def test_a_total_beyond_what_was_kept():
-    assert str(DataErrors([DataError("a")], total=1000)).endswith("and 999 more (1000 in all)")
 
 
 def test_a_hostile_value_is_cut():

@@ -1,4 +1,4 @@
-"""Prediction files: rows with their lines, and what is wrong with a line."""
+"""Prediction files: rows with their lines, what is wrong with a line, and the files of several trainings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from eraser_hub.records import predictions as module
-from eraser_hub.records.predictions import read_chunks, read_instances, read_plain_rows
+from eraser_hub.records.predictions import find_seed_files, make_seed_path, read_chunks, read_instances, read_plain_rows
 
 from ..metrics.eraser_rows import random_case
 from ..refusals import refused
+
+pytestmark = pytest.mark.unit
 
 
 def lines(path: Path, rows: list[Any]) -> Path:
@@ -124,3 +126,19 @@ def test_rows_of_another_kind_come_as_they_stand(tmp_path: Path) -> None:
     assert list(read_plain_rows(path)) == [(1, several[0]), (2, several[1])]
     datasets.Dataset.from_list(several).to_parquet(str(tmp_path / "p.parquet"))
     assert list(read_plain_rows(tmp_path / "p.parquet")) == [(1, several[0]), (2, several[1])]
+
+
+def test_a_missing_file_stands_for_the_files_of_its_run(tmp_path):
+    out = tmp_path / "p[1].jsonl"
+    assert find_seed_files(out) == [out]
+    seeds = [make_seed_path(out, seed) for seed in (2, 10, 1)]
+    for path in (
+        *seeds,
+        tmp_path / "p[1].seed-x.jsonl",
+        tmp_path / "p1.seed-3.jsonl",
+        tmp_path / "p[1].seed-4.jsonl.run.json",
+    ):
+        path.write_text("")
+    assert [path.name for path in find_seed_files(out)] == [f"p[1].seed-{seed}.jsonl" for seed in (1, 2, 10)]
+    out.write_text("")
+    assert find_seed_files(out) == [out]

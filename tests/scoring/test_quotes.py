@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import open_built
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
-from eraser_hub.records.places import open_built
 from eraser_hub.scoring.result import to_json_bytes
 
 from ..command_line import Result, invoke

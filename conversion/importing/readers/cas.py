@@ -19,8 +19,8 @@ from eraser_hub.conversion.importing.tasks import (
     look_at_start,
     read_xml_file,
 )
+from eraser_hub.conversion.readers import read_strict_object
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.readers import read_json_object
 
 TOKEN, SENTENCE = "Token", "Sentence"
 VIEW = "_InitialView"
@@ -141,7 +141,7 @@ def _read_xmi(path: Path) -> Iterator[Structure]:
 
 
 def _read_json(path: Path) -> Iterator[Structure]:
-    structures = read_json_object(path).get("%FEATURE_STRUCTURES")
+    structures = read_strict_object(path).get("%FEATURE_STRUCTURES")
     if isinstance(structures, dict):
         structures = [{"%ID": key, **value} for key, value in structures.items() if isinstance(value, dict)]
     if not isinstance(structures, list):

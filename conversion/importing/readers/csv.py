@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eraser_hub.conversion.files import NotCsvError, read_csv_records
 from eraser_hub.conversion.importing.reader import Reader, SourceRow, describe_separator
+from eraser_hub.conversion.readers import NotCsvError, read_csv_records, read_utf8_lines
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import read_utf8_lines
 
 
 class Csv(Reader):

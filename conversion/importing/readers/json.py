@@ -6,8 +6,9 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow
+from eraser_hub.conversion.readers import describe_value, parse_strict_value
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.readers import describe_value, parse_strict_value, wrap_read_errors
+from eraser_hub.records.readers import wrap_read_errors
 
 from .json_lines import JsonLines
 

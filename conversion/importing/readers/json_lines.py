@@ -6,7 +6,8 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 
 from eraser_hub.conversion.importing.reader import Reader, SourceRow
-from eraser_hub.records.readers import parse_strict_object, read_line_batches
+from eraser_hub.conversion.readers import parse_strict_object
+from eraser_hub.records.readers import read_line_batches
 
 
 class JsonLines(Reader):

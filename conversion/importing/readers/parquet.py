@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import pyarrow.parquet as pq
 
+from eraser_hub.conversion.built import read_rows, wrap_parquet_errors
 from eraser_hub.conversion.importing.reader import Reader, SourceRow, find_class_names
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.places import read_rows, wrap_parquet_errors
 
 
 class Parquet(Reader):

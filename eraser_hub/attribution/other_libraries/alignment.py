@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from eraser_hub.conversion.built import LABEL_COLUMNS
 from eraser_hub.metrics.plain import to_list
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.places import LABEL_COLUMNS
 
 from ..instances import READERS, Instance
 

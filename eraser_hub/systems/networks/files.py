@@ -25,7 +25,7 @@ from eraser_hub.attribution.open import Opening
 from eraser_hub.attribution.transformers.words import CutWords, load_tokenizer, make_open_error, silence
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import replace_file
-from eraser_hub.records.readers import parse_strict_value, read_json_object, read_limited
+from eraser_hub.records.readers import read_json, read_json_object
 from eraser_hub.systems.hyper import Hyper, NetworkHyper
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import Say, TrainConfig
@@ -139,7 +139,7 @@ def _make_empty_embedders(folder: Path, hyper: NetworkHyper, width: int, trust_r
     """Return a factory of embedders whose weights are yet to be read."""
     if not (folder / ENCODER).is_dir():
         path = folder / VOCABULARY
-        words = parse_strict_value(read_limited(path), file=path, number=1)
+        words = read_json(path)
         vocabulary = Vocabulary(words, hyper.lowercase)
         return lambda layers: WordEmbedder(vocabulary, width)
     import transformers

@@ -16,7 +16,7 @@ from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.open import open_model
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import atomic_write
-from eraser_hub.records.readers import parse_strict_value
+from eraser_hub.records.readers import read_json
 from eraser_hub.systems.data import Data, Training
 from eraser_hub.systems.evaluation import CHUNK, TextProbabilities, compute_figures
 from eraser_hub.systems.finetuning import finetune
@@ -88,7 +88,7 @@ def _train_stage(system: NetworkSystem, training: Training, hyper: Any, name: st
     """
     config, say = training.config, training.say
     place, path = training.folder / name, training.folder / CHECKPOINT
-    finished = parse_strict_value(path.read_bytes(), file=path, number=1) if path.is_file() else []
+    finished = read_json(path) if path.is_file() else []
     if not isinstance(finished, list):
         words = "expected the names of finished stages, found another checkpoint; delete it to start anew"
         raise DataError(words, file=path, argument="resume")

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.bilingual_perturbation.configs import CONFIGS
 from eraser_hub.conversion.bilingual_perturbation.pairs import map_references, pairs
+from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.dataset import read_release
 from eraser_hub.conversion.small_dataset import Entry
-from eraser_hub.records.places import open_built
 
 from ...refusals import refused
 

@@ -11,7 +11,7 @@ import pytest
 from eraser_hub.conversion.bilingual_perturbation.configs import CONFIGS
 from eraser_hub.conversion.bilingual_perturbation.format import read_gold, read_public
 from eraser_hub.conversion.bilingual_perturbation.rows import join
-from eraser_hub.records.errors import DataErrors
+from eraser_hub.conversion.errors import DataErrors
 
 from ...refusals import refused
 

@@ -16,15 +16,16 @@ from datasets import load_dataset
 from hypothesis import HealthCheck, given, settings
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser import build as eraser_build
 from eraser_hub.conversion.eraser import splits as eraser_splits
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.export import COLUMNS, write_split
+from eraser_hub.conversion.errors import DataErrors
 from eraser_hub.records import readers
-from eraser_hub.records.errors import BusyError, DataError, DataErrors, make_printable
+from eraser_hub.records.errors import BusyError, DataError, make_printable
 from eraser_hub.records.files import hold_lock
-from eraser_hub.records.places import open_built
 
 from ...command_line import invoke
 from ...refusals import refused

@@ -19,12 +19,12 @@ import eraser_hub
 from eraser_hub import api
 from eraser_hub.attribution.dataset import find_kd, open_split
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import open_built, read_card
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.corpus_yaml import find_custom_corpora, parse_corpus_yaml, read_corpus_yaml
 from eraser_hub.conversion.eraser.release import read_configs
 from eraser_hub.conversion.eraser.schema import MASKS
-from eraser_hub.records.places import open_built, read_card
 from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ...refusals import refused

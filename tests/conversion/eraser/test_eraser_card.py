@@ -10,9 +10,9 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from huggingface_hub.repocard import metadata_load
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import open_built, read_card
 from eraser_hub.conversion.eraser.card import PLACEHOLDERS, fill_prose
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.records.places import open_built, read_card
 
 from ...refusals import refused
 

@@ -19,8 +19,8 @@ from eraser_hub.conversion.eraser.format import (
     read_annotations,
     to_json_line,
 )
+from eraser_hub.conversion.readers import file_name
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.readers import file_name
 
 from ...raw_corpora import annotations as plain_annotations
 from ...refusals import refused

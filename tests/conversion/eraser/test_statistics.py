@@ -14,11 +14,11 @@ import pytest
 
 from eraser_hub import mask, tokens
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import open_built, read_rows
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.conversion.eraser.statistics import compute_statistics
 from eraser_hub.metrics.plain import split_sentences, split_tokens
-from eraser_hub.records.places import open_built, read_rows
 from eraser_hub.records.tables import Cell, Table, Tables
 
 from ...command_line import invoke

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.dataset import read_release
 from eraser_hub.conversion.human_rationales.sentiment_trees import parse_tree
 from eraser_hub.conversion.small_dataset import Entry
-from eraser_hub.records.places import open_built
 
 from ...refusals import refused
 

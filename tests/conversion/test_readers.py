@@ -1,4 +1,4 @@
-"""Files line by line, and what is no file."""
+"""Documents that are no files or no text, and YAML of other people, which is bounded."""
 
 from __future__ import annotations
 
@@ -8,40 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.records.readers import NoFile, read_limited, read_line_batches, read_utf8_file, read_utf8_lines
+from eraser_hub.conversion.built import read_card
+from eraser_hub.conversion.readers import NoFile, load_yaml, read_utf8_file
 
 from ..refusals import refused
 
 pytestmark = pytest.mark.unit
-
-
-@pytest.mark.parametrize("lines", [read_line_batches, read_utf8_lines])
-@pytest.mark.parametrize(
-    ("make", "said"),
-    [
-        (os.mkfifo, "a pipe"),
-        (os.mkdir, "a folder"),
-        (lambda path: os.symlink(path, path), "Too many levels of symbolic links"),
-        (lambda path: os.symlink("nowhere", path), "No such file or directory"),
-    ],
-)
-def test_what_is_no_file_is_refused_and_never_waited_for(lines: Callable, make: Callable, said: str, tmp_path: Path):
-    make(tmp_path / "x")
-    with refused(said, file=tmp_path / "x"):
-        list(lines(tmp_path / "x"))
-
-
-@pytest.mark.parametrize("lines", [read_line_batches, read_utf8_lines, read_limited])
-def test_a_name_with_a_nul_is_refused(lines: Callable):
-    with refused("NUL", file="a\0b"):
-        list(lines("a\0b"))
-
-
-def test_a_file_is_read_up_to_a_limit(tmp_path: Path):
-    (tmp_path / "x").write_bytes(b"12345")
-    assert read_limited(tmp_path / "x", 5) == b"12345"
-    with refused("4 bytes", file=tmp_path / "x"):
-        read_limited(tmp_path / "x", 4)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +57,29 @@ def test_a_document_in_broken_utf_8_is_refused_with_its_line(tmp_path: Path):
     (tmp_path / "x").write_bytes(b"one\ntwo \xff")
     with refused("0xff", file=f"{tmp_path}/x", line=2):
         read_utf8_file(f"{tmp_path}/x")
+
+
+BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
+
+
+def test_plain_values_are_read():
+    assert load_yaml("a: [1, x]\nb: R&B *\n", "x.yaml") == {"a": [1, "x"], "b": "R&B *"}
+
+
+@pytest.mark.parametrize(
+    ("text", "mentioned"),
+    [
+        (BOMB, "aliases"),
+        ("a: [" * 3000, "brackets"),
+        ("- " * 3000 + "a", ""),
+        ("x" * (1 << 21), "1,048,576"),
+        ("a: 2024-99-99\n", "month"),
+        ("a: [\n", "YAML"),
+    ],
+)
+def test_what_could_grow_without_end_is_refused(text, mentioned, tmp_path):
+    with refused(mentioned, file="x.yaml"):
+        load_yaml(text, "x.yaml")
+    (tmp_path / "README.md").write_text(f"---\n{text}\n---\nWords.\n")
+    with refused(mentioned, file="README.md"):
+        read_card(tmp_path / "README.md")

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from eraser_hub.conversion.built import get_label_name, open_built, read_card, read_rows
 from eraser_hub.conversion.files import link_or_copy
-from eraser_hub.records.places import find_place, get_label_name, open_built, read_card, read_rows
 
 from ..refusals import refused
 
@@ -171,27 +171,6 @@ def test_a_null_is_named_with_its_row_and_its_place(tmp_path):
     with refused("null", file="x.parquet", line=3, field="a[][]"):
         list(read_rows([tmp_path / "x.parquet"], rows=2, whole=["a[]"]))
     assert sum(table.num_rows for table in read_rows([tmp_path / "x.parquet"])) == 3
-
-
-@pytest.mark.parametrize(
-    ("dataset", "repository", "revision"),
-    [
-        ("org/eraser", "org/eraser", None),
-        ("org/eraser@v2", "org/eraser", "v2"),
-        ("hf://datasets/org/eraser", "org/eraser", None),
-        (Path("hf://datasets/org/eraser@refs%2Fpr%2F1"), "org/eraser", "refs/pr/1"),
-        ("hub/eraser/movies", None, None),
-        ("eraser", None, None),
-        ("./eraser", None, None),
-        ("~/eraser", None, None),
-        ("../eraser", None, None),
-    ],
-)
-def test_what_a_dataset_means(dataset, repository, revision, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert find_place(dataset)[1:] == (repository, revision)
-    (tmp_path / "org" / "eraser").mkdir(parents=True)
-    assert find_place("org/eraser") == ("org/eraser", None, None), "a folder that is here goes before the Hub"
 
 
 def test_a_dataset_of_the_hub_is_fetched_as_far_as_it_is_read(folder, monkeypatch, tmp_path):
