@@ -541,15 +541,14 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
     group_owner, members = _flatten(groups)
     group, evidences = _flatten(members)
     coded = pa.concat_arrays([documents.field("docid"), evidences.field("docid")]).dictionary_encode()
-    docids, place = coded.dictionary.to_pylist(), coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    docids, place = coded.dictionary.to_pylist(), read_integers(coded.indices, -1)
     document, doc = place[: len(documents)], place[len(documents) :]
     repeated = np.unique(owner * (len(docids) + 1) + document, return_index=True)[1]
     if repeated.size < owner.size:
         at = int(np.setdiff1d(np.arange(owner.size), repeated)[0])
         message = f"expected each document once, found {docids[document[at]]!r} again"
         raise DataError(message, instance=ids[owner[at]], field="documents")
-    bounds = (evidences.field(name).fill_null(-1).to_numpy(zero_copy_only=False) for name, _ in spans)
-    start, end, first, last = bounds
+    start, end, first, last = (read_integers(evidences.field(name), -1) for name, _ in spans)
     counts = np.bincount(group_owner, weights=np.bincount(group, minlength=len(members)), minlength=n)
     labels, label = _read_labels(table, names, ids)
     gold = Gold(
@@ -613,9 +612,22 @@ def _get_column(table: pa.Table, name: str, kind: pa.DataType, n: int) -> pa.Arr
     return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
 
 
+def read_integers(values: pa.Array, missing: int) -> np.ndarray:
+    """Return integers as int64, with ``missing`` for null; out of the buffers, since Arrow's `to_numpy` loads pandas."""
+    import pyarrow as pa
+
+    values = values.cast(pa.int64())
+    validity, data = values.buffers()
+    numbers = np.frombuffer(data, np.int64)[values.offset :][: len(values)]
+    if not values.null_count:
+        return numbers
+    bits = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little")
+    return np.where(bits[values.offset :][: len(values)], numbers, missing)
+
+
 def _flatten(lists: pa.Array) -> tuple[np.ndarray, pa.Array]:
     """Return (list, item) of all items of lists: int64 (items,), and the items; a null list has none."""
-    sizes = lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    sizes = read_integers(lists.value_lengths(), 0)
     return np.repeat(np.arange(len(lists)), sizes), lists.flatten()
 
 
@@ -627,7 +639,7 @@ def _read_labels(table: pa.Table, names: list[str], ids: Sequence[str]) -> tuple
         return names, np.full(len(ids), -1)
     column, path = table.column("classification").combine_chunks(), "classification"
     if pa.types.is_integer(column.type):
-        codes = column.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        codes = read_integers(column, -1)
         expected = f"a number from 0 to {len(names) - 1}" if names else "labels (numbers need `label_names`)"
         bad = (codes < -1) | (codes >= len(names))
         raise_first(bad, lambda at: DataError(f"expected {expected}, found {codes[at]}", instance=ids[at], field=path))
@@ -636,7 +648,7 @@ def _read_labels(table: pa.Table, names: list[str], ids: Sequence[str]) -> tuple
     found = coded.dictionary.to_pylist()
     labels = names or found
     places = {label: code for code, label in enumerate(labels)}
-    place = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    place = read_integers(coded.indices, -1)
     codes = np.array([*(places.get(label, -2) for label in found), -1])[place]
     raise_first(
         codes == -2,
