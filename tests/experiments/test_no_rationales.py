@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion.built import read_card
+
+from ..command_line import Result, invoke
 
 pytest.importorskip("sklearn")
 
@@ -18,9 +17,8 @@ WORDS = {"good": ("fine", "warm"), "bad": ("dull", "poor")}
 FILLER = ["the", "film", "has", "a", "long", "scene", "by", "the", "sea", "and", "a", "song"]
 
 
-def run(verb: str, *words: object) -> Any:
-    _register((verb,))
-    return CliRunner().invoke(app, [verb, *map(str, words)])
+def run(*words: object) -> Result:
+    return invoke(words)
 
 
 def text(number: int, label: str) -> str:
@@ -68,14 +66,14 @@ def test_the_built_folder_says_that_nothing_is_marked(place: Path) -> None:
 def test_explained_and_scored_by_faithfulness_alone(place: Path, tmp_path: Path) -> None:
     data = ("--dataset", place / "hub" / "eraser", "--config", "plain", "--split", "test")
     out = tmp_path / "predictions.jsonl"
-    done = run("explain", *data, "--model", place / "model", "--out", out, "--quiet")
+    done = run("explain", *data, "--model", place / "model", "--out", out)
     assert done.exit_code == 2 and "none of its 60 training rows has a rationale" in " ".join(done.output.split())
-    assert run("explain", *data, "--model", place / "model", "--out", out, "--quiet", "--kd", ".15").exit_code == 0
+    assert run("explain", *data, "--model", place / "model", "--out", out, "--kd", ".15").exit_code == 0
     done = run("score", *data, "--predictions", out)
     assert done.exit_code == 0 and "comprehensiveness_aopc" in done.stdout
     assert "token_" not in done.stdout and "auprc" not in done.stdout
     assert "20 of 20 annotations without gold rationale" in done.stderr
-    raw = run("score", "--source", place / "corpora" / "plain", "--split", "test", "--predictions", out)
+    raw = run("score", "--dataset", place / "corpora" / "plain", "--split", "test", "--predictions", out)
     assert raw.exit_code == 0 and raw.stdout.splitlines()[1:] == done.stdout.splitlines()[1:]
     done = run("report", *data, "--predictions", out, "--out", tmp_path / "report")
     assert done.exit_code == 0, done.output
@@ -102,19 +100,3 @@ def test_names_of_people_without_marks_are_kept_with_their_labels(tmp_path: Path
         for post, labels in (("x", "pnn"), ("y", "ppn"))
         for who, label in zip("abc", labels, strict=True)
     ]
-
-
-@pytest.mark.parametrize(
-    ("words", "mentions"),
-    [
-        (("--tokens", "tokens", "--offsets", "tokens"), ("--offsets", "--spans")),
-        (("--tokens", "tokens", "--span-label", "x"), ("--span-label", "annotation tool")),
-        (("--tokens", "tokens", "--text", "tokens"), ("--tokens and --text",)),
-    ],
-)
-def test_options_of_marks_without_marks(words: tuple[str, ...], mentions: tuple[str, ...], tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"tokens": ["a"], "label": "x"}\n', encoding="utf-8")
-    done = run("import", "--source", path, "--name", "mine", "--label", "label", "--out", tmp_path / "out", *words)
-    said = " ".join(done.output.replace("│", " ").split())
-    assert done.exit_code == 2 and all(each in said for each in mentions), said
