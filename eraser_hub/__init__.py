@@ -30,11 +30,10 @@ if TYPE_CHECKING:
     from eraser_hub.api import (
         bench,
         compare,
-        explain,
         score,
     )
     from eraser_hub.asking.ask import ask
-    from eraser_hub.attribution.api import explain_texts
+    from eraser_hub.attribution.explain import explain, explain_texts
     from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
     from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
     from eraser_hub.conversion.errors import DataErrors
@@ -57,13 +56,13 @@ if TYPE_CHECKING:
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "explain bench",
+    "api": "bench",
     "systems.train": "train",
     "asking.ask": "ask",
     "scoring.verbs": "score compare",
     "attribution.other_libraries.alignment": "tokens mask align Collator collate",
     "attribution.other_libraries.scores": "token_scores write_scores",
-    "attribution.api": "explain_texts",
+    "attribution.explain": "explain explain_texts",
     "reports.report": "report",
     "reports.board": "board",
     "reports.highlight": "highlight",

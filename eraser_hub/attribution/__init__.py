@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import explain_texts
     from .engine import explain_instances
+    from .explain import explain_texts
     from .instances import Instance
     from .open import open_model
     from .settings import ExplainSettings
@@ -20,7 +20,7 @@ _HOMES = {
     "ExplainSettings": "settings",
     "Instance": "instances",
     "explain_instances": "engine",
-    "explain_texts": "api",
+    "explain_texts": "explain",
     "open_model": "open",
 }
 

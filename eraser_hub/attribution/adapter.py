@@ -331,7 +331,7 @@ class Adapter(ABC):
             draws: number of draws.
             random: random generator.
         """
-        message = f"`soft_masks` elements: {self.description} has no embeddings of tokens to mask"
+        message = f"`measure` soft(masks=elements): {self.description} has no embeddings of tokens to mask"
         raise DataError(message)
 
     def answer_text(self, encoded: Encoded) -> tuple[str, float]:
@@ -364,7 +364,8 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
     if not names and not dataset_names and adapter.has_labels:
         raise UsageError(
             f"{adapter.description} does not name its labels, nor does the dataset: state them, in the model's order, "
-            "with `labels`",
+            "with `label_names`, or with the model: NAME(labels=[A,B])",
+            argument="label_names",
         )
     if adapter.output_names and len(names) != len(adapter.output_names):
         message = f"expected {len(adapter.output_names)} names (the model's outputs), found {len(names)}"

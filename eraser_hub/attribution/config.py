@@ -1,22 +1,29 @@
-"""Configuration of a run: the model, the data, and the arguments of the command."""
+"""The model and the data of a run."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from eraser_hub.records.arguments import Config, DatasetPlace, Force, Resume, Split
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, Options
+from eraser_hub.records.errors import DataError, describe_choice, show
+from eraser_hub.records.registry import parse_call
 
 if TYPE_CHECKING:
     from .instances import Instance
 
 Task = Literal["auto", "classification", "multiple-choice", "question-answering", "generation"]
-Engine = Literal["local", "ray"]
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 WeightType = Literal["float32", "bfloat16", "float16"]
 LabelScore = Literal["sum", "mean", "first"]
+# settings of a model's string, by what they hold
+CHOICES = {"task": get_args(Task), "precision": get_args(Precision), "dtype": get_args(WeightType)}
+CHOICES["label_score"] = get_args(LabelScore)
+LEAST = {"window": 8, "threads": 0, "shots": 0}
+FLAGS = ("query", "trust_pickle", "trust_remote_code")
+LISTS = ("labels", "label_words")
+TEXTS = ("device", "device_map", "prompt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,58 +57,54 @@ class ExplainConfig:
     """The model and the data of a run.
 
     Attributes:
-        config: config; None: the dataset's default config.
+        dataset: built dataset: a folder, a Hub id or hf:// path.
+        config: None: the dataset's default config.
+        split: the split to explain.
         model: model folder of `eraser-hub train`, .skops file, or transformers id.
-
-    Model:
-        task: Task of a transformers model; auto: by its architecture.
-        labels: Label names of the model's outputs, if the model lacks them: NEG,POS.
-        query: Show the query to the model; by default as in training, else if queries differ.
-        window: Longest input of a transformers model, in sub-words.
-        device: Torch device; by default cuda, if available.
-        precision: Precision of a transformers model; auto: bfloat16 on GPUs that have it.
-        threads: Processor threads of a model; 0 leaves it to torch.
-        trust_pickle: Open joblib and pickle files, which run code.
-        trust_remote_code: Run the code that a transformers model brings.
-        prompt: Prompt of a language model: a jinja2 file.
-        label_words: Its answers: NEG=negative,POS=positive.
+        task: of a transformers model; auto: by its architecture.
+        trust_pickle: open joblib and pickle files, which run code.
+        trust_remote_code: run the code that a transformers model brings.
+        labels: label names of the model's outputs, if the model lacks them.
+        query: show the query to the model; None: as in training, else if queries differ.
+        window: longest input of a transformers model, in sub-words.
+        device: torch device; None: cuda, if available.
+        precision: of a transformers model; auto: bfloat16 on GPUs that have it.
+        prompt: prompt of a language model: a jinja2 file.
+        label_words: its answers: NEG=negative, POS=positive.
         label_score: log-probability of a language model's answer: its sub-words' sum or mean, or the first one's.
-        dtype: type of a language model's weights, and of its passes: float32, bfloat16 or float16.
+        dtype: type of a language model's weights, and of its passes.
         device_map: where a language model's layers go, as transformers' from_pretrained takes it: auto, balanced ..
         shots: examples before a language model's question: the first rows of train, the labels in turn.
-
-    Data:
-        limit: Number of instances to explain, from the first.
-        sample: Number of instances to draw, each label by its share.
+        limit: number of instances to explain, from the first.
+        sample: number of instances to draw, each label by its share.
         sample_seed: by which a sample is drawn, in place of the settings': draws of chance explain the same texts.
-
-    Rationales:
-        scores: In place of a method: a results file whose soft rationales are the scores.
-        rationales: In place of a method: human, model (of a model that selects), or a results file.
+        threads: processor threads of a model; 0 leaves it to torch.
+        scores: in place of a method: a results file whose soft rationales are the scores.
+        rationales: in place of a method: human, model (of a model that selects), or a results file.
     """
 
-    dataset: DatasetPlace
+    dataset: str
     config: str | None
-    split: Split
+    split: str
     model: str
     task: Task = "auto"
     trust_pickle: bool = False
     trust_remote_code: bool = False
-    labels: Annotated[tuple[str, ...], Option(commas=True)] = ()
+    labels: tuple[str, ...] = ()
     query: bool | None = None
-    window: Annotated[int | None, Option(min=8)] = None
+    window: int | None = None
     device: str | None = None
     precision: Precision = "auto"
     prompt: Path | None = None
-    label_words: Annotated[tuple[str, ...], Option(commas=True)] = ()
-    label_score: Annotated[LabelScore, Option(settable=True)] = "sum"
-    dtype: Annotated[WeightType, Option(settable=True)] = "float32"
-    device_map: Annotated[str, Option(settable=True)] = ""
-    shots: Annotated[int, Option(min=0, settable=True)] = 0
-    limit: AtLeastOne | None = None
-    sample: AtLeastOne | None = None
-    sample_seed: Annotated[int | None, Option(python_only=True)] = None
-    threads: NotNegative = 0
+    label_words: tuple[str, ...] = ()
+    label_score: LabelScore = "sum"
+    dtype: WeightType = "float32"
+    device_map: str = ""
+    shots: int = 0
+    limit: int | None = None
+    sample: int | None = None
+    sample_seed: int | None = None
+    threads: int = 0
     scores: Path | None = None
     rationales: str = ""
 
@@ -112,35 +115,35 @@ class ExplainConfig:
         return Prompting(**{**named, "config": self.config or ""})
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExplainArguments(Options):
-    """Arguments of a run beside its :class:`ExplainConfig` and its :class:`settings.ExplainSettings`.
+def parse_model(model: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
+    """Return a model's place or id, and its settings: fields of :class:`ExplainConfig`.
 
-    Attributes:
-        model: Folder of `eraser-hub train` (of several seeds: OUT.seed-1.jsonl ..), .skops file, or transformers id.
-        out: Predictions: a file ending in .jsonl or .parquet.
-        method: Attribution methods, comma-separated, by default occlusion; several write OUT.METHOD.jsonl each.
-        measure: Measures, comma-separated, or beginnings of their names: soft,infidelity.
-        more: Setting of a method or measure, NAME=VALUE; repeat it for several.
+    >>> parse_model("models/mine(labels=[NEG,POS], window=256)")
+    ('models/mine', {'labels': ('NEG', 'POS'), 'window': 256})
 
-    Run:
-        draws: Number of draws of `method` random; several write OUT.draw-01.jsonl and so on.
-        max_inputs: Refuse a run that may need more model inputs than this.
-        engine: Where the work runs.
-        workers: Workers of `engine` ray, each with a model.
+    Raises:
+        DataError: a setting that models do not have, with the nearest, or a value that it cannot have.
     """
-
-    dataset: DatasetPlace
-    model: str
-    out: Path
-    config: Config = None
-    split: Split = "test"
-    method: Annotated[tuple[str, ...], Option(commas=True)] = ()
-    measure: Annotated[tuple[str, ...], Option(commas=True)] = ()
-    draws: AtLeastOne = 1
-    more: Annotated[tuple[str, ...], Option(name="set")] = ()
-    max_inputs: AtLeastOne | None = None
-    engine: Engine = "local"
-    workers: AtLeastOne = 2
-    resume: Resume = False
-    force: Force = False
+    text = os.fspath(model)
+    if not isinstance(model, str) or os.path.exists(text):  # a file's name may have brackets, too
+        return text, {}
+    place, given = parse_call(text, "model")
+    settings: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in CHOICES:
+            fault = "" if value in CHOICES[name] else f"one of {', '.join(CHOICES[name])}"
+        elif name in LEAST:
+            fault = "" if type(value) is int and value >= LEAST[name] else f"a whole number, at least {LEAST[name]}"
+        elif name in FLAGS:
+            fault = "" if isinstance(value, bool) else "True or False"
+        elif name in LISTS:
+            value, fault = tuple(map(str, value if isinstance(value, list) else [value])), ""
+        elif name in TEXTS:
+            value, fault = Path(str(value)) if name == "prompt" else str(value), ""
+        else:
+            known = [*CHOICES, *LEAST, *FLAGS, *LISTS, *TEXTS]
+            raise DataError(f"{place}: {describe_choice(name, known)}", argument="model")
+        if fault:
+            raise DataError(f"{place}, {name}: expected {fault}, found {show(value)}", argument="model")
+        settings[name] = value
+    return place, settings

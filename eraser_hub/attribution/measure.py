@@ -24,7 +24,6 @@ class Measure(DescribedPart, ABC):
     Attributes:
         enabled_by: the setting that asks for it, a field of :class:`settings.ExplainSettings` or one of its own; 0 or
             False: not asked for.
-        default: the value of this setting if the measure is asked for by its name alone.
         fields: of a prediction, which it fills; numbers, where they are not of the record.
         ranks: whether it needs a score of every token.
         erases_units: whether it erases units, which ``units`` names.
@@ -33,7 +32,6 @@ class Measure(DescribedPart, ABC):
     """
 
     enabled_by: ClassVar[str]
-    default: ClassVar[Any] = True
     fields: ClassVar[tuple[str, ...]]
     ranks: ClassVar[bool] = True
     erases_units: ClassVar[bool] = True

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 from eraser_hub.records.registry import Registry
 
@@ -17,47 +17,33 @@ if TYPE_CHECKING:  # the command line lists methods without waiting for numpy
 
 
 class Setting(NamedTuple):
-    """A setting of a part that :class:`settings.ExplainSettings` has no field for.
+    """A setting of a method or a measure: an argument of its call, as in ``lime(samples=1000)``.
 
     Attributes:
         default: the default, whose type is the setting's: a bool, an int, a float or a string.
         help: one sentence on the setting.
         least: the least number; None for any.
         choices: the allowed values; () for any.
+        field: the field of :class:`settings.ExplainSettings` that holds it; "" for ``settings.more[name]``.
     """
 
     default: Any
     help: str
     least: float | None = None
     choices: tuple[Any, ...] = ()
+    field: str = ""
 
-    def check(self, name: str, value: Any) -> None:
-        """Refuse another type, a number below the least, or a value that is none of the choices.
-
-        Raises:
-            DataError: such a value.
-        """
+    def find_fault(self, value: Any) -> str:
+        """Return what was expected instead of a value; "" for a good one."""
         kind = type(self.default)
         number = kind is float and isinstance(value, int) and not isinstance(value, bool)
         if type(value) is not kind and not number:
-            message = f"a value of type {kind.__name__}"
-        elif self.choices and value not in self.choices:
-            message = f"one of {', '.join(map(str, self.choices))}"
-        elif self.least is not None and not value >= self.least:
-            message = f"at least {self.least:g}"
-        else:
-            return
-        raise DataError(f"expected {message}, found {show(value)}", argument=name)
-
-    def parsed(self, text: str) -> Any:
-        """Return a value from its text; the text where it is none of the type, which :meth:`check` refuses."""
-        kind = type(self.default)
-        if kind is bool and text in ("true", "false"):
-            return text == "true"
-        try:
-            return kind(text) if kind in (int, float) else text
-        except ValueError:
-            return text
+            return f"a value of type {kind.__name__}"
+        if self.choices and value not in self.choices:
+            return f"one of {', '.join(map(str, self.choices))}"
+        if self.least is not None and not value >= self.least:
+            return f"at least {self.least:g}"
+        return ""
 
 
 class DescribedPart:
@@ -65,13 +51,11 @@ class DescribedPart:
 
     Attributes:
         source: the paper that it is from.
-        reads: fields of :class:`settings.ExplainSettings` that it reads beside those that all do.
-        settings: its own: name -> setting; read as ``chunk.settings.more[name]``.
+        settings: its arguments: name -> setting.
         signature_format: a format of its settings for a run's signature: ``"steps:{0.steps}"``.
     """
 
     source: ClassVar[str] = ""
-    reads: ClassVar[tuple[str, ...]] = ()
     settings: ClassVar[Mapping[str, Setting]] = {}
     signature_format: ClassVar[str] = ""
 
@@ -83,9 +67,8 @@ class DescribedPart:
     @classmethod
     def describe_settings(cls, settings: Any) -> list[str]:
         """Return the settings for a run's signature, ``["steps:300"]``; by default by :attr:`signature_format`."""
-        return [cls.signature_format.format(settings)] * bool(cls.signature_format) + [
-            f"{name}:{settings.more[name]}" for name in cls.settings
-        ]
+        own = [cls.signature_format.format(settings)] if cls.signature_format else []
+        return own + [f"{name}:{settings.more[name]}" for name, one in cls.settings.items() if not one.field]
 
 
 class Method(DescribedPart, ABC):
@@ -98,7 +81,6 @@ class Method(DescribedPart, ABC):
         scores_units: whether its scores are of whole units, each shared equally by the unit's tokens; the scores of
             other methods are of tokens, and a sentence has their mean.
         normalised: whether papers divide its scores by their sum (:attr:`papers.presets.Choices.normalise`).
-        drawn: whether it is drawn by chance alone, so that several draws make sense.
         sampled: whether its scores depend on the seed.
     """
 
@@ -107,7 +89,6 @@ class Method(DescribedPart, ABC):
     erases_units: ClassVar[bool] = False
     scores_units: ClassVar[bool] = False
     normalised: ClassVar[bool] = False
-    drawn: ClassVar[bool] = False
     sampled: ClassVar[bool] = False
 
     @abstractmethod

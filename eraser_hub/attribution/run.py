@@ -5,26 +5,26 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import orjson
 
 from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import load_preset
-from eraser_hub.records.errors import DataError, UsageError
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import OutputWriter, compute_file_digest
-from eraser_hub.records.options import read_options
 from eraser_hub.records.predictions import find_inputs, make_seed_path, read_run, write_run
 from eraser_hub.records.readers import read_json_object
 
 from .adapter import Adapter, Notes
-from .config import Engine, ExplainArguments, ExplainConfig, Prompting
+from .config import ExplainConfig, Prompting
 from .costs import PROBE_TEXTS, count_inputs, describe_cost, measure_seconds
 from .dataset import KD_SOURCES, Split, find_kd, has_different_queries, open_split
 from .engine import ALL_ZERO
@@ -35,10 +35,9 @@ from .external_rationales import (
     read_external_rationales,
 )
 from .instances import Instance, split_into_chunks
-from .measure import MEASURES, Measure
 from .measures.aopc_bounds import NO_SPAN
 from .measures.tokens_to_flip import NEVER_FLIPPED
-from .method import METHODS, check_support
+from .method import check_support
 from .open import find_opener, find_trainings, make_opening
 from .outputs import (
     FORMATS,
@@ -52,12 +51,13 @@ from .outputs import (
 )
 from .prompts import open_prompt
 from .runner import Runner
-from .settings import ExplainSettings, RationaleSource, build_settings, check_names, check_used, parse_settings
+from .settings import ExplainSettings, RationaleSource, build_settings, check_used, parse_measures, parse_method
 from .transformers.pieces import HEADS_CUT, UNKNOWN
 from .transformers.words import GENERATOR_ENDINGS
 from .work import Worker, explain_on_ray, load_model
 
 OnProgress = Callable[[int, int], None]
+log = logging.getLogger("eraser_hub")
 # what a report tells of the counts, in its order
 REPORTED_COUNTS = (
     *(UNKNOWN, HEADS_CUT, "questions cut at their end"),
@@ -144,6 +144,9 @@ class RunReport:
         words += [f"{name}: {value:.2g}" for name, value in self.notes.maxima.items()]
         return [*words, *self.notes.messages, self.signature]
 
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
 
 def explain(
     config: ExplainConfig,
@@ -152,12 +155,9 @@ def explain(
     *,
     resume: bool = False,
     force: bool = False,
-    engine: str = "local",
-    workers: int = 2,
+    workers: int = 0,
     model: Adapter | None = None,
     max_inputs: int | None = None,
-    spell: Callable[[str], str] = str,
-    on_cost: Callable[[str], None] = lambda words: None,
     on_progress: OnProgress = lambda instances, passes: None,
 ) -> RunReport:
     """Explain a split and write predictions.
@@ -168,26 +168,20 @@ def explain(
         out: result, ``.jsonl`` or ``.parquet``, beside it ``OUT.run.json``.
         resume: go on with a stopped run of the same settings, model and data.
         force: replace a result that was made by other settings, another model or other data.
-        engine: ``local``, or ``ray`` for workers of a Ray cluster.
-        workers: number of Ray workers, each with a model.
-        model: an opened model in place of ``config.model`` (local engine alone).
+        workers: number of Ray workers, each with a model; 0: the work is done in this process.
+        model: an opened model in place of ``config.model`` (without workers).
         max_inputs: largest number of inputs of the run.
-        spell: writes arguments' names as the caller knows them.
-        on_cost: called with a line on the cost of the run, if it is asked for or may be high.
         on_progress: called with (instances, forward passes) as they are done.
 
     Raises:
         DataError: wrong data, model or settings; a stopped run or a result that was made otherwise; too many inputs.
     """
     writer = check_result_path(config, out, force)
-    if engine not in get_args(Engine):
-        message = f"expected one of {', '.join(get_args(Engine))}; found {engine!r}"
-        raise DataError(message, argument="engine")
     split = open_split(config.dataset, config.config, config.split)
     if config.sample is not None:
         split = split.sample(config.sample, settings.seed if config.sample_seed is None else config.sample_seed)
     config, settings = resolve_query(config, split), settings.for_kind(split.kind)
-    if engine == "local":  # before the data are read through, so that a wrong model fails at once
+    if not workers:  # before the data are read through, so that a wrong model fails at once
         model = load_model(config, split.label_names, model)
     plan = resolve_run(config, settings, split, out, model)
     if not force:
@@ -197,7 +191,7 @@ def explain(
     with open_partial_result(out, plan.header(), resume) as partial:
         resumed = sum(record["instances"] for record in partial.records())
         if max_inputs is not None or plan.settings.is_costly:
-            on_cost(spell(_describe_run_cost(plan, partial, model, max_inputs)))
+            log.info(_describe_run_cost(plan, partial, model, max_inputs))
         todo, on_passes = plan.chunks(partial.places), functools.partial(on_progress, 0)
         start, done = time.perf_counter(), dict[str, Any](inputs=0, passes=0)
         if model is None:
@@ -209,7 +203,7 @@ def explain(
             partial.append(result.number, result.lines, result.facts)
             done = {name: number + result.facts[name] for name, number in done.items()}
             on_progress(result.facts["instances"], 0)
-        written = _write_results(plan, partial, spell, writer)
+        written = _write_results(plan, partial, writer)
         return replace(written, resumed=resumed, **done, seconds=time.perf_counter() - start)
 
 
@@ -369,9 +363,7 @@ def compute_model_digest(model: str) -> str:
     return digest.hexdigest()
 
 
-def _write_results(
-    plan: ResolvedRun, partial: PartialResult, spell: Callable[[str], str], writer: OutputWriter
-) -> RunReport:
+def _write_results(plan: ResolvedRun, partial: PartialResult, writer: OutputWriter) -> RunReport:
     """Gather the chunks' predictions into the result, with its record; gives the report, without its costs."""
     notes, count = Notes(messages=list(plan.words)), 0
     labels: Sequence[str] = ()
@@ -383,7 +375,6 @@ def _write_results(
         raise DataError(f"split {plan.config.split}: no instances to explain", file=plan.config.dataset)
     lines = (line for record in partial.records() for line in record["predictions"])
     write_predictions(plan.out, lines, labels, plan.split.kind, writer)
-    notes.messages = list(map(spell, notes.messages))
     report = _make_report(plan, count, notes)
     facts = {"counts": notes.counts, "maxima": notes.maxima, "notes": notes.messages}
     write_run(plan.out, {"signature": report.signature, **plan.header(), "instances": count, **facts})
@@ -430,67 +421,57 @@ class ConfiguredRuns:
 
 
 def plan_trainings(
-    arguments: ExplainArguments, values: Mapping[str, Any], model: Adapter | None = None
+    config: ExplainConfig,
+    out: Path,
+    methods: Sequence[str] = (),
+    measures: Sequence[str] = (),
+    model: Adapter | None = None,
+    **options: Any,
 ) -> list[ConfiguredRuns]:
-    """Build the runs that the arguments ask for: of a model, or of each training that ``train --seeds`` made.
+    """Build the runs of a model by several methods, or of each training that ``train --seeds`` made.
 
     The trainings explain the same texts, each by a seed of its own, into a file each: ``OUT.seed-1.jsonl``.
 
     Args:
-        arguments: of the runs.
-        values: further fields of :class:`ExplainConfig` and :class:`ExplainSettings`, by their names.
+        config: the model and the data.
+        out: the result; of several methods OUT.METHOD.jsonl each, of several draws OUT.draw-01.jsonl.
+        methods: the methods, with their settings: ``lime(samples=1000)``; () for the paper's or the default one.
+        measures: the measures, with their settings.
         model: the model, where it is open already.
+        **options: ``paper``, and as of :func:`build_settings`.
 
     Raises:
-        UsageError: arguments that exclude each other.
-        DataError: unknown data or model, settings out of range.
+        DataError: arguments that exclude each other; unknown data or model, settings out of range.
     """
-    methods, out, draws = arguments.method, arguments.out, arguments.draws
-    sources = {"method": methods, **{name: values.get(name) for name in ("scores", "rationales")}}
+    sources = {"method": methods, "scores": config.scores, "rationales": config.rationales}
     together = [name for name, value in sources.items() if value]
     if len(together) > 1:
         message = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
-        raise UsageError(message, argument=together[1])
+        raise DataError(message, argument=together[1])
     if out.suffix not in FORMATS:
-        message = f"expected a file ending in {' or '.join(FORMATS)}"
-        raise UsageError(message, argument="out")
-    classes = [METHODS.find(method, argument="method") for method in methods]
-    if draws > 1 and [one.drawn for one in classes] != [True]:
-        message = f"only `method` random is drawn; {', '.join(methods) or 'another'} gives one result"
-        raise UsageError(message, argument="draws")
-    if len(set(methods)) < len(methods):
-        message = f"expected each method once, found {', '.join(methods)}"
-        raise UsageError(message, argument="method")
-    check_names(values, ExplainArguments, ExplainConfig, ExplainSettings)
-    fields_of_config = read_options(ExplainConfig)
-    config_values = {name: one.check(name, values[name]) for name, one in fields_of_config.items() if name in values}
-    options = {name: value for name, value in values.items() if name not in config_values}
-    for measure in find_measures(arguments.measure) if arguments.measure else ():
-        value = options.get(measure.enabled_by)
-        if value == 0 and value is not False:
-            message = f"expected more than 0 beside `measure` {', '.join(arguments.measure)}, found 0"
-            raise UsageError(message, argument=measure.enabled_by)
-        options[measure.enabled_by] = value or measure.default
-    dataset, trainings = arguments.dataset, find_trainings(arguments.model)
-    place = trainings[0][1] if trainings else arguments.model
-    config = ExplainConfig(dataset, arguments.config, arguments.split, place, **config_values)
-    options |= parse_settings(arguments.more) if arguments.more else {}
+        raise DataError(f"expected a file ending in {' or '.join(FORMATS)}, found {out.name}", argument="out")
+    named = [parse_method(text) for text in methods]
+    if len({name for name, _ in named}) < len(named):
+        raise DataError(f"expected each method once, found {', '.join(methods)}", argument="method")
+    options |= parse_measures(measures)
+    trainings = find_trainings(config.model)
+    config = replace(config, model=trainings[0][1]) if trainings else config
     paper, runs, size = options.pop("paper", ""), [], None
-    for method in methods or (None,):
-        settings, size = find_run_settings(config, paper, model=model, method=method, **options)
-        path = out.with_name(f"{out.stem}.{method}{out.suffix}") if len(methods) > 1 else out
-        runs.append((settings, path))
-    check_used(config_values | options, [settings for settings, _ in runs])
-    if draws > 1:
-        runs = seed_runs(runs[0][0], [make_draw_path(out, draw) for draw in range(1, draws + 1)])
+    for method, own in named or [("", {})]:
+        draws = own.pop("draws", 1) if method == "random" else 1
+        settings, size = find_run_settings(config, paper, model=model, method=method or None, **{**options, **own})
+        path = out.with_name(f"{out.stem}.{method}{out.suffix}") if len(named) > 1 else out
+        paths = [make_draw_path(path, draw) for draw in range(1, draws + 1)] if draws > 1 else [path]
+        runs += seed_runs(settings, paths)
+    check_used(options, [settings for settings, _ in runs])
     total = min((number for number in (size, config.limit, config.sample) if number is not None), default=None)
     total = None if total is None else total * len(runs)
     if not trainings:
         return [ConfiguredRuns(config, runs, total)]
     plans = []
     for number, (seed, place) in enumerate(trainings):
-        own = [(replace(one, seed=one.seed + number), make_seed_path(path, seed)) for one, path in runs]
-        plans.append(ConfiguredRuns(replace(config, model=place, sample_seed=runs[0][0].seed), own, total))
+        seeded = [(replace(one, seed=one.seed + number), make_seed_path(path, seed)) for one, path in runs]
+        plans.append(ConfiguredRuns(replace(config, model=place, sample_seed=runs[0][0].seed), seeded, total))
     return plans
 
 
@@ -499,31 +480,12 @@ def seed_runs(settings: ExplainSettings, outs: Sequence[Path]) -> list[tuple[Exp
     return [(replace(settings, seed=settings.seed + draw), out) for draw, out in enumerate(outs)]
 
 
-def find_measures(names: Sequence[str]) -> list[type[Measure]]:
-    """Return measures by their names, or the beginnings of their names.
-
-    Raises:
-        UsageError: no measure, or several, have a name that begins so; a measure is named twice.
-    """
-    measures = []
-    for name in names:
-        fitting = [one for one in MEASURES if one == name] or [one for one in MEASURES if one.startswith(name)]
-        if len(fitting) > 1:
-            message = f"expected one of {', '.join(fitting)}, found {name!r}"
-            raise UsageError(message, argument="measure")
-        measures.append(MEASURES.find(fitting[0] if fitting else name, argument="measure"))
-    if len(set(measures)) < len(measures):
-        message = f"expected each measure once, found {', '.join(names)}"
-        raise UsageError(message, argument="measure")
-    return measures
-
-
 def explain_trainings(
     plans: Sequence[ConfiguredRuns],
     *,
     resume: bool = False,
     force: bool = False,
-    engine: str = "local",
+    workers: int = 0,
     model: Adapter | None = None,
     **how: Any,
 ) -> list[RunReport]:
@@ -535,8 +497,8 @@ def explain_trainings(
         plans: the runs of each model.
         resume: as of :func:`explain`.
         force: as of :func:`explain`.
-        engine: as of :func:`explain`.
-        model: the model, where it is open already; workers of an engine open their own.
+        workers: as of :func:`explain`.
+        model: the model, where it is open already; workers open their own.
         **how: as of :func:`explain`.
 
     Raises:
@@ -549,8 +511,8 @@ def explain_trainings(
                 refuse_stopped(out)
     reports = []
     for plan in plans:
-        config, runs, opened = plan.config, plan.runs, model if engine == "local" else None
-        if opened is None and engine == "local" and len(runs) > 1:
+        config, runs, opened = plan.config, plan.runs, None if workers else model
+        if opened is None and not workers and len(runs) > 1:
             split = open_split(config.dataset, config.config, config.split)
             config = resolve_query(config, split)
             opened = load_model(config, split.label_names)
@@ -559,7 +521,7 @@ def explain_trainings(
         config = replace(config, sample_seed=runs[0][0].seed if config.sample_seed is None else config.sample_seed)
         for settings, out in runs:
             reports.append(
-                explain(config, settings, out, resume=resume, force=force, engine=engine, model=opened, **how)
+                explain(config, settings, out, resume=resume, force=force, workers=workers, model=opened, **how)
             )
     return reports
 

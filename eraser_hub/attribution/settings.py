@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
+from eraser_hub.metrics.errors import check_choice
 from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
-from eraser_hub.records.options import AtLeastOne, NotNegative, Option, merge_options, read_options
+from eraser_hub.records.registry import parse_call
 from eraser_hub.version import __version__
 
-from .config import ExplainConfig
 from .measure import AOPC_BOUNDS, MEASURES, OCCLUDED_FIELD, SOFT_MASKS, Measure
-from .method import METHODS, DescribedPart, Method, Setting
+from .method import METHODS, DescribedPart, Method
 
 if TYPE_CHECKING:  # the command line reads the declaration without waiting for numpy
     from eraser_hub.papers.presets import Choices, Preset
@@ -44,11 +45,6 @@ class RationaleSource(StrEnum):
 
 TARGETS = ("predicted", "gold")
 THRESHOLDED = "thresholded_scores"
-# setting -> the one without which nothing reads it
-BESIDE = {
-    "random_kind": "random_draws",
-    "fidelity_rates": "fidelity_trials",
-}
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 # the fields that a prediction may have beside its erased inputs, in the order in which it is written
 FIELDS: tuple[str, ...] = (
@@ -56,9 +52,14 @@ FIELDS: tuple[str, ...] = (
     *(AOPC_BOUNDS, SOFT_MASKS, "infidelity", "infidelity_normalized", "sensitivity_max"),
 )
 
-Share = Annotated[float, Option(min=0, max=1)]
-SETTABLE = Option(settable=True)  # at the command line by --set
-OPEN = Option(open=True)  # the paper, the data or the model decide where nobody does
+LARGEST = 2**63 - 1  # what the record of a run, which is JSON, can hold of a whole number
+# whole numbers: the least value of each
+LEAST = {"seed": 0, "random_draws": 0, "fidelity_trials": 0, "batch_size": 1, "chunk": 1}
+CHOICES = {
+    "erase": ("remove", "mask", "pad"),
+    "units": ("tokens", "sentences"),
+    "random_kind": ("tokens", "spans"),
+}
 
 
 def find_field_place(name: str) -> int:
@@ -71,125 +72,92 @@ class ExplainSettings:
     """Everything that decides the results, but for model and data.
 
     Attributes:
-        paper: Make the choices of this paper's code: eraser, wang2022, carton2020.
+        paper: whose choices are made: eraser, wang2022, carton2020.
         method: the attribution method; ``given`` for scores, ``rationales`` for rationales that come with the
             instances.
-        seed: Seed of all random draws.
-
-    Rationales:
-        target: Label that the scores explain: predicted, gold, or a label's name.
-        kd: Share of tokens in a hard rationale; by default that of the preset, of the paper's table, of corpus.yaml, or
-            of the training split's rationales. Other corpora need it.
+        target: the label that the scores explain: predicted, gold, or a label's name.
+        seed: of all random draws.
+        kd: share of tokens in a hard rationale.
         kd_source: where kd is from: paper, corpus.yaml or train; "" if the caller or a preset chose it.
         kd_of_sequences: share for each sequence of a pair, where they differ; () for ``kd``.
-        units: Units that are scored, selected and erased: tokens, or whole sentences.
+        bins: shares of the tokens that are erased for the AOPC.
+        erase: how tokens are erased: removed, or replaced by the model's mask or padding.
+        tokens_to_flip: measure tokens-to-flip.
+        random_draws: random rationales per instance, of its rationale's length.
+        random_kind: random rationales: tokens (any set), or spans (its own spans, shifted).
+        fidelity_trials: trials per occlusion rate of fidelity curves; 0 for no curves.
+        fidelity_rates: shares of the rationale that are taken out; () only without trials.
+        steps, lime_samples, lime_tokens, shapley_draws, shap_samples: of the methods integrated-gradients, lime,
+            shapley and kernel-shap.
+        batch_size: full-length inputs per batch.
+        chunk: instances that are written together.
         scores: methods ``given`` and ``rationales``: which they are (``human``, ``model`` for those that the model
             selects itself, or the file's digest), for the signature.
-
-    Erasure:
-        bins: Shares of the tokens that are erased for the AOPC.
-        erase: How tokens are erased: removed, or replaced by the model's mask or padding.
-        random_draws: Random rationales per instance, of its rationale's length.
-        random_kind: random rationales: tokens (any set), or spans (its own spans, shifted).
-        fidelity_trials: Trials per occlusion rate of fidelity curves; 0 for no curves.
-        fidelity_rates: shares of the rationale that are taken out; () only without trials.
-
-    Settings of methods:
-        steps: steps of integrated gradients.
-        lime_samples: LIME: perturbed samples, N.
-        lime_tokens: LIME: tokens in each sample, K; 0: a uniformly drawn number.
-        shapley_draws: method shapley: permutations, each with its reverse, of more than 10 units.
-        shap_samples: method kernel-shap: sets of more than 10 units (0: 2 n + 2048).
-
-    Settings of measures:
-        tokens_to_flip: search how many of the evidence documents' top tokens must go until the label changes.
-        aopc_bounds: find the least and the greatest AOPC of all orders of erasure, for normalised AOPC (NAOPC).
-        beam: AOPC bounds of more than 10 units: orders that are followed together.
-        soft_draws: soft comprehensiveness and sufficiency: masks of more than 8 units (0: neither).
-        soft_masks: what these masks erase: tokens (units), or elements of their embeddings (transformers).
-        infidelity_draws: infidelity: perturbed inputs of each instance (0: none).
-        sensitivity_draws: largest sensitivity: perturbed inputs whose scores are computed anew (0: none).
+        units: units that are scored, selected and erased: tokens, or whole sentences.
+        aopc_bounds, beam: measure aopc-bounds.
+        soft_draws, soft_masks, infidelity_draws, sensitivity_draws: of the measures soft-scores, infidelity and
+            sensitivity; no draws, no measure.
         more: settings that plug-ins declare: name -> value.
-
-    Model:
-        batch_size: Full-length inputs per batch.
-
-    Run:
-        chunk: Instances that are written together.
     """
 
     paper: str = ""
-    method: Annotated[str, OPEN] = "occlusion"
+    method: str = "occlusion"
     target: str = "predicted"
-    seed: NotNegative = 1
-    kd: Annotated[float, Option(min=0, max=1, open=True)] = 0.1
-    kd_source: Annotated[str, Option(python_only=True)] = ""
-    kd_of_sequences: Annotated[tuple[Share, ...], Option(python_only=True)] = ()
-    bins: Annotated[tuple[Share, ...], Option(commas=True, percent=True, open=True)] = AOPC_THRESHOLDS
-    erase: Annotated[Literal["remove", "mask", "pad"], OPEN] = "remove"
-    tokens_to_flip: Annotated[bool, SETTABLE] = False
-    random_draws: NotNegative = 0
-    random_kind: Annotated[Literal["tokens", "spans"], SETTABLE] = "tokens"
-    fidelity_trials: Annotated[int, Option(min=0, open=True)] = 0
-    fidelity_rates: Annotated[tuple[Share, ...], Option(commas=True, percent=True, open=True, settable=True)] = (
-        FIDELITY_RATES
-    )
-    steps: Annotated[int, Option(min=1, open=True, settable=True)] = 300
-    lime_samples: Annotated[int, Option(min=2, open=True, settable=True)] = 5000
-    lime_tokens: Annotated[int, Option(min=0, open=True, settable=True)] = 0
-    batch_size: AtLeastOne = 32
-    chunk: AtLeastOne = 16
+    seed: int = 1
+    kd: float = 0.1
+    kd_source: str = ""
+    kd_of_sequences: tuple[float, ...] = ()
+    bins: tuple[float, ...] = AOPC_THRESHOLDS
+    erase: str = "remove"
+    tokens_to_flip: bool = False
+    random_draws: int = 0
+    random_kind: str = "tokens"
+    fidelity_trials: int = 0
+    fidelity_rates: tuple[float, ...] = FIDELITY_RATES
+    steps: int = 300
+    lime_samples: int = 5000
+    lime_tokens: int = 0
+    batch_size: int = 32
+    chunk: int = 16
     scores: str = ""
-    units: Literal["tokens", "sentences"] = "tokens"
-    shapley_draws: Annotated[int, Option(min=1, settable=True)] = 10
-    shap_samples: Annotated[int, Option(min=0, settable=True)] = 0
-    aopc_bounds: Annotated[bool, SETTABLE] = False
-    beam: Annotated[int, Option(min=1, settable=True)] = 5
-    soft_draws: Annotated[int, Option(min=0, open=True, settable=True)] = 0
-    soft_masks: Annotated[Literal["tokens", "elements"], SETTABLE] = "tokens"
-    infidelity_draws: Annotated[int, Option(min=0, name="infidelity", open=True, settable=True)] = 0
-    sensitivity_draws: Annotated[int, Option(min=0, name="sensitivity", open=True, settable=True)] = 0
-    more: Annotated[Mapping[str, Any], Option(python_only=True)] = field(default_factory=dict)
+    units: str = "tokens"
+    shapley_draws: int = 10
+    shap_samples: int = 0
+    aopc_bounds: bool = False
+    beam: int = 5
+    soft_draws: int = 0
+    soft_masks: str = "tokens"
+    infidelity_draws: int = 0
+    sensitivity_draws: int = 0
+    more: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         find_preset(self.paper)
         if self.method not in (RationaleSource.SCORES, RationaleSource.SPANS):
             METHODS.find(self.method, argument="method")
-        for name, option in read_options(ExplainSettings).items():
-            if not option.many:
-                option.check(name, getattr(self, name))
-        for name, good, expected, value in self._rules():
-            if not good:
-                raise DataError(f"expected {expected}, found {show(value)}", argument=name)
+        for name, choices in CHOICES.items():
+            check_choice(getattr(self, name), choices, name)
+        for name, least in LEAST.items():
+            check_whole_number(getattr(self, name), least, name)
+        if not all(map(_is_share, (self.kd, *self.kd_of_sequences))):
+            found = show(self.kd_of_sequences or self.kd)
+            raise DataError(f"expected a share from 0 to 1, found {found}", argument="kd")
+        for name, shares in (("bins", self.bins), ("fidelity_rates", self.fidelity_rates)):
+            if not all(map(_is_share, shares)) or len(set(shares)) < len(shares):
+                raise DataError(f"expected different shares from 0 to 1, found {show(shares)}", argument=name)
+        if self.fidelity_trials and not self.fidelity_rates:
+            raise DataError("expected at least one rate for the trials asked for, found ()", argument="fidelity_rates")
         if self.units != "tokens" and self.method == RationaleSource.SPANS and not self.erases_units:
             message = f"`units` {self.units}: expected scores of tokens, found rationales that are selected already"
             raise UsageError(message)
-        own = {name: setting for part in self.parts for name, setting in part.settings.items()}
-        for name in self.more:
-            if name not in own and name not in find_declared_settings():
-                message = f"expected a setting of the method or of a measure, found {show(name)}"
-                raise DataError(message, argument="more")
-        for name, setting in own.items():
-            setting.check(name, self.more.get(name, setting.default))
-        object.__setattr__(self, "more", {name: self.more.get(name, one.default) for name, one in own.items()})
-
-    def _rules(self) -> Iterator[tuple[str, bool, str, object]]:
-        """Yield the rules across settings or across all values of one: name, True if valid, expected value, value."""
-        rates = self.fidelity_rates
-        masked = self.soft_draws > 0 or self.soft_masks == "tokens"
-        yield "soft_masks", masked, "`soft_draws` beside it", self.soft_masks
-        yield "soft_draws", self.soft_draws != 1, "0, or at least 2, whose spread can be told", self.soft_draws
-        shares, different = "shares from 0 to 1", "different shares from 0 to 1"
-        for name, words, values in (
-            ("kd", shares, self.kd_of_sequences),
-            ("bins", different, self.bins),
-            ("fidelity_rates", shares, rates),
-        ):
-            yield name, all(0 <= share <= 1 for share in values), words, values
-        yield "bins", len(set(self.bins)) == len(self.bins), different, self.bins
-        yield "fidelity_rates", len(set(rates)) == len(rates), "different shares", rates
-        has_rates = bool(rates) or not self.fidelity_trials
-        yield "fidelity_rates", has_rates, "at least one rate for the trials asked for", rates
+        more: dict[str, Any] = {}
+        for name, setting in (pair for part in self.parts for pair in part.settings.items()):
+            values = self.more if not setting.field else {name: getattr(self, setting.field, setting.default)}
+            value = values.get(name, setting.default)
+            if fault := setting.find_fault(value):
+                raise DataError(f"expected {fault}, found {show(value)}", argument=setting.field or name)
+            more |= {} if setting.field else {name: value}
+        object.__setattr__(self, "more", more)
 
     @property
     def choices(self) -> Choices:
@@ -267,25 +235,37 @@ class ExplainSettings:
         if self.method == RationaleSource.SPANS:
             for measure in self.measures:
                 if measure.ranks:
-                    raise _make_conflict(measure.enabled_by, "given rationales rank no tokens")
+                    raise DataError("given rationales rank no tokens", argument="measure")
             if self.target != "predicted":
-                raise _make_conflict("target", "given rationales explain no label")
+                raise DataError("given rationales explain no label", argument="target")
             self = replace(self, bins=())
         for measure in self.measures:
             if self.method == RationaleSource.SCORES and measure.recomputes_scores:
-                raise _make_conflict(measure.enabled_by, "given scores cannot be computed anew for other inputs")
+                raise DataError("given scores cannot be computed anew for other inputs", argument="measure")
         if kind != "perturbation":
             return self
-        for name in (*(one.enabled_by for one in self.measures), "random_draws", "fidelity_trials"):
-            value = getattr(self, name, None) or self.more.get(name)
+        message = "the perturbation benchmark's results have no place for it"
+        if self.measures:
+            raise DataError(message, argument="measure")
+        for name in ("random_draws", "fidelity_trials"):
+            value = getattr(self, name)
             if value and value != find_preset(self.paper).settings.get(name):
-                message = "the perturbation benchmark's results have no place for it"
                 raise DataError(message, argument=name)
         return replace(self, bins=(), fidelity_trials=0)
 
 
-def _make_conflict(name: str, words: str) -> DataError:
-    return DataError(words, argument=name)
+def _is_share(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1
+
+
+def check_whole_number(value: object, least: int, argument: str) -> None:
+    """Refuse what is no whole number from ``least`` on.
+
+    Raises:
+        DataError: such a value of the argument.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= LARGEST:
+        raise DataError(f"expected a whole number, at least {least}, found {show(value)}", argument=argument)
 
 
 def _find_measure_place(measure: type[Measure]) -> int:
@@ -293,42 +273,54 @@ def _find_measure_place(measure: type[Measure]) -> int:
     return find_field_place(measure.fields[0])
 
 
-def find_declared_settings() -> dict[str, Setting]:
-    """Return the settings of all methods and measures that there is no field for."""
-    parts: list[type[DescribedPart]] = [*METHODS.values(), *MEASURES.values()]
-    return {name: setting for part in parts for name, setting in part.settings.items()}
+def parse_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name of a method, and its settings by the names that :func:`build_settings` has for them.
 
-
-def check_names(names: Iterable[str], *declarations: type) -> None:
-    """Refuse a name that is no field of these dataclasses, nor a setting that a method or a measure declares.
+    >>> parse_method("lime(samples=1000)")
+    ('lime', {'lime_samples': 1000})
 
     Raises:
-        DataError: such a name; with the name that is most like it, or all there are.
+        DataError: no such method, or a setting that it does not have; names those there are.
     """
-    options = merge_options(*declarations)
-    declared = find_declared_settings() if (unknown := [name for name in names if name not in options]) else {}
-    for name in unknown:
-        if name not in declared:
-            known = [*(field for field, option in options.items() if not option.python_only), *declared]
-            raise DataError(describe_choice(name, known), argument=name)
+    name, given = parse_call(text, "method")
+    return name, _read_settings(name, METHODS.find(name, argument="method"), given, "method")
 
 
-def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return settings of methods and measures, from ``NAME=VALUE`` each.
+def parse_measures(texts: Sequence[str]) -> dict[str, Any]:
+    """Return the settings that ask for measures, each by its name or the beginning of it.
+
+    >>> parse_measures(["soft(draws=20)", "tokens-to-flip"])
+    {'soft_masks': 'tokens', 'soft_draws': 20, 'tokens_to_flip': True}
 
     Raises:
-        UsageError: no such pair, or a name that none of them has.
+        DataError: no measure, or several, have a name that begins so; a measure is named twice; a wrong setting.
     """
-    declared, values = find_declared_settings(), {}
-    own = {name: one for name, one in read_options(ExplainSettings).items() if one.settable and not one.commas}
-    for pair in pairs:
-        name, equals, text = pair.partition("=")
-        if not equals:
-            raise UsageError(f"expected NAME=VALUE, found {pair!r}", argument="more")
-        if name not in own.keys() | declared:
-            message = describe_choice(name, [*own, *declared])
-            raise UsageError(message, argument="more")
-        values[name] = own[name].read(text) if name in own else declared[name].parsed(text)
+    values: dict[str, Any] = {}
+    for text in texts:
+        beginning, given = parse_call(text, "measure")
+        fitting = [beginning] if beginning in MEASURES else [one for one in MEASURES if one.startswith(beginning)]
+        if len(fitting) > 1:
+            raise DataError(f"expected one of {', '.join(fitting)}, found {beginning!r}", argument="measure")
+        name = fitting[0] if fitting else beginning
+        measure = MEASURES.find(name, argument="measure")
+        if measure.enabled_by in values:
+            raise DataError(f"expected each measure once, found {', '.join(texts)}", argument="measure")
+        values |= {one.field or key: one.default for key, one in measure.settings.items() if key not in given}
+        values |= _read_settings(name, measure, given, "measure")
+        values.setdefault(measure.enabled_by, True)
+    return values
+
+
+def _read_settings(name: str, part: type[DescribedPart], given: Mapping[str, Any], argument: str) -> dict[str, Any]:
+    values = {}
+    for key, value in given.items():
+        if key not in part.settings:
+            message = describe_choice(key, part.settings) if part.settings else f"expected no settings, found {key!r}"
+            raise DataError(f"{name}: {message}", argument=argument)
+        setting = part.settings[key]
+        if fault := setting.find_fault(value):
+            raise DataError(f"{name}, {key}: expected {fault}, found {show(value)}", argument=argument)
+        values[setting.field or key] = value
     return values
 
 
@@ -347,42 +339,22 @@ def find_preset(paper: str) -> Preset:
 
 
 def check_used(options: Mapping[str, Any], runs: Sequence[ExplainSettings]) -> None:
-    """Refuse an option that no method and no measure of the runs reads.
+    """Refuse settings that nothing in the runs reads.
 
     Args:
-        options: attributes of :class:`ExplainSettings` and of the run's config, and settings of plug-ins, as they are
-            given; None and defaults count as not given.
+        options: settings as they are given; None and defaults count as not given.
         runs: the settings of each run.
 
     Raises:
-        UsageError: such an option; names the methods and measures that read it.
+        DataError: such a setting.
     """
-    options = {**options, **(options.get("more") or {})}
-    defaults = {
-        name: one.default for name, one in (read_options(ExplainConfig) | read_options(ExplainSettings)).items()
-    }
-    if not options.keys() <= defaults.keys():
-        defaults |= {name: one.default for name, one in find_declared_settings().items()}
-    chosen = [name for name, value in options.items() if value not in (None, defaults[name])]
-    used = {name for one in runs for part in one.parts for name in (*part.reads, *part.settings)}
-    registries = ("method", METHODS), ("measure", MEASURES)
-    for name in sorted({*chosen} - used):
-        readers = [
-            f"`{noun}` {reader}"
-            for noun, registry in registries
-            for reader, part in registry.items()
-            if name in part.reads or name in part.settings
-        ]
-        if readers and name != "units":  # all methods have them
-            message = f"expected {' or '.join(readers)} beside it: no other method or measure reads it"
-            raise UsageError(message, argument=name)
-    without_ranks = all(one.method == RationaleSource.SPANS for one in runs)
     for name in ("kd", "bins"):
-        if name in chosen and without_ranks:
-            raise _make_conflict(name, "given rationales rank no tokens")
-    for name, reader in BESIDE.items():
-        if name in chosen and not any(getattr(one, reader) for one in runs):
-            raise UsageError(f"expected `{reader}` beside it, found none", argument=name)
+        if options.get(name) is not None and all(one.method == RationaleSource.SPANS for one in runs):
+            raise DataError("given rationales rank no tokens", argument=name)
+    for name, reader in (("random_kind", "random_draws"), ("fidelity_rates", "fidelity_trials")):
+        given = options.get(name) not in (None, ExplainSettings.__dataclass_fields__[name].default)
+        if given and not any(getattr(one, reader) for one in runs):
+            raise DataError(f"expected `{reader}` beside it, found none", argument=name)
 
 
 def build_settings(paper: str, config: str, embeddings: bool, selects: bool = False, **options: Any) -> ExplainSettings:
@@ -398,13 +370,11 @@ def build_settings(paper: str, config: str, embeddings: bool, selects: bool = Fa
             the default) decides.
 
     Raises:
-        DataError: an unknown paper or option, values out of range.
+        DataError: an unknown paper, values out of range.
     """
     chosen = find_preset(paper)
     names = ExplainSettings.__dataclass_fields__
-    unknown = [name for name in options if name not in names]
-    check_names(unknown, ExplainSettings)
-    more = {**(options.pop("more", None) or {}), **{name: options.pop(name) for name in unknown}}
+    more = {**(options.pop("more", None) or {}), **{name: options.pop(name) for name in {*options} - {*names}}}
     values: dict[str, Any] = {**chosen.settings, "paper": paper}
     values["method"] = (
         RationaleSource.SPANS

@@ -199,8 +199,6 @@ def explain_on_ray(
         DataError: Ray is not installed; an error of a worker.
     """
     need("ray")
-    if workers < 1:
-        raise DataError(f"expected at least 1, found {workers}", argument="workers")
     items = [{"chunk": number, "instances": msgspec.json.encode(chunk)} for number, chunk in todo]
     if not items:
         return

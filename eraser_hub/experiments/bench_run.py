@@ -39,10 +39,8 @@ from eraser_hub.attribution.run import compute_model_digest, explain_runs, find_
 from eraser_hub.attribution.settings import (
     ExplainSettings,
     RationaleSource,
-    build_settings,
-    check_used,
     find_preset,
-    parse_settings,
+    parse_method,
 )
 from eraser_hub.attribution.work import load_model
 from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
@@ -241,7 +239,7 @@ def bench(arguments: BenchArguments) -> BenchResult | list[str]:
         "sample": run.sample,
         "seed": plan.seed,
         "paper": plan.paper,
-        **({"set": list(plan.more)} if plan.more else {}),
+        **({"settings": run.chosen} if any(run.chosen.values()) else {}),
     }
     with lock_run_folder(run.out, "bench", settings):
         systems, marked = list[PlannedSystem](), has_rationales(split)
@@ -274,16 +272,13 @@ def plan_models(models: Sequence[str]) -> list[PlannedModel]:
     return found
 
 
-def read_settings(plan: BenchArguments) -> dict[str, Any]:
-    """Return the settings of methods and measures that a plan names.
+def read_settings(plan: BenchArguments) -> dict[str, dict[str, Any]]:
+    """Return the settings of each method that a plan names.
 
     Raises:
-        UsageError: an unknown setting, or one that none of the methods reads.
+        DataError: an unknown method or setting.
     """
-    chosen = parse_settings(plan.more)
-    methods = METHODS if plan.method == (ALL,) else plan.method or DEFAULT_METHODS
-    check_used(chosen, [build_settings("", "", embeddings=True, method=name, **chosen) for name in methods])
-    return chosen
+    return dict(parse_method(text) for text in plan.method if text != ALL)
 
 
 def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
@@ -299,11 +294,10 @@ def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
         return supported
     if not plan.method:
         return [name for name in DEFAULT_METHODS if name in supported]
-    for name in plan.method:
-        METHODS.find(name, argument="method")
-    chosen = [name for name in plan.method if name in supported]
-    if len(chosen) < len(plan.method) and (not chosen or len(as_list(plan.model) or ()) == 1):
-        lacking = ", ".join(name for name in plan.method if name not in supported)
+    asked = list(read_settings(plan))
+    chosen = [name for name in asked if name in supported]
+    if len(chosen) < len(asked) and (not chosen or len(as_list(plan.model) or ()) == 1):
+        lacking = ", ".join(name for name in asked if name not in supported)
         message = f"{adapter.description} does not support {lacking}; expected some of {', '.join(supported)}"
         raise DataError(message, argument="method")
     return list(dict.fromkeys([RANDOM, *chosen]))
@@ -311,7 +305,7 @@ def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
 
 def describe_lacking(plan: BenchArguments, name: str, adapter: Adapter, methods: Sequence[str]) -> list[str]:
     """Return a line on the methods of a plan that a model does not support; none where it supports all."""
-    asked = METHODS if plan.method == (ALL,) else plan.method or DEFAULT_METHODS
+    asked = METHODS if plan.method == (ALL,) else read_settings(plan) or DEFAULT_METHODS
     lacking = ", ".join(method for method in asked if method not in methods)
     return [f"{name}: not explained by {lacking}, which {adapter.description} does not support"] if lacking else []
 
@@ -323,12 +317,12 @@ def has_rationales(split: Split) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A run of a bench: the complete plan, its data, and the settings of methods and measures that it names."""
+    """A run of a bench: the complete plan, its data, and the settings of the methods that it names."""
 
     plan: BenchArguments
     dataset: str
     split: Split
-    chosen: Mapping[str, Any]
+    chosen: Mapping[str, Mapping[str, Any]]
     say: Say
 
     @property
@@ -363,7 +357,9 @@ class _Run:
             methods = choose_methods(plan, adapter)
             lines += describe_lacking(plan, model.name, adapter, methods)
             for method in methods:
-                settings, _ = find_run_settings(config, plan.paper, method=method, seed=plan.seed, **self.chosen)
+                settings, _ = find_run_settings(
+                    config, plan.paper, method=method, seed=plan.seed, **self.chosen.get(method, {})
+                )
                 draws, own = plan.seeds if METHODS[method].sampled else 1, settings.for_kind(split.kind)
                 most = sum(count_inputs(one, own, split.kind).total() for one in rows.instances())
                 lines.append(f"{model.name} {method}: {_count(draws, 'run')} of at most {most} model inputs")
@@ -404,7 +400,9 @@ class _Run:
             for line in describe_lacking(plan, model.name, adapter, methods) if place == places[0] else ():
                 self.say(line)
             for method in methods:
-                settings, _ = find_run_settings(config, plan.paper, method=method, seed=seed, **self.chosen)
+                settings, _ = find_run_settings(
+                    config, plan.paper, method=method, seed=seed, **self.chosen.get(method, {})
+                )
                 draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
                 for draw in range(draws):
                     drawn = replace(settings, seed=settings.seed + draw)
@@ -416,7 +414,7 @@ class _Run:
                 settings, _ = find_run_settings(human, plan.paper, seed=seed)
                 jobs.append((human, [add_run(place, settings, PEOPLE, suffix)]))
             for job, own in jobs:
-                how: dict[str, Any] = {"engine": plan.engine, "workers": plan.workers, "resume": True}
+                how: dict[str, Any] = {"workers": plan.workers if plan.engine == "ray" else 0, "resume": True}
                 for report in explain_runs(job, own, model=adapter, **how):
                     self.say(report.lines()[0])
         return list(systems.values())

@@ -23,7 +23,8 @@ class BenchArguments(Options):
         config: Configuration; by default the dataset's default one.
         model: PLACE or NAME=PLACE: a model as in `explain`, or a system of `train`, which is trained first; repeat it
             for several.
-        method: Attribution methods, comma-separated; all: each that the model supports; by default those that take
+        method: Attribution methods, with settings as in `explain`: lime(samples=500); all: each that the model
+            supports; by default those that take
             few inputs.
         out: Folder of all results; a second run does only what is missing.
         quick: Explain 50 texts, each label by its share.
@@ -34,7 +35,6 @@ class BenchArguments(Options):
         sample: Number of texts to explain, each label by its share.
 
     Explanations:
-        more: Setting of a method or measure, NAME=VALUE, as in `explain`; repeat it for several.
         seeds: Number of trainings of a system, and of draws of methods that draw.
         seed: The first seed.
         paper: Make all choices of this paper's code: eraser, wang2022, carton2020.
@@ -56,7 +56,6 @@ class BenchArguments(Options):
     out: Path | None = None
     quick: bool = False
     sample: AtLeastOne | None = None
-    more: Annotated[tuple[str, ...], Option(name="set")] = ()
     seeds: AtLeastOne = 1
     seed: Seed = 1
     paper: str = ""

@@ -39,7 +39,7 @@ def test_they_are_those_of_the_parts():
     align_labels(adapter, ())
     instances = [Instance("0", (), ("0",), (("good", "film"),))]
     expected = list(explain_instances(adapter, instances, ExplainSettings(method="lime", lime_samples=30)))
-    assert explain_texts(CountingModel(), ["good film"], method="lime", lime_samples=30) == expected
+    assert explain_texts(CountingModel(), ["good film"], method="lime(samples=30)") == expected
 
 
 def test_any_library_can_call_an_opened_model():
@@ -97,20 +97,15 @@ def test_bad_input_is_refused():
     model = CountingModel()
     with refused("'good film'", field="texts"):
         explain_texts(model, "good film")
-    with refused("'q'", field="queries"):
+    with refused("'q'", argument="queries"):
         explain_texts(model, ["a"], queries="q")
-    with refused("2", "1", field="queries"):
+    with refused("2", "1", argument="queries"):
         explain_texts(model, ["a", "b"], queries=["q"])
-    with refused("'metod'", "did you mean 'method'?", argument="metod"):
-        explain_texts(model, ["a"], metod="lime")
-    with refused("paper, method", "'x'", argument="x"):
-        explain_texts(model, ["a"], x="lime")
-    for methods in ("shapley,occlusion", ("shapley", "occlusion")):
-        with refused("one method", "occlusion", argument="method"):
-            explain_texts(model, ["a"], method=methods)
-    with refused("'x,y'", field="label_names"):
+    with refused("one method", "occlusion", argument="method"):
+        explain_texts(model, ["a"], method=("shapley", "occlusion"))
+    with refused("'x,y'", argument="label_names"):
         explain_texts(Nameless(), ["a"], label_names="x,y")
-    with refused("Nameless", field="label_names"):
+    with refused("Nameless", argument="label_names"):
         explain_texts(Nameless(), ["a"])
     assert explain_texts(Nameless(), ["a"], label_names=["x", "y"])[0]["classification"] == "x"
     with refused("token 1", "7", instance="1"):
@@ -125,13 +120,19 @@ def test_bad_input_is_refused():
 @pytest.mark.parametrize(
     ("settings", "argument", "mentions"),
     [
-        ({"lime_samples": 7}, "lime_samples", ("`method` lime",)),
-        ({"method": "lime", "beam": 2}, "beam", ("`measure` aopc-bounds",)),
-        ({"method": "lime", "shapley_draws": 3}, "shapley_draws", ("`method` shapley",)),
+        ({"method": "lime(sample=7)"}, "method", ("lime", "did you mean 'samples'?")),
+        ({"method": "lime(samples=x)"}, "method", ("lime, samples", "type int")),
+        ({"method": "lime(samples=1)"}, "method", ("lime, samples", "at least 2")),
+        ({"method": "occlusion(beam=2)"}, "method", ("occlusion", "no settings")),
+        ({"method": "random(draws=3)"}, "method", ("one draw",)),
+        ({"measure": "soft(masks=words)"}, "measure", ("tokens, elements", "'words'")),
+        ({"measure": ["soft", "soft-scores"]}, "measure", ("each measure once",)),
+        ({"measure": "s"}, "measure", ("sensitivity, soft-scores",)),
         ({"fidelity_rates": (0.5,)}, "fidelity_rates", ("`fidelity_trials`",)),
+        ({"random_kind": "spans"}, "random_kind", ("`random_draws`",)),
     ],
 )
-def test_a_setting_that_nothing_reads_is_refused(settings, argument, mentions):
+def test_wrong_settings_are_refused(settings, argument, mentions):
     with refused(*mentions, argument=argument):
         explain_texts(CountingModel(), ["a fine film"], **settings)
 

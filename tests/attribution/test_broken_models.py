@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("skops", reason="skipped: the extra explain is not installed")
 
-from eraser_hub.attribution.api import explain_texts
+from eraser_hub.attribution.explain import explain_texts
 from eraser_hub.attribution.open import open_model
 
 from ..refusals import refused

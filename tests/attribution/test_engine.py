@@ -270,8 +270,6 @@ def test_a_method_that_the_model_does_not_allow(method):
         ("bins", (0.1, 0.1)),
         ("method", "shap"),
         ("erase", "drop"),
-        ("steps", 0),
-        ("lime_samples", 1),
         ("seed", -1),
         ("random_kind", "words"),
         ("fidelity_rates", (1.2,)),

@@ -7,10 +7,8 @@ from dataclasses import replace
 from itertools import islice
 
 import pytest
-import typer
 
 pytest.importorskip("sklearn")
-from typer.testing import CliRunner
 
 from eraser_hub.attribution import Instance, explain_instances, explain_texts, open_model
 from eraser_hub.attribution.config import ExplainConfig
@@ -18,8 +16,8 @@ from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.external_rationales import ExternalScores, ExternalSpans, GoldRationales
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.cli.explain import explain as explain_verb
 
+from ..command_line import invoke
 from ..refusals import refused
 from .conftest import CountingModel, told
 
@@ -45,7 +43,7 @@ def test_ray_takes_them_as_well(job, tmp_path):
     pytest.importorskip("ray")
     explain(job, SETTINGS, tmp_path / "occlusion.jsonl")
     given = replace(job, scores=tmp_path / "occlusion.jsonl")
-    explain(given, SETTINGS, tmp_path / "ray.jsonl", engine="ray", workers=2)
+    explain(given, SETTINGS, tmp_path / "ray.jsonl", workers=2)
     assert (tmp_path / "ray.jsonl").read_bytes() == (tmp_path / "occlusion.jsonl").read_bytes()
 
 
@@ -129,18 +127,15 @@ def test_all_that_is_missing_is_told_at_once(job, tmp_path):
 
 
 def test_the_command_line_takes_a_method_or_scores(job, tmp_path):
-    words = ["--dataset", job.dataset, "--config", "movies", "--split", "val", "--model", job.model, "--quiet"]
-    app = typer.Typer()
-    app.command()(explain_verb)
-    run = CliRunner().invoke
+    words = ["--dataset", job.dataset, "--config", "movies", "--split", "val", "--model", job.model]
     first, again = str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")
-    done = run(app, [*words, "--out", first])
+    done = invoke(["explain", *words, "--out", first])
     assert done.exit_code == 0, done.output
-    assert run(app, [*words, "--scores", first, "--out", again]).exit_code == 0
+    assert invoke(["explain", *words, "--scores", first, "--out", again]).exit_code == 0
     assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
-    both = run(app, [*words, "--scores", first, "--method", "lime", "--out", again])
-    assert both.exit_code == 2 and "found both" in " ".join(both.output.replace("│", " ").split())
-    assert run(app, [*words, "--scores", str(tmp_path / "none.jsonl"), "--out", again]).exit_code != 0
+    both = invoke(["explain", *words, "--scores", first, "--method", "lime", "--out", again])
+    assert both.exit_code == 2 and "found both" in both.stderr
+    assert invoke(["explain", *words, "--scores", str(tmp_path / "none.jsonl"), "--out", again]).exit_code != 0
 
 
 def test_scores_from_python():
@@ -153,7 +148,7 @@ def test_scores_from_python():
         explain_texts(CountingModel(), ["the good film"], scores=[[1, 2]])
     with refused(instance="0", field="soft_rationale_predictions"):
         explain_texts(CountingModel(), ["the good"], scores=[[1, float("nan")]])
-    with refused("1", "2", field="scores"):
+    with refused("1", "2", argument="scores"):
         explain_texts(CountingModel(), ["the good"], scores=[[1, 2], [1, 2]])
     with refused("['a', 2]", instance="0", field="scores"):
         explain_texts(CountingModel(), ["the good"], scores=[["a", 2]])
@@ -233,7 +228,7 @@ def test_the_rationales_of_a_file_are_erased(job, tmp_path):
 
 
 def test_given_rationales_allow_no_ranking(job, tmp_path):
-    for more, option in (({"tokens_to_flip": True}, "tokens_to_flip"), ({"target": "gold"}, "target")):
+    for more, option in (({"tokens_to_flip": True}, "measure"), ({"target": "gold"}, "target")):
         with refused(argument=option):
             explain(replace(job, rationales="human"), replace(SPANS_OF_HUMANS, **more), tmp_path / "p.jsonl")
 

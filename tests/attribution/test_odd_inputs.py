@@ -17,9 +17,9 @@ import pytest
 pytest.importorskip("sklearn")
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD, PipelineModel
-from eraser_hub.attribution.api import explain_texts
 from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.engine import explain_instances
+from eraser_hub.attribution.explain import explain_texts
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import compute_model_digest, explain

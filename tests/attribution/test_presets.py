@@ -226,7 +226,7 @@ def test_wang_s_rationales_and_what_is_left(number):
 
 
 def test_a_word_is_one_feature_of_wang_s_lime():
-    model, settings = CountingModel(), {"paper": "wang2022", "method": "lime", "lime_samples": 200}
+    model, settings = CountingModel(), {"paper": "wang2022", "method": "lime(samples=200)"}
     (one,) = explain_texts(model, ["good the good film the good"], **settings)
     scores = one["rationales"][0]["soft_rationale_predictions"]
     assert scores[0] == scores[2] == scores[5] and scores[1] == scores[4]
@@ -476,14 +476,14 @@ def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer_folder, tmp
     facts = json.loads((tmp_path / "m" / "model.json").read_text())
     assert facts["paper"] == "carton2020" and facts["longest"] == 512
     out = tmp_path / "p.jsonl"
-    explained = (*f"--dataset {hub} --config movies --split val --model {tmp_path / 'm'} --quiet".split(),)
+    explained = (*f"--dataset {hub} --config movies --split val --model {tmp_path / 'm'}".split(),)
     done = call(*explained, "--paper", "carton2020", "--out", str(out))
     assert done.exit_code == 0, done.output
-    assert "paper:carton2020|rationales:human|" in done.stderr and "not trained with" not in done.stderr
+    assert "paper:carton2020|rationales:human|" in done.stdout and "not trained with" not in done.stdout
     assert len(json.loads(out.read_text().splitlines()[0])["occluded_scores"]) == 21
     done = call(*explained, "--paper", "eraser", "--out", str(tmp_path / "e.jsonl"))
-    assert "not trained with --paper eraser" in done.stderr
-    assert "paper:eraser|method:lime|kd:0.1|" in done.stderr and "set aopc_thresholds to 0.003 0.01" in done.stderr
+    assert "not trained with `paper` eraser" in done.stdout
+    assert "paper:eraser|method:lime|kd:0.1|" in done.stdout and "set aopc_thresholds to 0.003 0.01" in done.stdout
     for paper, more, mention in (
         ("carton2020", ("--model", f"logistic-regression(tokenizer={tmp_path})"), "tokenizer"),
         ("carton2020", ("--model", model, "--eval-split", ""), "eval_split"),

@@ -133,7 +133,7 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
     verb("train", *where, *model, "--out", tmp_path / "whole")
     verb("train", *where, *model, "--limit", 6, "--train-on", "rationale", "--out", tmp_path / "part")
     out, count = tmp_path / "p.jsonl", len(built.rows(config, "test"))
-    how = [*where, "--method", "coefficients", "--quiet", "--force", "--out", out]
+    how = [*where, "--method", "coefficients", "--force", "--out", out]
     if "train" not in built.splits(config):  # whose rationales say how long one is
         how += ["--kd", 0.2]
     for trained, limit, part in (("whole", (), False), ("part", ("--limit", 2), True)):

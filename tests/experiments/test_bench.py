@@ -105,7 +105,7 @@ def test_a_plan_with_a_long_record_is_read(tmp_path):
     path.write_text(path.read_text("utf-8") + "quick: 1\n", "utf-8")
     with refused(file=path, line=lines + 1, field="quick"):
         read_plan(BenchArguments(plan=path))
-    path.write_text(yaml.safe_dump({**plan, "set": ["x" * MOST_CHARACTERS]}), "utf-8")
+    path.write_text(yaml.safe_dump({**plan, "paper": "x" * MOST_CHARACTERS}), "utf-8")
     with refused(file=path, argument="plan"):
         read_plan(BenchArguments(plan=path))
 
@@ -128,16 +128,16 @@ def test_a_dry_run_trains_and_writes_nothing(hub, benched, tmp_path):
 
 def test_settings_of_methods_are_passed_on(hub, benched, tmp_path):
     model = str(benched[1] / "models" / "logistic-regression.seed-1")
-    values = {"model": model, "method": ("lime",), "sample": 4}
-    run(hub, tmp_path / "out", **values, more=("lime_samples=50", "soft_draws=2"))
+    values = {"model": model, "sample": 4}
+    run(hub, tmp_path / "out", **values, method=("lime(samples=50)",))
     (path,) = (tmp_path / "out" / "predictions").glob("*.lime.jsonl.run.json")
     settings = json.loads(path.read_text("utf-8"))["settings"]
-    assert (settings["lime_samples"], settings["soft_draws"]) == (50, 2)
-    with refused("set", file=tmp_path / "out", argument="out"):
-        run(hub, tmp_path / "out", **values, more=("lime_samples=60",))
-    for pair in ("steps=9", "stepz=9", "lime_samples=x"):
-        with refused(type=UsageError):
-            run(hub, tmp_path / "none", **values, more=(pair,))
+    assert settings["lime_samples"] == 50
+    with refused("settings", file=tmp_path / "out", argument="out"):
+        run(hub, tmp_path / "out", **values, method=("lime(samples=60)",))
+    for setting in ("steps=9", "sample=9", "samples=x"):
+        with refused(argument="method"):
+            run(hub, tmp_path / "none", **values, method=(f"lime({setting})",))
 
 
 def test_draws_of_a_given_model(hub, benched, tmp_path):

@@ -7,7 +7,6 @@ import json
 import pytest
 
 import eraser_hub
-from eraser_hub import api
 from eraser_hub import train as train_model
 from eraser_hub.systems import run_folder
 
@@ -28,20 +27,20 @@ def test_trainings_explanations_and_their_comparison(train, tmp_path):
         f"models/seed-{seed}: logistic-regression trained on the full text of train" for seed in (4, 5)
     ]
     how = {"config": "movies", "split": "val", "method": ("random", "occlusion"), "out": "p.jsonl"}
-    reports = api.explain("models", "hub/eraser", **how)
+    reports = eraser_hub.explain("models", "hub/eraser", **how)
     names = [f"p.{method}.seed-{seed}.jsonl" for seed in (4, 5) for method in ("random", "occlusion")]
     assert [report.out.name for report in reports] == names
     records = [json.loads((tmp_path / f"{name}.run.json").read_text()) for name in names]
     assert [record["settings"]["seed"] for record in records] == [1, 1, 2, 2]
     assert len({record["model"]["digest"] for record in records}) == 2
     where = {"dataset": "hub/eraser", "config": "movies", "split": "val", "resamples": 10}
-    result = api.compare("ours=p.occlusion.jsonl", "chance=p.random.jsonl", **where)
+    result = eraser_hub.compare("ours=p.occlusion.jsonl", "chance=p.random.jsonl", **where)
     assert result["runs"] == {"ours": 2, "chance": 2}
     assert "ours and chance explain the same trainings: their runs are paired" in result["notes"]
     with refused():
         (tmp_path / "p.random.seed-5.jsonl").write_text("not ours")
         (tmp_path / "p.random.seed-5.jsonl.run.json").unlink()
-        api.explain("models", "hub/eraser", **how)
+        eraser_hub.explain("models", "hub/eraser", **how)
 
 
 def test_the_same_command_goes_on(train, tmp_path, monkeypatch):
@@ -56,7 +55,7 @@ def test_the_same_command_goes_on(train, tmp_path, monkeypatch):
     train(seeds=3)
     assert trained == [3, 2, 3]
     with refused("stopped", file="models/seed-2"):
-        api.explain("models", "hub/eraser", config="movies", split="val", out="p.jsonl")
+        eraser_hub.explain("models", "hub/eraser", config="movies", split="val", out="p.jsonl")
     with refused("features", argument="out"):
         train(model="logistic-regression(features=characters)")
 

@@ -404,17 +404,11 @@ TEXTS = [
     "a dull film , cold and grey , bad from the first scene",
     "the plot is bright",
 ]
-SETTINGS: dict[str, Values] = {
-    "lime": {"lime_samples": 200}, "kernel-shap": {"shap_samples": 100}, "shapley": {"shapley_draws": 5},
-    "integrated-gradients": {"steps": 20},
+CALLS = {
+    "lime": "lime(samples=200)", "kernel-shap": "kernel-shap(samples=100)", "shapley": "shapley(draws=5)",
+    "integrated-gradients": "integrated-gradients(steps=20)",
 }  # fmt: skip
-MEASURES = {
-    "aopc_bounds": True,
-    "soft_draws": 20,
-    "infidelity_draws": 10,
-    "sensitivity_draws": 5,
-    "tokens_to_flip": True,
-}
+MEASURES = ["aopc-bounds", "soft(draws=20)", "infidelity(draws=10)", "sensitivity(draws=5)", "tokens-to-flip"]
 
 
 def record_explanations(work: Path) -> Values:
@@ -426,7 +420,7 @@ def record_explanations(work: Path) -> Values:
         ("bert", network(work / "bert"), ("occlusion", "deeplift", "attention", *gradients)),
     ):
         for method in methods:
-            rows = explain(model, TEXTS, method=method, bins=(0.1, 0.5), **SETTINGS.get(method, {}))
+            rows = explain(model, TEXTS, method=CALLS.get(method, method), bins=(0.1, 0.5))
             found[f"{kind}, {method}"] = {
                 "scores": [row["rationales"][0]["soft_rationale_predictions"] for row in rows],
                 "rationale": [
@@ -439,12 +433,12 @@ def record_explanations(work: Path) -> Values:
                 "answers": [[row[field]["POS"] for field in erased] for row in rows],
                 "bins": [[one[field]["POS"] for one in row["thresholded_scores"] for field in ERASED] for row in rows],
             }
-    rows = explain(linear_model(), TEXTS, method="occlusion", bins=(), **MEASURES)
+    rows = explain(linear_model(), TEXTS, method="occlusion", bins=(), measure=MEASURES)
     fields = ("tokens_to_flip", "aopc_bounds", "soft_scores", "infidelity", "sensitivity_max")
     found["linear, measures"] = {field: plain([row.get(field) for row in rows]) for field in fields}
     hub = build("eraser", work)
     model = train(hub, "movies", work / "model")
-    first = explain_dataset(model, hub, "movies", work / "occlusion.jsonl", method="occlusion", tokens_to_flip=True)
+    first = explain_dataset(model, hub, "movies", work / "occlusion.jsonl", measure="tokens-to-flip")
     found["logistic regression of the movies"] = chosen(score(first, hub, "movies").scores)
     curves = {"rationales": "human", "fidelity_trials": 2, "fidelity_rates": (0.0, 0.5, 1.0)}
     people = explain_dataset(model, hub, "movies", work / "human.jsonl", **curves)

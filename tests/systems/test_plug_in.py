@@ -48,6 +48,6 @@ def test_the_plug_in_is_a_system(installed, hub, tmp_path):
     assert said.startswith("m: mean-words trained on the full text of train")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     assert config["system"] == "mean-words" and config["hyper"]["embedding_size"] == 8
-    how = ["--split", "val", "--limit", "3", "--method", "gradient", "--quiet", "--out", "p.jsonl"]
+    how = ["--split", "val", "--limit", "3", "--method", "gradient", "--out", "p.jsonl"]
     eraser_hub(installed, tmp_path, "explain", *where, "--model", "m", *how)
     assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 3

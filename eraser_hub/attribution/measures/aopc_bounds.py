@@ -10,7 +10,7 @@ inputs. Above :data:`chunk.EXACT_UNITS` units a beam keeps the ``width`` best se
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from ..chunk import EXACT_UNITS, Chunk, Coalitions, CoalitionSearch, enumerate_c
 from ..erasure import rank_tokens
 from ..instances import Instance
 from ..measure import Fields, Measure
+from ..method import Setting
 
 SAME_BOUNDS = 1e-9  # bounds this close are equal: their difference is rounding
 NO_SPAN = "instances whose least and greatest AOPC are equal: nothing to normalise by"
@@ -30,7 +31,10 @@ class AopcBounds(Measure):
     """The least and the greatest AOPC of all orders of erasure, for normalised AOPC (NAOPC), and the ranking's own."""
 
     source = "Edin et al. 2025"
-    enabled_by, reads, fields = "aopc_bounds", ("units", "beam"), (AOPC_BOUNDS,)
+    enabled_by, fields = "aopc_bounds", (AOPC_BOUNDS,)
+    settings: ClassVar = {
+        "beam": Setting(5, "Orders that are followed together, of more than 10 units.", 1, field="beam")
+    }
     signature_format = "aopc-bounds:beam{0.beam}"
 
     def measure(self, chunk: Chunk) -> Fields:

@@ -6,7 +6,7 @@ the units, 1 where a unit goes; it is SUBTRACTED from the input. The sign is cap
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..chunk import Chunk, Coalitions, CoalitionSearch
 from ..instances import Instance
 from ..measure import Fields, Measure
+from ..method import Setting
 
 SHARE = 0.1  # of the units that a perturbation erases
 
@@ -22,8 +23,8 @@ class Infidelity(Measure):
     """Infidelity of the scores, as they are and at their best scale."""
 
     source = "Yeh et al. 2019"
-    default = 50
-    enabled_by, reads, fields = "infidelity_draws", ("units",), ("infidelity", "infidelity_normalized")
+    enabled_by, fields = "infidelity_draws", ("infidelity", "infidelity_normalized")
+    settings: ClassVar = {"draws": Setting(50, "Perturbed inputs of each instance.", 1, field="infidelity_draws")}
     signature_format = "infidelity:{0.infidelity_draws}"
 
     def measure(self, chunk: Chunk) -> Fields:

@@ -7,7 +7,7 @@ scores of the tokens that stay, computed anew; low is good. The sign is captum's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ..chunk import Chunk
 from ..engine import attribute
 from ..instances import Instance
 from ..measure import Fields, Measure
-from ..method import METHODS
+from ..method import METHODS, Setting
 from .infidelity import draw_perturbations
 
 
@@ -24,8 +24,8 @@ class Sensitivity(Measure):
     """The largest change of the scores, as a share of their norm, when a random tenth of the units is erased."""
 
     source = "Yeh et al. 2019"
-    default = 10
-    enabled_by, reads, fields = "sensitivity_draws", ("units",), ("sensitivity_max",)
+    enabled_by, fields = "sensitivity_draws", ("sensitivity_max",)
+    settings: ClassVar = {"draws": Setting(10, "Perturbed inputs that are scored anew.", 1, field="sensitivity_draws")}
     signature_format = "sensitivity:{0.sensitivity_draws}"
     recomputes_scores = True
 

@@ -10,13 +10,13 @@ comprehensiveness with 1 - a. Of one such input with probability p'::
 both cut to [0, 1], and 0 where 1 - S0 < 1e-5. Ours is the mean over all masks by their probabilities, exact to
 :data:`EXACT_UNITS` units and by drawn masks above. High is good for both.
 
-A mask erases whole units (``soft_masks`` tokens), or single numbers of the tokens' embeddings, as in the paper
+A mask erases whole units (``masks`` tokens), or single numbers of the tokens' embeddings, as in the paper
 (elements). The released code draws its masks the other way round; this is the paper's direction.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from eraser_hub.attribution.measure import SOFT_MASKS
 from ..chunk import Chunk, Coalitions, CoalitionSearch, CoalitionValues, TextUnits, enumerate_coalitions
 from ..instances import Instance
 from ..measure import Fields, Measure
+from ..method import Setting
 
 EXACT_UNITS = 8
 LEAST_SPAN = 1e-5  # of 1 - S0 below which nothing can be normalised
@@ -35,8 +36,16 @@ class SoftScores(Measure):
     """Soft comprehensiveness and sufficiency, normalised: erasure by chance, likelier where a unit matters more."""
 
     source = "Zhao and Aletras 2023"
-    default = 50
-    enabled_by, reads, fields = "soft_draws", ("units", "soft_masks"), (SOFT_MASKS,)
+    enabled_by, fields = "soft_draws", (SOFT_MASKS,)
+    settings: ClassVar = {
+        "draws": Setting(50, "Masks of more than 8 units, at least 2, whose spread is told.", 2, field="soft_draws"),
+        "masks": Setting(
+            "tokens",
+            "What a mask erases: tokens (units), or elements of their embeddings (transformers).",
+            choices=("tokens", "elements"),
+            field="soft_masks",
+        ),
+    }
 
     def measure(self, chunk: Chunk) -> Fields:
         """Return both scores of each instance."""

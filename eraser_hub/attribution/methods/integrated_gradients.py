@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..instances import Instance
-from ..method import InsideMethod
+from ..method import InsideMethod, Setting
 
 
 class IntegratedGradients(InsideMethod):
     """The gradient of p along the line from a baseline to the input, times their difference."""
 
     source = "Sundararajan, Taly and Yan 2017"
-    reads = ("steps",)
+    settings: ClassVar = {"steps": Setting(300, "Steps of the integral.", 1, field="steps")}
     signature_format = "steps:{0.steps}|baseline:{0.choices.baseline}"
 
     @classmethod

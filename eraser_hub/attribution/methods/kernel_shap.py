@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..chunk import EXACT_UNITS, Coalitions, CoalitionSearch, enumerate_coalitions
 from ..erasure import limit_to_one_thread
+from ..method import Setting
 from ._shapley_values import ShapleyEstimate, ShapleyMethod
 
 Solver = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
@@ -21,7 +22,7 @@ class KernelShap(ShapleyMethod):
 
     source = "Lundberg and Lee 2017"
     packages = ("threadpoolctl",)
-    reads = ("units", "shap_samples")
+    settings: ClassVar = {"samples": Setting(0, "Sets of more than 10 units; 0: 2 n + 2048.", 0, field="shap_samples")}
     sampled = True
 
     def search(self, size: int, settings: Any, random: np.random.Generator) -> CoalitionSearch[ShapleyEstimate]:

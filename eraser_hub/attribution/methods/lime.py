@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..chunk import Chunk, Scores
 from ..erasure import Erased, compute_kept_flags, count_tokens_at, limit_to_one_thread
 from ..instances import Instance
-from ..method import Method
+from ..method import Method, Setting
 
 RANDOM_KEYS = 1_000_000  # that are drawn in one step
 KERNEL_WIDTH = 25.0  # LIME's own, for distances in hundredths
@@ -33,7 +33,10 @@ class Lime(Method):
 
     source = "Ribeiro, Singh and Guestrin 2016"
     packages = ("sklearn",)
-    reads = ("lime_samples", "lime_tokens")
+    settings: ClassVar = {
+        "samples": Setting(5000, "Perturbed samples, N.", 2, field="lime_samples"),
+        "tokens": Setting(0, "Tokens in each sample, K; 0: a uniformly drawn number.", 0, field="lime_tokens"),
+    }
     signature_format = "lime:N{0.lime_samples},K{0.lime_tokens}"
     normalised = sampled = True
 

@@ -18,7 +18,6 @@ class Occlusion(Method):
 
     source = "Zeiler and Fergus 2014; Li, Monroe and Jurafsky 2016"
     scores_units = True
-    reads = ("units",)
 
     def scores(self, chunk: Chunk) -> list[Scores]:
         """Return p(x) - p(x without u) of each unit u, shared by its tokens."""

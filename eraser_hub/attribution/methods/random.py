@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..chunk import Chunk, Scores
 from ..instances import Instance
-from ..method import Method
+from ..method import Method, Setting
 
 
 class Random(Method):
     """Scores drawn at random, by seed and instance."""
 
-    needs, drawn, sampled = (), True, True
+    needs, sampled = (), True
+    settings: ClassVar = {"draws": Setting(1, "Number of draws, each in a file of its own.", 1, field="draws")}
 
     def scores(self, chunk: Chunk) -> list[Scores]:
         """Return uniform numbers from 0 to 1."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..chunk import EXACT_UNITS, CoalitionSearch
+from ..method import Setting
 from ._shapley_values import ShapleyEstimate, ShapleyMethod, compute_exact_shapley
 
 
@@ -14,7 +15,9 @@ class PermutationShapley(ShapleyMethod):
     """Shapley values of the units, from permutations above ten units."""
 
     source = "Castro, Gomez and Tejada 2009; Mitchell et al. 2022"
-    reads = ("units", "shapley_draws")
+    settings: ClassVar = {
+        "draws": Setting(10, "Permutations of more than 10 units, each with its reverse.", 1, field="shapley_draws")
+    }
     sampled = True
     signature_format = "shapley:{0.shapley_draws}"
 

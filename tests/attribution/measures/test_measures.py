@@ -10,9 +10,9 @@ import pytest
 
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.api import explain_texts
 from eraser_hub.attribution.costs import count_inputs
 from eraser_hub.attribution.engine import explain_instances
+from eraser_hub.attribution.explain import explain_texts
 from eraser_hub.attribution.outputs import write_predictions
 from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
@@ -29,6 +29,7 @@ EVERYTHING = {
     "infidelity_draws": 3,
     "sensitivity_draws": 2,
 }
+MEASURES = ["aopc-bounds", "soft(draws=4)", "infidelity(draws=3)", "sensitivity(draws=2)"]
 TEXT = "the good film\nwith a bad scene and a fine plot"
 
 
@@ -57,7 +58,7 @@ def explained(case, **more):
 @pytest.mark.parametrize("case", cases("naopc"))
 def test_golden_naopc_from_text_to_metric(case):
     """Expected values: golden/beyond/naopc.json; above ten tokens its beam's bounds are enclosed."""
-    prediction = explained(case, scores=[case["scores"]], aopc_bounds=True, beam=5)
+    prediction = explained(case, scores=[case["scores"]], measure="aopc-bounds(beam=5)")
     bounds, expected = prediction["aopc_bounds"], case["expected"]
     assert bounds["comprehensiveness"] == pytest.approx(expected["comprehensiveness"], abs=EXACT)
     assert bounds["sufficiency"] == pytest.approx(expected["sufficiency"], abs=EXACT)
@@ -76,7 +77,9 @@ def test_golden_naopc_from_text_to_metric(case):
 @pytest.mark.parametrize("case", [case for case in cases("soft") if case["mask"] == "token"])
 def test_golden_soft_scores_from_text_to_metric(case):
     """Expected values: golden/beyond/soft.json."""
-    result = EraserFaithfulness().compute(predictions=[explained(case, scores=[case["scores"]], soft_draws=2)])
+    result = EraserFaithfulness().compute(
+        predictions=[explained(case, scores=[case["scores"]], measure="soft(draws=2)")]
+    )
     for side in ("comprehensiveness", "sufficiency"):
         assert result[f"soft_{side}"] == pytest.approx(case["expected"][side]["expected_normalized"], abs=EXACT)
 
@@ -94,8 +97,8 @@ def test_golden_shapley_from_text(case, method):
 @pytest.mark.parametrize("method", ["occlusion", "shapley", "kernel-shap", "lime"])
 def test_every_score_goes_to_files_and_back(method, units, tmp_path):
     texts = [TEXT, "dull\n\nand cold", "good", ""]
-    own = {"lime": {"lime_samples": 20}, "shapley": {"shapley_draws": 2}}.get(method, {})
-    settings = {"method": method, "units": units, **own, **EVERYTHING}
+    call = {"lime": "lime(samples=20)", "shapley": "shapley(draws=2)"}.get(method, method)
+    settings = {"method": call, "units": units, "measure": MEASURES}
     predictions = explain_texts(CountingModel(), texts, **settings)
     assert predictions == explain_texts(CountingModel(), texts, chunk=1, batch_size=1, **settings)
     metric = EraserFaithfulness()
@@ -129,21 +132,21 @@ def test_sentences_are_erased_whole_and_share_their_values():
 
 def test_texts_without_sentences_and_scores_that_need_a_ranking_are_refused():
     with refused("`units` sentences", instance="0"):
-        explain_texts(CountingModel(), [["good", "film"]], aopc_bounds=True, units="sentences")
+        explain_texts(CountingModel(), [["good", "film"]], measure="aopc-bounds", units="sentences")
     with refused("`units` sentences"):
         ExplainSettings(method="rationales", units="sentences")
     with refused("units", "'words'"):
         ExplainSettings(units="words")
-    with refused("soft_draws", "0", "2", "1"):
+    with refused("soft_draws", "2", "1"):
         ExplainSettings(soft_draws=1)
-    with refused("sensitivity"):
+    with refused(argument="measure"):
         ExplainSettings(method="given", sensitivity_draws=2).for_kind("eraser")
-    with refused("sensitivity"):
-        explain_texts(CountingModel(), ["good film"], scores=[[1, 0]], sensitivity_draws=2)
-    for option, setting in (("aopc_bounds", {"aopc_bounds": True}), ("infidelity_draws", {"infidelity_draws": 2})):
-        with refused(argument=option):
+    with refused(argument="measure"):
+        explain_texts(CountingModel(), ["good film"], scores=[[1, 0]], measure="sensitivity")
+    for setting in ({"aopc_bounds": True}, {"infidelity_draws": 2}):
+        with refused(argument="measure"):
             ExplainSettings(method="rationales", **setting).for_kind("eraser")
-        with refused(argument=option):
+        with refused(argument="measure"):
             ExplainSettings(**setting).for_kind("perturbation")
 
 
@@ -159,7 +162,7 @@ def test_sensitivity_of_an_additive_model_is_what_its_sigmoid_bends():
 
     text = " ".join(["good", "film"] * 10)
     still, moved = (
-        explain_texts(Linear(), [text], method=method, sensitivity_draws=3)[0]["sensitivity_max"]
+        explain_texts(Linear(), [text], method=method, measure="sensitivity(draws=3)")[0]["sensitivity_max"]
         for method in ("occlusion", "random")
     )
     assert still < EXACT and moved > 0.1

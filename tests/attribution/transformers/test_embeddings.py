@@ -100,11 +100,9 @@ def test_numbers_of_embeddings_are_masked(bag, network, tokenizer):
 
 
 def test_models_without_embeddings_mask_none_of_their_numbers():
-    from eraser_hub.attribution.api import explain_texts
+    from eraser_hub.attribution.explain import explain_texts
 
     from ..conftest import CountingModel
 
-    with refused("`soft_masks` elements", "CountingModel"):
-        explain_texts(CountingModel(), [TEXT], soft_draws=2, soft_masks="elements")
-    with refused("soft_masks", "soft_draws", "'elements'"):
-        ExplainSettings(soft_masks="elements")
+    with refused("soft(masks=elements)", "CountingModel"):
+        explain_texts(CountingModel(), [TEXT], measure="soft(draws=2, masks=elements)")

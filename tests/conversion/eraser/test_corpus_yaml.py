@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eraser_hub
-from eraser_hub import api
 from eraser_hub.attribution.dataset import find_kd, open_split
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.built import open_built, read_card
@@ -263,11 +262,11 @@ def test_kd_is_that_of_corpus_yaml_else_of_training(source: Path, tmp_path: Path
     common: dict[str, Any] = {"config": "movies_flat", "method": "random"}
     for options, shown in (({}, f"kd:{kd:g}(train)"), ({"kd": kd}, f"kd:{kd:g}"), ({"kd": 0.3}, "kd:0.3")):
         out = tmp_path / f"{shown}.jsonl"
-        (report,) = api.explain(str(model), folder, out=out, split="validation", **common, **options)
+        (report,) = eraser_hub.explain(str(model), folder, out=out, split="validation", **common, **options)
         record = json.loads(Path(f"{out}.run.json").read_text())
         assert f"|{shown}|" in report.signature and f"|{shown}|" in record["signature"]
         assert record["settings"]["kd_source"] == ("" if options else "train")
         source_line = f"kd {kd:g}: the mean share of gold tokens in the rows of train that have any"
         assert (source_line in report.lines()) == (not options)
     with refused("kd", "'movies_flat'"):
-        api.explain(str(model), folder, out=tmp_path / "none.jsonl", split="train", **common)
+        eraser_hub.explain(str(model), folder, out=tmp_path / "none.jsonl", split="train", **common)
