@@ -82,7 +82,7 @@ _LAZY = {
 }
 _MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
 __all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split"]
-# in the order of docs/reference.md
+# in the order of the site's page of the Python API
 __all__ += ["tokens", "mask", "align", "Collator", "collate", "token_scores", "write_scores"]  # noqa: RUF022
 __all__ += ["spans_from_mask", "mask_from_spans", "locate_quotes", "instances_from"]  # noqa: RUF022
 __all__ += ["build", "check", "stats", "export", "load"]  # noqa: RUF022
