@@ -613,7 +613,7 @@ def _get_column(table: pa.Table, name: str, kind: pa.DataType, n: int) -> pa.Arr
 
 
 def read_integers(values: pa.Array, missing: int) -> np.ndarray:
-    """Return integers as int64, with ``missing`` for null; out of the buffers, since Arrow's `to_numpy` loads pandas."""
+    """Return int64, ``missing`` for null; out of the buffers, since Arrow's `to_numpy` loads pandas."""
     import pyarrow as pa
 
     values = values.cast(pa.int64())

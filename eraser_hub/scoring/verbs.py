@@ -213,6 +213,8 @@ def compare(
     given: list[Any] = list(systems)
     if len(given) == 1 and isinstance(given[0], Mapping) and not hasattr(given[0], "statistics"):
         predictions, given = given[0], []
+    elif len(given) == 1 and isinstance(given[0], list | tuple):
+        given = list(given[0])
     if given and not predictions and not any(isinstance(system, str | os.PathLike) for system in given):
         if dataset is not None:
             raise UsageError("scores have a dataset: expected files beside it", argument="dataset")
