@@ -47,7 +47,7 @@ def test_each_is_public_and_says_what_it_takes_and_returns(name):
 def test_arguments_that_do_not_go_together():
     with refused(argument="names"):
         eraser_hub.compare("a.jsonl", "b.jsonl", names=["a", "b"])
-    with refused("texts", argument="data"):
+    with refused("texts", argument="queries"):
         eraser_hub.explain("model", "hub/eraser", out="p.jsonl", queries=["why?"])
 
 
