@@ -27,11 +27,6 @@ from eraser_hub.records.errors import BusyError, DataError
 from .version import __version__
 
 if TYPE_CHECKING:
-    from eraser_hub.api import (
-        bench,
-        compare,
-        score,
-    )
     from eraser_hub.asking.ask import ask
     from eraser_hub.attribution.explain import explain, explain_texts
     from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
@@ -42,6 +37,7 @@ if TYPE_CHECKING:
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
     from eraser_hub.datasets_scripts.eraser import Eraser
     from eraser_hub.datasets_scripts.human_rationales import HumanRationales
+    from eraser_hub.experiments.bench import bench
     from eraser_hub.experiments.reproduce import reproduce
     from eraser_hub.first_steps import quickstart
     from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask
@@ -52,11 +48,11 @@ if TYPE_CHECKING:
     from eraser_hub.reports.board import board
     from eraser_hub.reports.highlight import highlight
     from eraser_hub.reports.report import report
+    from eraser_hub.scoring.verbs import compare, score
     from eraser_hub.systems.train import train
 
 # module -> the names in it that are loaded when they are first asked for
 _LAZY = {
-    "api": "bench",
     "systems.train": "train",
     "asking.ask": "ask",
     "scoring.verbs": "score compare",
@@ -67,6 +63,7 @@ _LAZY = {
     "reports.board": "board",
     "reports.highlight": "highlight",
     "first_steps": "quickstart",
+    "experiments.bench": "bench",
     "experiments.reproduce": "reproduce",
     "publishing.publish": "publish",
     "conversion.errors": "DataErrors",

@@ -7,7 +7,6 @@
     OUT/table.tex, table.csv      the headline scores; bold is better than every other system
     OUT/report/index.html         the report, and a score file for each system
     OUT/verdict.md                the findings and the table
-    OUT/bench.yaml                the plan, as `--plan` takes it, with digests and versions
 
 Finished files are reused; stopped trainings and explanations resume.
 """
@@ -15,47 +14,31 @@ Finished files are reused; stopped trainings and explanations resume.
 from __future__ import annotations
 
 import json
-import math
+import logging
 import os
-import platform
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from eraser_hub.attribution.adapter import Adapter
-from eraser_hub.attribution.config import ExplainConfig
+from eraser_hub.attribution.config import ExplainConfig, parse_model
 from eraser_hub.attribution.costs import count_inputs
-from eraser_hub.attribution.dataset import Split, open_split
+from eraser_hub.attribution.dataset import Split
 from eraser_hub.attribution.method import METHODS, supports
-from eraser_hub.attribution.run import compute_model_digest, explain_runs, find_run_settings, resolve_query
-from eraser_hub.attribution.settings import (
-    ExplainSettings,
-    RationaleSource,
-    find_preset,
-    parse_method,
-)
+from eraser_hub.attribution.run import explain_runs, find_run_settings, resolve_query
+from eraser_hub.attribution.settings import ExplainSettings, RationaleSource
 from eraser_hub.attribution.work import load_model
-from eraser_hub.conversion.eraser.corpus_yaml import load_yaml_values
-from eraser_hub.conversion.readers import read_utf8_file
-from eraser_hub.metrics.errors import find_similar
-from eraser_hub.records.errors import DataError, UsageError, describe_bad_name, show
+from eraser_hub.records.errors import DataError, UsageError, describe_bad_name, show_controls
 from eraser_hub.records.files import atomic_write
-from eraser_hub.records.options import as_list, read_options
-from eraser_hub.records.predictions import read_run
-from eraser_hub.records.readers import wrap_read_errors
+from eraser_hub.records.registry import parse_call
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.reports.catalogue import metric
 from eraser_hub.reports.explorer.overview import Compared
 from eraser_hub.reports.findings import describe_findings
-from eraser_hub.reports.options import BenchArguments
 from eraser_hub.reports.report_page import make_report
 from eraser_hub.reports.report_tables import label_with_arrow, summarise_chance
 from eraser_hub.scoring.compare import BETTER, WORSE, Comparison
@@ -64,12 +47,11 @@ from eraser_hub.scoring.score import compare_systems
 from eraser_hub.scoring.scored_split import ScoredSplit
 from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.systems.run_folder import lock_run_folder, train_or_resume
-from eraser_hub.systems.system import SYSTEMS
-from eraser_hub.systems.train_config import Say, TrainConfig
-from eraser_hub.version import __version__
+from eraser_hub.systems.system import SYSTEMS, read_model
+from eraser_hub.systems.train_config import TrainConfig
 
-QUICK = 50  # texts of `quick`
-ALL, RANDOM, PEOPLE = "all", "random", "people"
+RANDOM, PEOPLE = "random", "people"
+NAMED = re.compile(r"([^=(]+)=(.+)", re.DOTALL)  # a model with its name
 # of a model that supports them; the others take many inputs
 DEFAULT_METHODS = (RANDOM, "occlusion", "lime", "coefficients", "input-x-gradient", "integrated-gradients", "attention")
 COLUMNS = (
@@ -83,8 +65,26 @@ COLUMNS = (
     "accuracy",
 )
 LEVEL = 0.95
-_RECORD = re.compile(r"^record:[ \t]*\r?\n(?:[ \t].*\n?|\r?\n)*", re.MULTILINE)
-PACKAGES = ("datasets", "numpy", "pyarrow", "scikit-learn", "torch", "transformers")
+log = logging.getLogger("eraser_hub")
+
+
+@dataclass(slots=True, repr=False)
+class BenchTables(Tables):
+    """The headline scores of each system, below the findings."""
+
+    findings: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the findings, and the table as plain values."""
+        return {"findings": self.findings, **super(BenchTables, self).as_json()}
+
+    def written(self, format: str, width: int | None = None) -> str:
+        """Return the table, in text and Markdown below the findings."""
+        table = super(BenchTables, self).written(format, width)
+        between = {"text": "\n", "markdown": "\n\n"}.get(format)
+        if between is None or not self.findings:
+            return table
+        return f"{between.join(map(show_controls, self.findings))}\n\n{table}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -94,7 +94,7 @@ class BenchResult:
     Attributes:
         out: its folder.
         findings: sentences made of the verdicts.
-        tables: the headline scores of each system.
+        tables: the findings, and the headline scores of each system.
         comparison: every pair of systems; None of a single system.
         page: the report.
         notes: what the reader has to know of the results.
@@ -102,24 +102,27 @@ class BenchResult:
 
     out: Path
     findings: list[str]
-    tables: Tables
+    tables: BenchTables
     comparison: Comparison | None
     page: Path
     notes: list[str]
 
-    def table(self) -> Tables:
+    def table(self, whole: bool = False) -> Tables:
         """Return the headline scores of each system."""
         return self.tables
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the findings, and the table as plain values."""
+        return self.tables.as_json()
+
     def __repr__(self) -> str:
-        return "\n".join([*self.findings, "", self.tables.written("text"), *(f"note: {line}" for line in self.notes)])
+        return "\n".join([self.tables.written("text"), *(f"note: {line}" for line in self.notes)])
 
     def _repr_html_(self) -> str:
         """Return findings and table, for notebooks."""
         from html import escape
 
-        lines = "".join(f"<p>{escape(line)}</p>" for line in self.findings)
-        return f"{lines}<pre>{escape(self.tables.written('text'))}</pre>"
+        return f"<pre>{escape(self.tables.written('text'))}</pre>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,7 @@ class PlannedModel:
 
     Attributes:
         name: its name in the results.
-        place: a folder, file or Hub id; the name of a system to train.
+        place: a folder, file or Hub id, or the name of a system to train, with its settings.
         trained: whether it is trained here.
     """
 
@@ -150,117 +153,28 @@ class PlannedSystem:
         name: its name in the results.
         model: the model's.
         method: the method; ``people`` for their rationales.
-        runs: the model, the settings and the file of each run.
+        runs: the settings and the file of each run.
     """
 
     name: str
     model: str
     method: str
-    runs: list[tuple[str, ExplainSettings, Path]]
-
-
-def read_plan(arguments: BenchArguments) -> BenchArguments:
-    """Return the arguments completed by those of the plan's file.
-
-    Raises:
-        DataError: a file that cannot be read, an unknown key, a value of another type.
-        UsageError: no dataset, model or folder.
-    """
-    values: dict[str, Any] = {}
-    if arguments.plan is not None:
-        values = _read_plan_file(arguments.plan)
-    defaults = {one.name: one.default for one in fields(BenchArguments)}
-    chosen = {name: getattr(arguments, name) for name in defaults if getattr(arguments, name) != defaults[name]}
-    merged = BenchArguments(**{**values, **chosen, "plan": None})
-    for name in ("dataset", "model", "out"):
-        if not getattr(merged, name):
-            raise UsageError("expected it, here or in the plan's file", argument=name)
-    if merged.quick and merged.sample is not None:
-        raise UsageError("expected one of `quick` and `sample`", argument="sample")
-    find_preset(merged.paper)  # these three before hours of work
-    if os.path.lexists(merged.out or "") and not os.path.isdir(merged.out or ""):
-        raise DataError("expected a folder, found a file", file=merged.out, argument="out")
-    if not 0 <= merged.minimum_effect < math.inf:
-        message = f"expected a difference of at least 0, found {show(merged.minimum_effect)}"
-        raise DataError(message, argument="minimum_effect")
-    return merged
-
-
-def _read_plan_file(path: Path) -> dict[str, Any]:
-    """Return the arguments in a plan's file."""
-    try:
-        with wrap_read_errors(path):
-            text = read_utf8_file(str(path)).decode("utf-8")
-            # what a run wrote into its bench.yaml is no part of the plan, and may be long; lines keep their numbers
-            values, lines = load_yaml_values(_RECORD.sub(lambda found: "\n" * found[0].count("\n"), text), path)
-    except DataError as error:
-        raise DataError(error.message, file=path, line=error.line, argument="plan") from None
-    values.pop("record", None)
-    options = {name: one for name, one in read_options(BenchArguments).items() if not one.python_only}
-    known = [name for name in options if name not in ("plan", "dry_run")]
-    for name, value in values.items():
-        if name not in known:
-            hint = f": did you mean {near!r}?" if (near := find_similar(name, known)) else ""
-            message = f"expected one of {', '.join(known)}, found {show(name)}{hint}"
-            raise DataError(message, file=path, line=lines[name], argument="plan")
-        try:
-            values[name] = options[name].check(name, value)
-        except UsageError as error:
-            of: dict[str, Any] = {"line": lines[name], "field": name, "argument": "plan"}
-            raise DataError(error.message, file=path, **of) from None
-    return values
-
-
-def bench(arguments: BenchArguments) -> BenchResult | list[str]:
-    """Run a bench, or describe it.
-
-    Args:
-        arguments: the models, data and methods.
-
-    Returns:
-        The result; of a dry run the lines of the plan.
-
-    Raises:
-        DataError: wrong data, models or settings; ``out`` holds another run.
-        BusyError: another run is at work in ``out``.
-    """
-    plan = read_plan(arguments)
-    dataset = plan.dataset or ""
-    split = open_split(dataset, plan.config, plan.split)
-    plan = replace(plan, config=split.config)
-    models = plan_models(as_list(plan.model) or [])
-    run = _Run(plan, dataset, split, read_settings(plan), plan.say or (lambda line: None))
-    if plan.dry_run:
-        return run.describe(models)
-    settings = {
-        "dataset": str(dataset),
-        "config": plan.config,
-        "split": plan.split,
-        "sample": run.sample,
-        "seed": plan.seed,
-        "paper": plan.paper,
-        **({"settings": run.chosen} if any(run.chosen.values()) else {}),
-    }
-    with lock_run_folder(run.out, "bench", settings):
-        systems, marked = list[PlannedSystem](), has_rationales(split)
-        for model in models:
-            systems += run.explain(model, marked, len(models) > 1)
-        return run.conclude(systems)
+    runs: list[tuple[ExplainSettings, Path]]
 
 
 def plan_models(models: Sequence[str]) -> list[PlannedModel]:
-    """Return the models that arguments name.
+    """Return the models that arguments name, ``PLACE`` or ``NAME=PLACE``; a place may have settings in brackets.
 
     Raises:
         UsageError: two of one name, or whose files have one name.
     """
     found = list[PlannedModel]()
     for argument in models:
-        name, equals, place = argument.partition("=")
-        if not equals or os.path.exists(argument):
-            name, place = "", argument
-        trained = place in SYSTEMS and not Path(place).exists()
-        found.append(PlannedModel(name or Path(place).name, place, trained))
+        named = NAMED.fullmatch(argument)
+        name, place = named.groups() if named and not os.path.exists(argument) else ("", argument)
+        model, _ = parse_call(place, "model")
+        trained = model in SYSTEMS and not Path(model).exists()
+        found.append(PlannedModel(name or Path(model).name, place, trained))
     names = dict[str, str]()
     for one in found:
         if words := describe_bad_name(one.name):
@@ -272,95 +186,117 @@ def plan_models(models: Sequence[str]) -> list[PlannedModel]:
     return found
 
 
-def read_settings(plan: BenchArguments) -> dict[str, dict[str, Any]]:
-    """Return the settings of each method that a plan names.
-
-    Raises:
-        DataError: an unknown method or setting.
-    """
-    return dict(parse_method(text) for text in plan.method if text != ALL)
-
-
-def choose_methods(plan: BenchArguments, adapter: Adapter) -> list[str]:
-    """Return the methods that explain a model, and chance.
-
-    Of several models, each is explained by those of the methods that it supports.
-
-    Raises:
-        DataError: an unknown method, or one that the only model does not support; none that one of several supports.
-    """
-    supported = [name for name in METHODS if supports(adapter, name)]
-    if plan.method == (ALL,):
-        return supported
-    if not plan.method:
-        return [name for name in DEFAULT_METHODS if name in supported]
-    asked = list(read_settings(plan))
-    chosen = [name for name in asked if name in supported]
-    if len(chosen) < len(asked) and (not chosen or len(as_list(plan.model) or ()) == 1):
-        lacking = ", ".join(name for name in asked if name not in supported)
-        message = f"{adapter.description} does not support {lacking}; expected some of {', '.join(supported)}"
-        raise DataError(message, argument="method")
-    return list(dict.fromkeys([RANDOM, *chosen]))
-
-
-def describe_lacking(plan: BenchArguments, name: str, adapter: Adapter, methods: Sequence[str]) -> list[str]:
-    """Return a line on the methods of a plan that a model does not support; none where it supports all."""
-    asked = METHODS if plan.method == (ALL,) else read_settings(plan) or DEFAULT_METHODS
-    lacking = ", ".join(method for method in asked if method not in methods)
-    return [f"{name}: not explained by {lacking}, which {adapter.description} does not support"] if lacking else []
-
-
 def has_rationales(split: Split) -> bool:
     """Return True if any instance of a split has a token that people marked."""
     return any(one.has_rationale for one in split.instances())
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A run of a bench: the complete plan, its data, and the settings of the methods that it names."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchRun:
+    """A run of a bench: its data, models and methods, and the folder of its results.
 
-    plan: BenchArguments
+    Attributes:
+        dataset, split_name: place of the dataset, and name of the split.
+        split: the split.
+        models: the models, in order.
+        methods: the methods that are asked for, each with its settings; empty: those that take few inputs; None: each
+            that a model supports.
+        out: the folder of all results.
+        sample: the number of texts to explain; None: all.
+        seeds, seed: the number of trainings and draws, and the first seed.
+        paper: the preset; "" for none.
+        minimum_effect, resamples: of the tests.
+        workers: Ray workers of explanations; 0: none.
+    """
+
     dataset: str
+    split_name: str
     split: Split
-    chosen: Mapping[str, Mapping[str, Any]]
-    say: Say
+    models: list[PlannedModel]
+    methods: Mapping[str, Mapping[str, Any]] | None
+    out: Path
+    sample: int | None
+    seeds: int
+    seed: int
+    paper: str
+    minimum_effect: float
+    resamples: int | None
+    workers: int
 
-    @property
-    def out(self) -> Path:
-        """The folder of all results."""
-        return self.plan.out or Path()
+    def run(self) -> BenchResult:
+        """Train, explain, score, compare and report; what is finished is kept.
 
-    @property
-    def sample(self) -> int | None:
-        """The number of texts to explain; None: all."""
-        return QUICK if self.plan.quick else self.plan.sample
+        Raises:
+            DataError: wrong data or models; ``out`` holds another run.
+            BusyError: another run is at work in ``out``.
+        """
+        settings = {
+            "dataset": self.dataset,
+            "config": self.split.config,
+            "split": self.split_name,
+            "sample": self.sample,
+            "seed": self.seed,
+            "paper": self.paper,
+            **{f"method {name}": dict(own) for name, own in (self.methods or {}).items() if own},
+        }
+        with lock_run_folder(self.out, "bench", settings):
+            marked = has_rationales(self.split)
+            return self.conclude([system for model in self.models for system in self.explain(model, marked)])
+
+    def choose_methods(self, model: PlannedModel, adapter: Adapter) -> list[str]:
+        """Return the methods that explain a model, and chance; a warning names those that it does not support.
+
+        Of several models, each is explained by those of the methods that it supports.
+
+        Raises:
+            DataError: a method that the only model does not support; none that one of several supports.
+        """
+        asked = list(METHODS) if self.methods is None else list(self.methods or DEFAULT_METHODS)
+        supported = [name for name in METHODS if supports(adapter, name)]
+        chosen = [name for name in asked if name in supported]
+        lacking = [name for name in asked if name not in supported]
+        if self.methods and lacking and (not chosen or len(self.models) == 1):
+            message = f"{adapter.description} does not support {', '.join(lacking)}"
+            raise DataError(f"{message}; expected some of {', '.join(supported)}", argument="method")
+        if lacking:
+            log.warning(f"{model.name}: not explained by {', '.join(lacking)}, which {adapter.description} lacks")
+        return list(dict.fromkeys([RANDOM, *chosen]))
+
+    def find_settings(self, config: ExplainConfig, method: str, seed: int) -> ExplainSettings:
+        """Return the settings of an explanation by a method."""
+        chosen = (self.methods or {}).get(method, {})
+        return find_run_settings(config, self.paper, method=method, **{"seed": seed, **chosen})[0]
 
     def open_model(self, place: str) -> tuple[ExplainConfig, Adapter]:
         """Return model and data of an explanation, and the model."""
-        plan, split = self.plan, self.split
-        config = ExplainConfig(self.dataset, plan.config, plan.split, place, sample=self.sample, sample_seed=plan.seed)
-        return config, load_model(resolve_query(config, split), split.label_names)
+        name, settings = parse_model(place)
+        config = ExplainConfig(
+            self.dataset,
+            self.split.config,
+            self.split_name,
+            name,
+            **settings,
+            sample=self.sample,
+            sample_seed=self.seed,
+        )
+        return config, load_model(resolve_query(config, self.split), self.split.label_names)
 
-    def describe(self, models: Sequence[PlannedModel]) -> list[str]:
+    def describe(self) -> list[str]:
         """Return the plan in lines: what is trained, and the largest number of model inputs of each explanation.
 
         Methods of a system that is yet to be trained are known after its training.
         """
-        plan, split = self.plan, self.split
-        rows = split if self.sample is None else split.sample(self.sample, plan.seed)
-        lines = [f"{self.dataset}, {plan.config}, {plan.split}: {sum(1 for _ in rows.instances())} texts"]
-        for model in models:
+        split = self.split
+        rows = split if self.sample is None else split.sample(self.sample, self.seed)
+        lines = [f"{self.dataset}, {split.config}, {self.split_name}: {sum(1 for _ in rows.instances())} texts"]
+        for model in self.models:
             if model.trained:
-                lines.append(f"{model.name}: {_count(plan.seeds, 'training')} of {model.place}, then explained")
+                lines.append(f"{model.name}: {_count(self.seeds, 'training')} of {model.place}, then explained")
                 continue
             config, adapter = self.open_model(model.place)
-            methods = choose_methods(plan, adapter)
-            lines += describe_lacking(plan, model.name, adapter, methods)
-            for method in methods:
-                settings, _ = find_run_settings(
-                    config, plan.paper, method=method, seed=plan.seed, **self.chosen.get(method, {})
-                )
-                draws, own = plan.seeds if METHODS[method].sampled else 1, settings.for_kind(split.kind)
+            for method in self.choose_methods(model, adapter):
+                settings = self.find_settings(config, method, self.seed)
+                draws, own = self.seeds if METHODS[method].sampled else 1, settings.for_kind(split.kind)
                 most = sum(count_inputs(one, own, split.kind).total() for one in rows.instances())
                 lines.append(f"{model.name} {method}: {_count(draws, 'run')} of at most {most} model inputs")
         return lines
@@ -369,98 +305,95 @@ class _Run:
         """Return the models to explain: one, or the trainings of a system by each seed."""
         if not model.trained:
             return [model.place]
-        plan, folders = self.plan, list[str]()
-        config = TrainConfig(dataset=self.dataset, config=plan.config, model=model.place, paper=plan.paper)
-        for seed in range(plan.seed, plan.seed + plan.seeds):
+        config = TrainConfig(
+            **read_model(model.place), dataset=self.dataset, config=self.split.config, paper=self.paper
+        )
+        folders = []
+        for seed in range(self.seed, self.seed + self.seeds):
             folder = self.out / "models" / f"{model.file_name}.seed-{seed}"
             folder.parent.mkdir(exist_ok=True)
-            folders.append(str(train_or_resume(folder, partial(replace, config, seed=seed), self.say)))
+            folders.append(str(train_or_resume(folder, partial(replace, config, seed=seed), log.info)))
         return folders
 
-    def explain(self, model: PlannedModel, marked: bool, several: bool) -> list[PlannedSystem]:
+    def explain(self, model: PlannedModel, marked: bool) -> list[PlannedSystem]:
         """Explain a model by each method, and by what people marked if they ``marked`` any.
 
-        Systems are named after their model too if there are ``several`` models.
+        Systems are named after their model too if there are several models.
         """
-        plan, systems, places = self.plan, dict[str, PlannedSystem](), self.train(model)
+        systems, places = dict[str, PlannedSystem](), self.train(model)
         folder = self.out / "predictions"
         folder.mkdir(exist_ok=True)
 
-        def add_run(place: str, settings: ExplainSettings, method: str, suffix: str) -> tuple[ExplainSettings, Path]:
-            name = f"{model.name} {method}" if several else method
+        def add_run(settings: ExplainSettings, method: str, suffix: str) -> tuple[ExplainSettings, Path]:
+            name = f"{model.name} {method}" if len(self.models) > 1 else method
             system = systems.setdefault(method, PlannedSystem(name, model.name, method, []))
-            path = folder / f"{model.file_name}.{method}{suffix}.jsonl"
-            system.runs.append((place, settings, path))
-            return settings, path
+            system.runs.append((settings, folder / f"{model.file_name}.{method}{suffix}.jsonl"))
+            return system.runs[-1]
 
-        for seed, place in enumerate(places, plan.seed):  # each training is explained by its own seed
+        methods = list[str]()
+        for seed, place in enumerate(places, self.seed):  # each training is explained by its own seed
             config, adapter = self.open_model(place)
+            methods = methods or self.choose_methods(model, adapter)
             suffix = f".{Path(place).suffix.lstrip('.')}" if model.trained else ""
-            methods, runs = choose_methods(plan, adapter), list[tuple[ExplainSettings, Path]]()
-            for line in describe_lacking(plan, model.name, adapter, methods) if place == places[0] else ():
-                self.say(line)
+            runs = list[tuple[ExplainSettings, Path]]()
             for method in methods:
-                settings, _ = find_run_settings(
-                    config, plan.paper, method=method, seed=seed, **self.chosen.get(method, {})
-                )
-                draws = plan.seeds if METHODS[method].sampled and not model.trained else 1
+                settings = self.find_settings(config, method, seed)
+                draws = self.seeds if METHODS[method].sampled and not model.trained else 1
                 for draw in range(draws):
-                    drawn = replace(settings, seed=settings.seed + draw)
                     more = f".draw-{draw + 1}" if draws > 1 else ""
-                    runs.append(add_run(place, drawn, method, f"{suffix}{more}"))
+                    runs.append(add_run(replace(settings, seed=settings.seed + draw), method, f"{suffix}{more}"))
             jobs = [(config, runs)]
             if marked:
                 human = replace(config, rationales=RationaleSource.HUMAN)
-                settings, _ = find_run_settings(human, plan.paper, seed=seed)
-                jobs.append((human, [add_run(place, settings, PEOPLE, suffix)]))
+                settings, _ = find_run_settings(human, self.paper, seed=seed)
+                jobs.append((human, [add_run(settings, PEOPLE, suffix)]))
             for job, own in jobs:
-                how: dict[str, Any] = {"workers": plan.workers if plan.engine == "ray" else 0, "resume": True}
-                for report in explain_runs(job, own, model=adapter, **how):
-                    self.say(report.lines()[0])
+                for report in explain_runs(job, own, model=adapter, workers=self.workers, resume=True):
+                    log.info(report.lines()[0])
         return list(systems.values())
 
     def conclude(self, systems: Sequence[PlannedSystem]) -> BenchResult:
         """Score, compare and report the systems, and write the folder's files."""
-        plan, out, dataset = self.plan, self.out, Path(self.dataset)
-        scored = {one.name: System(one.name, tuple(path for _, _, path in one.runs)) for one in systems}
+        out, dataset, config, split = self.out, Path(self.dataset), self.split.config, self.split_name
+        scored = {one.name: System(one.name, tuple(path for _, path in one.runs)) for one in systems}
         compared = [scored[one.name] for one in systems if one.method != PEOPLE]
         chance, models = [one.name for one in systems if one.method == RANDOM], {one.name: one.model for one in systems}
-        level: dict[str, Any] = {"confidence_level": LEVEL, "n_resamples": plan.resamples, "seed": 0}
+        level: dict[str, Any] = {"confidence_level": LEVEL, "n_resamples": self.resamples, "seed": 0}
         settings = ScoreSettings(only_predicted=True, **level)
         comparison, notes = None, list[str]()
         if len(compared) > 1:
-            self.say(f"comparing {len(compared)} systems")
-            source = ScoredSplit(split=plan.split, dataset=dataset, config=plan.config)
-            inference: dict[str, Any] = {} if plan.resamples is None else {"resamples": plan.resamples}
+            log.info(f"comparing {len(compared)} systems")
+            source = ScoredSplit(split=split, dataset=dataset, config=config)
+            inference: dict[str, Any] = {} if self.resamples is None else {"resamples": self.resamples}
             asked = replace(settings, confidence_level=None, n_resamples=None)
-            comparison = compare_systems(source, compared, asked, minimum_effect=plan.minimum_effect, **inference)
+            comparison = compare_systems(source, compared, asked, minimum_effect=self.minimum_effect, **inference)
             notes = comparison["notes"]
             comparison.save(out / "comparison.json", force=True)
-        self.say("writing the report")
-        title = f"{dataset.name}, {plan.config}, {plan.split}"
+        log.info("writing the report")
+        title = f"{dataset.name}, {config}, {split}"
         report = make_report(
             dataset,
-            config=plan.config,
-            split=plan.split,
+            config=config,
+            split=split,
             systems=list(scored.values()),
             baselines=[scored[name] for name in chance[:1]],
             out=out / "report",
             title=title,
             settings=settings,
-            minimum_effect=plan.minimum_effect,
+            minimum_effect=self.minimum_effect,
             compared=Compared(comparison, chance, models),
         )
         flat = {
             name: json.loads(path.read_text("utf-8")) for name, path in zip(scored, report.score_files, strict=True)
         }
-        tables = Tables(str(plan.config), [make_table(title, systems, flat, comparison)])
         findings = [] if comparison is None else describe_findings(comparison, chance, models)
+        tables = BenchTables(config, [make_table(title, systems, flat, comparison)], findings)
         result = BenchResult(out, findings, tables, comparison, report.page, notes)
         for suffix, format_name in ((".tex", "latex"), (".csv", "csv")):
             atomic_write(out / f"table{suffix}", (tables.written(format_name) + "\n").encode())
-        page = "\n\n".join([f"# {title}", *findings, tables.written("markdown"), *(f"- {note}" for note in notes)])
+        page = "\n\n".join([f"# {title}", tables.written("markdown"), *(f"- {note}" for note in notes)])
         atomic_write(out / "verdict.md", (page + "\n").encode())
-        atomic_write(out / "bench.yaml", yaml.safe_dump(_describe(plan, systems), sort_keys=False).encode())
+        log.info(f"report: {report.page}")
         return result
 
 
@@ -513,33 +446,6 @@ def _add_chance(
         table.add("chance", **{key: cells.get(key, Cell(None)) for key in columns})
     if any(one.interval for one in cells.values()):
         table.notes.append("chance: the mean over systems [least, greatest], where they differ.")
-
-
-def _describe(plan: BenchArguments, systems: Sequence[PlannedSystem]) -> dict[str, Any]:
-    """Return the plan as a file holds it, with what decides its numbers."""
-    names = [one.name for one in fields(plan) if one.name not in ("plan", "dry_run", "say")]
-    values = {name: getattr(plan, name) for name in names if getattr(plan, name) not in (None, (), "")}
-    values |= {"out": str(plan.out), "model": as_list(plan.model), "method": list(plan.method)}
-    if not plan.method:
-        del values["method"]
-    places = {place for one in systems for place, _, _ in one.runs}
-    runs, digests = {}, {place: compute_model_digest(place) for place in places}
-    for one in systems:
-        records = [read_run(path) for _, _, path in one.runs]
-        runs[one.name] = [
-            {
-                "file": path.name,
-                "signature": record["signature"],
-                "model": digests[place],
-                "data": record["data"]["digest"],
-            }
-            for (place, _, path), record in zip(one.runs, records, strict=True)
-        ]
-    versions = {"eraser-hub": __version__, "python": platform.python_version()}
-    for name in PACKAGES:
-        with suppress(PackageNotFoundError):
-            versions[name] = version(name)
-    return {**values, "record": {"versions": versions, "systems": runs}}
 
 
 def _count(number: int, noun: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import eraser_hub
-from eraser_hub import api
 from eraser_hub.scoring import scored_split
 
 from ..command_line import invoke
@@ -34,7 +33,7 @@ def built(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("outputs")
     eraser_hub.build("eraser", samples / "eraser", config="movies", out=folder / "hub")
     of = {"dataset": folder / "hub/eraser", "config": "movies", "split": "val"}
-    scored = api.score(samples / "predictions/eraser/movies.val.jsonl", **of)
+    scored = eraser_hub.score(samples / "predictions/eraser/movies.val.jsonl", **of)
     scored.save(folder / "s.json")
     return folder
 
@@ -124,7 +123,10 @@ def test_scores_go_to_an_open_pipe(place: Path) -> None:
 def test_results_do_not_save_over_their_inputs(argument: str, place: Path) -> None:
     before = (place / argument).read_bytes()
     split: dict[str, Any] = {"dataset": "hub/eraser", "config": "movies", "split": "val"}
-    for result in (api.score("p.jsonl", **split), api.compare("p.jsonl", "q.jsonl", **split, resamples=20)):
+    for result in (
+        eraser_hub.score("p.jsonl", **split),
+        eraser_hub.compare("p.jsonl", "q.jsonl", **split, resamples=20),
+    ):
         for force in (False, True):
             with refused():
                 result.save(place / argument, force=force)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub import api
+import eraser_hub
 from eraser_hub.metrics.plain import instances_from
 from eraser_hub.scoring.score import score_flat
 
@@ -48,7 +48,7 @@ def test_quotes_that_are_moved_or_left_out_are_noted(tmp_path: Path) -> None:
         tmp_path / "gold.jsonl", [{"id": "a", "text": "good film and good cast", "rationale": ["dull", "cast"]}]
     )
     predicted = write(tmp_path / "p.jsonl", [{"id": "a", "rationale": ["good"]}])
-    notes = "\n".join(api.score(predicted, dataset=gold).notes)
+    notes = "\n".join(eraser_hub.score(predicted, dataset=gold).notes)
     assert "gold quotes that are not in the text, left out: 1" in notes
     assert "predicted quotes in several places, put at the first: 1" in notes
 
@@ -56,13 +56,13 @@ def test_quotes_that_are_moved_or_left_out_are_noted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet"])
 def test_the_numbers_are_those_of_instances(suffix: str, tmp_path: Path) -> None:
     gold, predicted = write(tmp_path / f"gold.{suffix}", GOLD), write(tmp_path / f"p.{suffix}", PREDICTED)
-    scores = api.score(predicted, dataset=gold)
+    scores = eraser_hub.score(predicted, dataset=gold)
     assert scores.scores["token_micro_f1"] == 0.8 and scores.scores["average_precision"] == 1.0
     assert scores.scores["accuracy"] == 0.5
     rows = {row["id"]: row for row in PREDICTED}
     ordered = [rows[row["id"]] for row in GOLD]
     instances = instances_from([{**one, "tokens": row["tokens"]} for one, row in zip(ordered, GOLD, strict=True)])
-    again = api.score(write(tmp_path / "instances.jsonl", instances), dataset=gold)
+    again = eraser_hub.score(write(tmp_path / "instances.jsonl", instances), dataset=gold)
     assert again.scores == scores.scores and again.signature == scores.signature
     assert not any("run.json" in note for note in scores.notes)
 
@@ -105,7 +105,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert done.exit_code == 0 and "0.8" in done.stdout, done.output
     assert invoke(["score", "--predictions", str(predicted)]).exit_code == 2
     with refused():
-        api.score(predicted, dataset=gold).save(gold)
+        eraser_hub.score(predicted, dataset=gold).save(gold)
     with refused():
         score_flat(write(tmp_path / "none.jsonl", []), predicted)
 
@@ -125,13 +125,13 @@ def test_plain_rows_answer_a_dataset(samples: Path, tmp_path: Path) -> None:
         for one in instances
         for rationale in one["rationales"]
     ]
-    found = api.score(write(tmp_path / "p.jsonl", rows), dataset=source, split="val")
-    expected = api.score(samples / "predictions" / "eraser" / "movies.val.jsonl", dataset=source, split="val")
+    found = eraser_hub.score(write(tmp_path / "p.jsonl", rows), dataset=source, split="val")
+    expected = eraser_hub.score(samples / "predictions" / "eraser" / "movies.val.jsonl", dataset=source, split="val")
     for key in ("token_macro_f1", "iou_macro_f1", "macro_f1"):
         assert found[key] == expected[key]
     rows[2]["rationale"] = [[0, 10**6]]
     with refused(file="p.jsonl", line=3, instance=rows[2]["id"], field="rationale[0]"):
-        api.score(write(tmp_path / "p.jsonl", rows), dataset=source, split="val")
+        eraser_hub.score(write(tmp_path / "p.jsonl", rows), dataset=source, split="val")
 
 
 def test_numbers_are_names_of_labels(tmp_path: Path) -> None:
@@ -144,4 +144,4 @@ def test_numbers_are_names_of_labels(tmp_path: Path) -> None:
 def test_a_breakdown_needs_its_field_in_every_row(tmp_path: Path) -> None:
     files = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
     with refused("expected the field 'genre' in every row"):
-        api.score(files[1], dataset=files[0], by="genre")
+        eraser_hub.score(files[1], dataset=files[0], by="genre")
