@@ -18,9 +18,9 @@ import msgspec
 import pyarrow as pa
 
 from eraser_hub.conversion.built import BuiltDataset, open_built, read_card, read_rows
-from eraser_hub.conversion.files import link_or_copy, write_files
+from eraser_hub.conversion.files import link_or_copy, rebuild_folder, write_files
 from eraser_hub.records.errors import DataError, UsageError
-from eraser_hub.records.files import compute_file_digest, rebuild_folder
+from eraser_hub.records.files import compute_file_digest
 
 from .card import CARDS, ConfigWords, add_configs, compute_content_version, make_card_text
 from .check_rules import CheckRules, SplitCheck

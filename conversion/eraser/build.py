@@ -45,14 +45,14 @@ from eraser_hub.conversion.dataset import (
 from eraser_hub.conversion.download.fetch import NotReleased
 from eraser_hub.conversion.download.http import Unreachable
 from eraser_hub.conversion.errors import MOST_SHOWN, raise_all
-from eraser_hub.conversion.files import link_or_copy, make_process_pool
+from eraser_hub.conversion.files import link_or_copy, make_process_pool, rebuild_folder
 from eraser_hub.conversion.finish import finish_build
 from eraser_hub.conversion.licenses import get_license_path
 from eraser_hub.conversion.offsets import drop_repeated
 from eraser_hub.conversion.parquet import FileFacts, write_parquet
 from eraser_hub.conversion.written_files import is_recorded
 from eraser_hub.records.errors import DataError, make_printable, show
-from eraser_hub.records.files import compute_file_digest, rebuild_folder
+from eraser_hub.records.files import compute_file_digest
 from eraser_hub.records.places import dataset_split
 
 from .annotators import read_annotators

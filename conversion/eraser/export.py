@@ -17,11 +17,10 @@ import pyarrow as pa
 from eraser_hub.conversion.built import BuiltDataset, get_label_name, open_built, read_rows
 from eraser_hub.conversion.card import verify_folder
 from eraser_hub.conversion.dataset import RELEASE, ExportResult, read_release
-from eraser_hub.conversion.files import carry_over
+from eraser_hub.conversion.files import carry_over, rebuild_folder
 from eraser_hub.conversion.licenses import get_license_path
 from eraser_hub.conversion.readers import file_name
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
-from eraser_hub.records.files import rebuild_folder
 
 from .build import RECORDS
 from .configs import CORPUS_YAML, EraserConfig, get_annotators_path

@@ -33,12 +33,12 @@ from eraser_hub.conversion.eraser.configs import CORPUS_YAML, IMPORT_RECORD, get
 from eraser_hub.conversion.eraser.corpus_yaml import parse_corpus_yaml
 from eraser_hub.conversion.eraser.format import to_json_line
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
-from eraser_hub.conversion.files import carry_over, link_or_copy
+from eraser_hub.conversion.files import carry_over, link_or_copy, rebuild_folder
 from eraser_hub.conversion.parquet import write_parquet
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.plain import mask_from_spans, spans_from_mask
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.files import GENERATOR, OutputWriter, compute_file_digest, rebuild_folder
+from eraser_hub.records.files import GENERATOR, OutputWriter, compute_file_digest
 from eraser_hub.records.places import dataset_split, release_split
 from eraser_hub.records.predictions import find_inputs
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.conversion.built import read_card
-from eraser_hub.conversion.files import carry_over
+from eraser_hub.conversion.files import carry_over, rebuild_folder
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.records.files import rebuild_folder
 
 # what a Space installs (requirements.txt); a module may import these and the standard library
 LIBRARIES = frozenset({"evaluate", "datasets", "numpy", "pyarrow", "rapidfuzz"})

@@ -1,10 +1,7 @@
-"""Files and folders that change all at once, locks, digests, and what the outputs of a run may replace.
+"""Files that change all at once, locks, digests, and what the outputs of a run may replace.
 
-out/NAME                 what readers see: the old file or folder or the new one, never a mix
+out/NAME                 what readers see: the old file or the new one, never a mix
 out/.NAME.PID.tmp        a new file while it grows; gone after an error, and removed by the next run after a kill
-out/.NAME.building/      a new folder while it grows; gone after an error, and removed by the next run after a kill
-out/.NAME.old/           the old folder between two renames; after a kill the next run brings it back
-out/.NAME.lock           held by the run that builds the folder
 """
 
 from __future__ import annotations
@@ -44,8 +41,6 @@ RUN_SUFFIX = ".run.json"  # of the record beside predictions
 MAX_LINKS = 40
 MAX_NAME_BYTES = 255 - len("..4194304.tmp")  # of a name that its temporary file holds; systems allow 255
 SHOWN_DIGITS = 12
-BUSY = "another build is at work in this folder; wait for it or stop it"
-DISK_FULL = {errno.ENOSPC: "the disk is full", getattr(errno, "EDQUOT", -1): "the disk quota is used up"}
 
 
 @contextmanager
@@ -118,66 +113,6 @@ def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) ->
         with suppress(OSError):  # not everywhere may an open file be removed
             lock.unlink()
         file_lock.release()
-
-
-@contextmanager
-def rebuild_folder(target: Path) -> Iterator[Path]:
-    """Yield a folder to build ``target`` in; it replaces ``target`` when the block ends without an error.
-
-    Args:
-        target: the folder to make or replace; a link goes on leading to it.
-
-    Raises:
-        BusyError: another run builds the same folder.
-        DataError: the disk is full, the folder cannot be written, or a file stands there; the old folder stays.
-    """
-    if target.exists() and not target.is_dir():
-        raise DataError("expected a folder or nothing, found a file", file=target)
-    target = Path(os.path.realpath(target)) if target.is_symlink() else target
-    building, old = (target.with_name(f".{target.name}.{ending}") for ending in ("building", "old"))
-    new_parents = [folder for folder in target.parents if not folder.exists()]
-    try:
-        with hold_lock(target.with_name(f".{target.name}.lock"), BUSY, target.parent):
-            if old.exists() and not target.exists():  # a run was killed between the two renames
-                old.rename(target)
-            for left in (building, old):
-                if left.exists():
-                    shutil.rmtree(left)
-            building.mkdir(parents=True)
-            try:
-                yield building
-                sync_tree(building)
-                if target.exists():
-                    target.rename(old)
-                building.rename(target)
-            except BaseException:
-                shutil.rmtree(building, ignore_errors=True)
-                raise
-            if old.exists():
-                shutil.rmtree(old)
-    except BaseException as error:
-        for folder in new_parents:
-            with suppress(OSError):
-                folder.rmdir()
-        if isinstance(error, OSError):
-            raise DataError(describe_disk_error(error), file=error.filename or target) from error
-        raise
-
-
-def sync_tree(folder: Path) -> None:
-    """Flush the files below ``folder`` to the disk, so that a rename does not overtake them."""
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            if path.is_file():
-                with path.open("rb") as file:
-                    os.fsync(file.fileno())
-
-
-def describe_disk_error(error: OSError) -> str:
-    """Describe why a folder could not be written."""
-    if words := DISK_FULL.get(error.errno or 0):
-        return f"{words}; nothing that stood here before was changed; free some space and run again"
-    return f"cannot be written: {error.strerror or error}"
 
 
 def compute_file_digest(file: str | PathLike[str], digest: hashlib._Hash | hashlib.blake2b | None = None) -> str:

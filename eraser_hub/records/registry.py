@@ -10,12 +10,11 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
 
-from .errors import DataError, show
+from .errors import DataError, describe_choice, show
 
 Part = TypeVar("Part")
 
@@ -161,10 +160,5 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
             DataError: there is none; names those there are.
         """
         if not isinstance(name, str) or name not in self:
-            near = [one for one in self if one.startswith(str(name))] or get_close_matches(
-                str(name)[:80], list(self), 1
-            )
-            hint = f": did you mean {near[0]!r}?" if near and name else ""
-            message = f"expected one of {', '.join(self)}; found {show(name)}{hint}"
-            raise DataError(message, argument=argument or self.noun)
+            raise DataError(describe_choice(name, self), argument=argument or self.noun)
         return self[name]

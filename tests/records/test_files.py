@@ -14,15 +14,7 @@ from pathlib import Path
 import pytest
 
 from eraser_hub.records.errors import BusyError
-from eraser_hub.records.files import (
-    GENERATOR,
-    OutputWriter,
-    atomic_write,
-    hold_lock,
-    is_generated,
-    rebuild_folder,
-    replace_file,
-)
+from eraser_hub.records.files import GENERATOR, OutputWriter, atomic_write, hold_lock, is_generated, replace_file
 from eraser_hub.records.predictions import find_inputs, is_recorded, is_run_record, write_run
 
 from ..refusals import refused
@@ -65,25 +57,7 @@ def test_an_error_of_writing_names_the_file(tmp_path):
     with pytest.raises(OSError, match="No space") as raised, replace_file(tmp_path / "a"):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert raised.value.filename == str(tmp_path / "a")
-    with refused("disk is full", file=tmp_path / "x"), rebuild_folder(tmp_path / "x"):
-        raise OSError(errno.ENOSPC, "No space left on device")
     assert files(tmp_path) == {}
-
-
-def test_a_folder_changes_all_at_once(tmp_path):
-    for number in range(3):
-        with rebuild_folder(tmp_path / "x") as folder:
-            (folder / "a").write_text(str(number))
-        assert files(tmp_path) == {"x/a": str(number).encode()}
-    with pytest.raises(ValueError, match="no"), rebuild_folder(tmp_path / "x") as folder:
-        (folder / "a").write_text("half")
-        raise ValueError("no")
-    assert files(tmp_path) == {"x/a": b"2"}
-    (tmp_path / "x").rename(tmp_path / ".x.old")  # killed between the two renames
-    with rebuild_folder(tmp_path / "x") as folder:
-        assert (tmp_path / "x" / "a").read_text() == "2"
-        (folder / "a").write_text("3")
-    assert files(tmp_path) == {"x/a": b"3"}
 
 
 def test_a_lock_is_held_by_one_and_leaves_nothing(tmp_path):
