@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
+from eraser_hub.metrics.errors import MAX_LINE_LENGTH, cut
 from eraser_hub.metrics.errors import DataError as DataError
 from eraser_hub.metrics.errors import hide_credentials as hide_credentials
 from eraser_hub.metrics.errors import respell_arguments as respell_arguments
 from eraser_hub.metrics.errors import show_controls as show_controls
 
-MOST_SHOWN = 10
-MOST_SIMILAR = 3  # names that an error suggests
-# an error's longest line, and its most lines: a hostile name or value must not flood a terminal
-LONGEST_LINE, MOST_LINES = 1000, 40
-MOST_NAME = 255  # characters of a system's or a dataset's name
+MAX_LISTED = 20  # names that an error lists where some are similar to the wrong one
+MAX_SIMILAR = 3  # names that an error suggests
+MAX_LINES = 40  # of an error: a hostile name or value must not flood a terminal
+MAX_NAME_LENGTH = 255  # of a system's or a dataset's name
 
 
 def describe_bad_name(name: str) -> str:
@@ -27,24 +27,23 @@ def describe_bad_name(name: str) -> str:
     >>> describe_bad_name("BERT + LIME"), describe_bad_name("a\\nb")
     ('', "expected up to 255 printable characters on one line, found 'a\\\\nb'")
     """
-    if len(name) <= MOST_NAME and "\n" not in name and show_controls(name) == name:
+    if len(name) <= MAX_NAME_LENGTH and "\n" not in name and show_controls(name) == name:
         return ""
-    return f"expected up to {MOST_NAME} printable characters on one line, found {show(name)}"
+    return f"expected up to {MAX_NAME_LENGTH} printable characters on one line, found {show(name)}"
 
 
 def make_printable(text: str) -> str:
-    """Return text for a terminal: no credentials, `MOST_LINES` lines at most, each cut to `LONGEST_LINE`."""
-    lines, half = hide_credentials(text).split("\n"), LONGEST_LINE // 2
-    shown = [show_controls(line) for line in lines[:MOST_LINES]]
-    shown = [line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}" for line in shown]
-    more = [f"… and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+    """Return text for a terminal: no credentials, `MAX_LINES` lines at most, each cut to `MAX_LINE_LENGTH`."""
+    lines, half = hide_credentials(text).split("\n"), MAX_LINE_LENGTH // 2
+    shown = [show_controls(line) for line in lines[:MAX_LINES]]
+    shown = [line if len(line) <= MAX_LINE_LENGTH else f"{line[:half]} … {line[-half:]}" for line in shown]
+    more = [f"… and {len(lines) - MAX_LINES} more lines"] if len(lines) > MAX_LINES else []
     return "\n".join([*shown, *more])
 
 
 def show(value: object, limit: int = 80) -> str:
     """Return ``repr`` of a value, cut to ``limit`` characters: a hostile file cannot flood the terminal."""
-    text = repr(value)
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return cut(value, limit)
 
 
 def describe_choice(name: object, known: Collection[str]) -> str:
@@ -54,9 +53,9 @@ def describe_choice(name: object, known: Collection[str]) -> str:
     "expected one of token_macro_f1, accuracy, found 'token_f1': did you mean 'token_macro_f1'?"
     """
     near = [one for one in known if str(name) and one.startswith(str(name))]
-    near = near or get_close_matches(str(name)[:80], list(known), MOST_SIMILAR)
-    names = f"{len(known)} names" if near and len(known) > 2 * MOST_SHOWN else ", ".join(known)
-    hint = f": did you mean {' or '.join(map(repr, near[:MOST_SIMILAR]))}?" if near else ""
+    near = near or get_close_matches(str(name)[:80], list(known), MAX_SIMILAR)
+    names = f"{len(known)} names" if near and len(known) > MAX_LISTED else ", ".join(known)
+    hint = f": did you mean {' or '.join(map(repr, near[:MAX_SIMILAR]))}?" if near else ""
     return f"expected one of {names}, found {show(name)}{hint}"
 
 

@@ -16,6 +16,7 @@ import orjson
 
 from eraser_hub.metrics.errors import DataError, cut
 
+from .errors import get_first_line
 from .files import RUN_SUFFIX, atomic_write, compute_file_digest
 from .readers import describe_bad_byte, read_json_object, read_line_batches, wrap_read_errors
 
@@ -145,8 +146,7 @@ def read_tables(path: Path) -> Iterator[Any]:
             for batch in file.iter_batches(batch_size=min(max(wanted, MIN_ROWS), MAX_ROWS)):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise DataError(f"not a readable Parquet file: {reason}", file=path) from None
+        raise DataError(f"not a readable Parquet file: {get_first_line(error)}", file=path) from None
 
 
 # -- records of runs, and their files ---------------------------------------------------------------------------------
@@ -194,18 +194,15 @@ def read_model_digest(predictions: Path) -> str:
 
 def is_recorded(path: Path) -> bool:
     """Return True if the record beside predictions is of a run that wrote them, and they are as it wrote them."""
-    with suppress(DataError):
-        return read_run(path).get("predictions_sha256", "") in ("", compute_file_digest(path)) and is_run_record(
-            run_path(path)
-        )
-    return False
+    if not is_run_record(run_path(path)):
+        return False
+    return read_run(path).get("predictions_sha256", "") in ("", compute_file_digest(path))
 
 
 def is_run_record(path: Path) -> bool:
     """Return True if a file is the record of a run."""
-    with suppress(OSError, ValueError):
-        record = orjson.loads(path.read_bytes())
-        return isinstance(record, dict) and ("signature" in record or "generator" in record)
+    with suppress(DataError):
+        return not {"signature", "generator"}.isdisjoint(read_json_object(path))
     return False
 
 
