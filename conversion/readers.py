@@ -15,8 +15,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.readers import BATCH_BYTES, FILE_KINDS, describe_bad_byte, read_limited, wrap_read_errors
 
@@ -256,6 +254,8 @@ def check_yaml(text: str, file: str | PathLike[str], max_characters: int = MAX_Y
 
     A few lines with aliases may expand to gigabytes.
     """
+    import yaml  # when a file needs it: most data have none
+
     if len(text) > max_characters:
         message = f"expected at most {max_characters:,} characters of YAML, found {len(text):,}"
         raise DataError(message, file=file)
@@ -278,6 +278,8 @@ def load_yaml(text: str, file: str | PathLike[str]) -> Any:
     Raises:
         DataError: the text is no YAML, is too long, or has aliases.
     """
+    import yaml
+
     check_yaml(text, file)
     try:
         return yaml.load(text, Loader=get_yaml_loader())
@@ -287,4 +289,6 @@ def load_yaml(text: str, file: str | PathLike[str]) -> Any:
 
 def get_yaml_loader() -> Any:
     """Return PyYAML's safe loader, that of libyaml where there is one: it takes a tenth of the time."""
+    import yaml
+
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
