@@ -10,7 +10,6 @@ trust_remote_code=True)``, where eraser-hub is installed. Published folders hold
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -100,5 +99,5 @@ class Eraser(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
 
 def _find_corpus(name: str, source: Path | None) -> CorpusFolder:
-    folder = find_corpus(name, source, say=logging.getLogger(__name__).warning)
+    folder = find_corpus(name, source)
     return inspect_folder(folder, get_config(name, folder))

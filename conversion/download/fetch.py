@@ -12,8 +12,8 @@ a mirror of the archives, to which ``/NAME.tar.gz`` is added.
 from __future__ import annotations
 
 import json
+import logging
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,13 +21,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.records.errors import BusyError, DataError, UsageError, make_printable
+from eraser_hub.records.errors import BusyError, DataError, UsageError
 from eraser_hub.records.files import atomic_write, compute_file_digest, hold_lock
 
 from .http import FileNotOnServer, Retries, download
 from .unpack import BUSY, DiskFull, find_corpus_folders, unpack
 
-Say = Callable[[str], None]
+log = logging.getLogger("eraser_hub")
 
 
 class NotReleased(DataError):
@@ -62,8 +62,6 @@ def get_cache_folder() -> Path:
 def fetch_corpus(
     config: str,
     cache_dir: str | os.PathLike[str] | None = None,
-    progress: bool | None = None,
-    say: Say | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Path:
     """Download, verify and unpack the release's archive of ``config``; files in the cache are not downloaded again.
@@ -71,8 +69,6 @@ def fetch_corpus(
     Args:
         config: a config of ``sources.json``, e.g. ``movies``.
         cache_dir: folder of archives and unpacked corpora; by default `get_cache_folder`.
-        progress: show a progress bar on stderr; None shows one on a terminal only.
-        say: receives lines for the user (e.g. a recorded digest); by default they go to stderr.
         read: raises a DataError for an unreadable corpus folder; the archive's digest is then not recorded.
 
     Returns:
@@ -98,7 +94,7 @@ def fetch_corpus(
             facts, mirror = read_sources()["archives"][name], os.environ.get("ERASER_HUB_ARCHIVES")
             url = f"{mirror.rstrip('/')}/{name}.tar.gz" if mirror else facts["url"]
             archive = Archive(name, url, facts["size"], facts["sha256"])
-            file = fetch_archive(archive, cache, progress, say, read=look)
+            file = fetch_archive(archive, cache, read=look)
         except FileNotOnServer as error:
             missing.append(str(error))
             continue
@@ -115,8 +111,6 @@ def fetch_corpus(
 def fetch_archive(
     archive: Archive,
     cache_dir: str | os.PathLike[str],
-    progress: bool | None = None,
-    say: Say | None = None,
     retries: Retries | None = None,
     read: Callable[[Path], object] | None = None,
 ) -> Path:
@@ -125,8 +119,6 @@ def fetch_archive(
     Args:
         archive: the archive.
         cache_dir: as in `fetch_corpus`.
-        progress: as in `fetch_corpus`.
-        say: as in `fetch_corpus`.
         retries: number of tries and waiting times.
         read: raises a DataError for an unreadable unpacked archive. A digest is recorded only after this: an error page
             in place of the archive must not become the reference.
@@ -135,7 +127,6 @@ def fetch_archive(
         DataError: see `fetch_corpus`. A download with a wrong digest is removed, and so is an archive of unknown digest
             that cannot be unpacked.
     """
-    say = say or print_to_stderr
     folder = Path(cache_dir) / "archives"
     target, pin = folder / f"{archive.name}.tar.gz", folder / f"{archive.name}.tar.gz.sha256"
     lock = folder / f".{archive.name}.lock"
@@ -145,10 +136,10 @@ def fetch_archive(
         digest = compute_file_digest(target) if target.is_file() else None
         if digest is None or expected not in (None, digest):
             if digest is not None:
-                say(f"{target} is not what was expected (sha256 {digest}): it is downloaded again")
+                log.warning(f"{target} is not what was expected (sha256 {digest}): it is downloaded again")
                 target.unlink()
             part = folder / f"{archive.name}.tar.gz.part"
-            digest = _download(archive, part, expected, pin, say, progress=progress, retries=retries)
+            digest = _download(archive, part, expected, pin, retries)
             part.replace(target)
             part.with_name(part.name + ".json").unlink(missing_ok=True)
         unpacked = _unpack_verified(target, Path(cache_dir), expected)
@@ -158,7 +149,7 @@ def fetch_archive(
             except DataError as error:
                 raise DataError(f"{error}; {target} is kept, remove it to download it anew") from None
             atomic_write(pin, f"{digest}  {target.name}\n".encode())
-            say(f"{archive.name}: the release publishes no digest; sha256 {digest} is recorded in {pin}")
+            log.warning(f"{archive.name}: the release publishes no digest; sha256 {digest} is recorded in {pin}")
     return target
 
 
@@ -176,10 +167,10 @@ def _unpack_verified(target: Path, cache: Path, expected: str | None) -> Path:
         raise DataError(f"{error.message}; {words}", file=target) from None
 
 
-def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say: Say, **how: Any) -> str:
+def _download(archive: Archive, part: Path, expected: str | None, pin: Path, retries: Retries | None) -> str:
     """Download into ``part`` and return the digest; start again if a resumed download has a wrong one."""
     while True:
-        resumed = download(archive.url, part, name=archive.name, size=archive.size, say=say, **how)
+        resumed = download(archive.url, part, name=archive.name, size=archive.size, retries=retries)
         digest = compute_file_digest(part)
         if expected in (None, digest):
             return digest
@@ -190,7 +181,7 @@ def _download(archive: Archive, part: Path, expected: str | None, pin: Path, say
                 known, remedy = "sources.json", "the release or the way to it has changed"
             mismatch = f"expected the sha256 {expected} (of {known}), found {digest}"
             raise DataError(f"{archive.url}: {mismatch}. The download is removed; {remedy}")
-        say(f"{archive.name}: the resumed download is not what was expected, it starts anew")
+        log.warning(f"{archive.name}: the resumed download is not what was expected, it starts anew")
 
 
 def unpack_archive(archive: str | os.PathLike[str], cache_dir: str | os.PathLike[str] | None = None) -> Path:
@@ -225,8 +216,3 @@ def _read_pinned_digest(pin: Path) -> str | None:
     if not words or len(words[0]) != 64 or set(words[0]) - set("0123456789abcdef"):
         raise DataError("expected a line 'SHA-256  NAME', found something else", file=pin, line=1)
     return words[0]
-
-
-def print_to_stderr(line: str) -> None:
-    """Print a line on stderr."""
-    print(make_printable(line), file=sys.stderr)

@@ -7,12 +7,12 @@ import contextlib
 import errno
 import http.client
 import json
+import logging
 import socket
 import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.message import Message
 from pathlib import Path
@@ -24,6 +24,7 @@ from tqdm import tqdm
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.version import __version__
 
+log = logging.getLogger("eraser_hub")
 BLOCK = 1 << 16
 MAX_TRIES = 100  # also limits tries with a server that cuts after every few bytes
 MAX_BYTES = 4 << 30  # the archives of the release are much smaller
@@ -112,8 +113,6 @@ def download(
     *,
     name: str,
     size: int | None = None,
-    progress: bool | None = None,
-    say: Callable[[str], None] = print,
     retries: Retries | None = None,
 ) -> bool:
     """Download ``url`` into ``part``, and continue an earlier download if the server allows it.
@@ -125,9 +124,7 @@ def download(
         part: the file to fill. It is complete when this returns.
         name: for the progress bar.
         size: the expected size in bytes, if known.
-        progress: show a progress bar; None shows one on a terminal only.
-        say: receives a line about each further try.
-        retries: see `Retries`.
+        retries: see `Retries`; each further try is logged.
 
     Returns:
         True if a part of the file is from an earlier call.
@@ -148,7 +145,7 @@ def download(
         part.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"cannot make the folder {part.parent} ({error.strerror})") from None
-    transfer = _Transfer(url, authorization, part, name, size, None if progress is None else not progress)
+    transfer = _Transfer(url, authorization, part, name, size)
     bytes_before = now = transfer.size
     failures = tries = 0
     while True:
@@ -167,7 +164,7 @@ def download(
                 raise kind(f"{url}: {failure}, also after {tries} tries{kept}") from None
             wait = failure.wait if failure.wait is not None else retries.wait * 2 ** (failures - 1)
             wait = min(wait, retries.most_wait)
-            say(f"{name}: {failure}; next try in {wait:.0f} s")
+            log.warning(f"{name}: {failure}; next try in {wait:.0f} s")
             time.sleep(wait)
 
 
@@ -181,7 +178,6 @@ class _Transfer:
         part: the file to write.
         name: name for the progress bar.
         expected: expected size in bytes, if known.
-        quiet: True hides the progress bar; None shows it on a terminal.
         known: the server's facts of the file at the time of the stored bytes.
         offset: number of stored bytes to continue after.
     """
@@ -191,7 +187,6 @@ class _Transfer:
     part: Path
     name: str
     expected: int | None
-    quiet: bool | None
     known: dict[str, Any] = field(default_factory=dict)
     offset: int = 0
 
@@ -309,7 +304,7 @@ def _write(response: Any, transfer: _Transfer, total: int | None, timeout: float
     scale: dict[str, Any] = {"unit": "B", "unit_scale": True, "unit_divisor": 1024}
     with (
         transfer.part.open("r+b" if done else "wb") as out,
-        tqdm(total=total, initial=done, desc=transfer.name, disable=transfer.quiet, **scale) as bar,
+        tqdm(total=total, initial=done, desc=transfer.name, disable=None, delay=2, **scale) as bar,
     ):
         out.seek(done)
         out.truncate()

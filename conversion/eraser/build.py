@@ -132,7 +132,7 @@ def _find_corpora(
         if unreachable:
             raise DataError("not tried: the server of the release cannot be reached", field=name)
         try:
-            folder = find_corpus(name, source, say=notes.append)
+            folder = find_corpus(name, source)
         except NotReleased as error:
             # the release may ship it inside another archive: its absence is an error only if it was requested
             if configs or name not in HOST_CONFIGS:

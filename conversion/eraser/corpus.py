@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -160,14 +160,13 @@ def _find_skip_reason(entry: os.DirEntry[str], path: Path, config: EraserConfig)
 HOST_CONFIGS = {"cose_simplified": "cose", "esnli_flat": "esnli"}
 
 
-def find_corpus(config: str, source: Path | None, *, say: Callable[[str], None]) -> Path:
+def find_corpus(config: str, source: Path | None) -> Path:
     """Return the raw folder of a config; download or unpack it if necessary.
 
     Args:
         config: e.g. ``movies``.
         source: contains ``movies/`` or ``movies.tar.gz``, or is one of these. For a custom corpus: the folder with its
             corpus.yaml, or the parent of that folder. None downloads the release.
-        say: receives lines for the user, e.g. about a recorded digest.
 
     Raises:
         DataError: the corpus is missing, or the archive is refused.
@@ -181,7 +180,7 @@ def find_corpus(config: str, source: Path | None, *, say: Callable[[str], None])
                 for _ in read_annotations(file.path):
                     pass
 
-        return fetch.fetch_corpus(config, say=say, read=read)
+        return fetch.fetch_corpus(config, read=read)
     place = find_custom_corpora(source).get(config) or _find_released(config, source)
     if place is None:
         message = f"expected a folder {config}/ or an archive {config}.tar.gz, found neither"

@@ -173,7 +173,7 @@ def compute_statistics(folder: Path, configs: Sequence[str] | None = None, raw: 
             for batch in read_rows(paths, COLUMNS, kinds=SCHEMA, whole=COLUMNS):
                 splits[split].add(batch)
             splits[split].finish()
-        corpus = None if raw is None else find_corpus(config, raw, say=lambda _: None)
+        corpus = None if raw is None else find_corpus(config, raw)
         kept = built.folder / get_annotators_path(config)
         if kept.is_file():
             own, people[config], note = compute_annotator_agreement(kept)

@@ -7,12 +7,14 @@ import gzip
 import hashlib
 import http.server
 import io
+import logging
 import tarfile
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -120,9 +122,11 @@ def server() -> Iterator[tuple[str, Behaviour]]:
 
 
 def fetched(url: str, cache: Path, sha256: str | None = None, size: int | None = None) -> tuple[Path, list[str]]:
-    said: list[str] = []
+    """The archive, and what was logged meanwhile."""
     source = fetch.Archive("movies", f"{url}/movies.tar.gz", size, sha256)
-    return fetch.fetch_archive(source, cache, progress=False, say=said.append, retries=QUICK), said
+    with mock.patch.object(logging.getLogger("eraser_hub"), "warning") as warning:
+        archive = fetch.fetch_archive(source, cache, retries=QUICK)
+    return archive, [call.args[0] for call in warning.call_args_list]
 
 
 def test_a_download_is_verified_and_not_repeated(server, tmp_path):
@@ -198,7 +202,7 @@ def test_a_server_without_ranges_sends_all_of_it_again(server, tmp_path):
 def test_a_part_that_was_whole_already_is_taken(server, tmp_path):
     url, behaviour = server
     part = tmp_path / "archives" / "movies.tar.gz.part"
-    downloading.download(f"{url}/movies.tar.gz", part, name="movies", progress=False, retries=QUICK)
+    downloading.download(f"{url}/movies.tar.gz", part, name="movies", retries=QUICK)
     archive, _ = fetched(url, tmp_path)  # killed between the last byte and the renaming
     assert archive.read_bytes() == CORPUS
     assert behaviour.requests[-1][1] == f"bytes={len(CORPUS)}-"
@@ -278,9 +282,7 @@ def test_a_server_that_never_answers(tmp_path):
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/movies.tar.gz"
         impatient = downloading.Retries(attempts=2, wait=0.0, timeout=0.1)
         with refused(url, "time", "2 tries"):
-            downloading.download(
-                url, tmp_path / "part", name="x", progress=False, say=lambda line: None, retries=impatient
-            )
+            downloading.download(url, tmp_path / "part", name="x", retries=impatient)
 
 
 def test_a_server_that_hands_out_crumbs_is_given_up_on(server, tmp_path, monkeypatch):
@@ -298,7 +300,7 @@ def test_a_server_that_sends_a_byte_at_a_time_is_given_up_on(server, tmp_path):
     behaviour.script = ["drip"]
     impatient = downloading.Retries(attempts=2, wait=0.0, timeout=0.3)
     with refused(url, "bytes in 0.3 s", "2 tries"):
-        downloading.download(url, tmp_path / "part", name="x", progress=False, say=lambda line: None, retries=impatient)
+        downloading.download(url, tmp_path / "part", name="x", retries=impatient)
     assert len(behaviour.requests) == 2
 
 
@@ -326,7 +328,7 @@ def test_no_such_host(tmp_path, monkeypatch):
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "movies.tar.gz"])
 def test_other_addresses_are_refused(url, tmp_path):
     with refused(repr(url)):
-        downloading.download(url, tmp_path / "part", name="x", progress=False)
+        downloading.download(url, tmp_path / "part", name="x")
 
 
 def test_a_full_disk_is_said(server, tmp_path, monkeypatch):
@@ -385,9 +387,9 @@ def test_a_corpus_that_cannot_be_read_is_not_held_to(server, tmp_path, monkeypat
         raise DataError("expected the key 'evidences'", file=folder / "val.jsonl", line=1)
 
     with refused("val.jsonl:1: ", "'evidences'", tmp_path / "archives" / "multirc.tar.gz"):
-        fetch.fetch_corpus("multirc", tmp_path, progress=False, say=lambda line: None, read=read)
+        fetch.fetch_corpus("multirc", tmp_path, read=read)
     assert not (tmp_path / "archives" / "multirc.tar.gz.sha256").exists()
-    fetch.fetch_corpus("multirc", tmp_path, progress=False, say=lambda line: None, read=lambda folder: None)
+    fetch.fetch_corpus("multirc", tmp_path, read=lambda folder: None)
     assert (tmp_path / "archives" / "multirc.tar.gz.sha256").exists()
 
 
@@ -429,10 +431,10 @@ def test_a_corpus_is_downloaded_verified_and_unpacked(server, tmp_path, monkeypa
     url, behaviour = server
     behaviour.body = archive_of({"multirc/val.jsonl": b"{}\n", "multirc/docs/a": b"a ."})
     monkeypatch.setenv("ERASER_HUB_ARCHIVES", url + "/")
-    folder = fetch.fetch_corpus("multirc", tmp_path, progress=False, say=lambda line: None)
+    folder = fetch.fetch_corpus("multirc", tmp_path)
     assert folder.name == "multirc" and (folder / "docs" / "a").read_bytes() == b"a ."
     assert behaviour.requests == [("/multirc.tar.gz", None)]
-    assert fetch.fetch_corpus("multirc", tmp_path, progress=False) == folder
+    assert fetch.fetch_corpus("multirc", tmp_path) == folder
     assert len(behaviour.requests) == 1
 
 
@@ -441,7 +443,7 @@ def test_a_form_of_a_corpus_is_looked_for_in_the_other_archive(server, tmp_path,
     behaviour.script = ["404", "whole"]
     behaviour.body = archive_of({"cose/val.jsonl": b"{}\n", "cose_simplified/val.jsonl": b"{}\n"})
     monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
-    folder = fetch.fetch_corpus("cose_simplified", tmp_path, progress=False, say=lambda line: None)
+    folder = fetch.fetch_corpus("cose_simplified", tmp_path)
     assert folder.name == "cose_simplified"
     assert [path for path, _ in behaviour.requests] == ["/cose_simplified.tar.gz", "/cose.tar.gz"]
 
@@ -452,7 +454,7 @@ def test_a_corpus_that_is_nowhere_says_where_it_was_looked_for(server, tmp_path,
     monkeypatch.setenv("ERASER_HUB_ARCHIVES", url)
     mentions = ("esnli_flat ", f"{url}/esnli_flat.tar.gz", f"{url}/esnli.tar.gz", "404", "`source`")
     with refused(*mentions, type=fetch.NotReleased):
-        fetch.fetch_corpus("esnli_flat", tmp_path, progress=False)
+        fetch.fetch_corpus("esnli_flat", tmp_path)
 
 
 def test_an_unknown_config(tmp_path):
