@@ -364,7 +364,7 @@ def main(words: Sequence[str] | None = None) -> None:
     import torch
     from threadpoolctl import threadpool_limits
 
-    from eraser_hub.__main__ import COLLECTOR
+    from eraser_hub.cli import COLLECTOR
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=1, help="threads; 0: all cores, by the clock on the wall")

@@ -57,7 +57,7 @@ def _is_class_body(name: str, seen: set[CodeType]) -> bool:
 
 def verb(*words: str) -> Callable[[], None]:
     """Return a call of the command line."""
-    from eraser_hub.__main__ import main
+    from eraser_hub.cli import main
 
     def run() -> None:
         sys.argv = ["eraser-hub", *words]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 
-from eraser_hub.door import main
+from eraser_hub.cli import main
 
 
 @dataclass

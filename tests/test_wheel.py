@@ -301,6 +301,6 @@ def test_every_verb_runs_or_names_the_extra_that_it_needs(ended, verb):
 
 
 def test_every_verb_is_tried():
-    from eraser_hub import __main__ as door
+    from eraser_hub import cli
 
-    assert set(VERBS) == set(door.VERBS)
+    assert set(VERBS) == set(cli.VERBS)

@@ -112,13 +112,13 @@ def make_commands_page() -> str:
     """Return the page of the verbs: what `eraser-hub VERB --help` says of each."""
     from cyclopts.docs.markdown import generate_markdown_docs
 
-    from eraser_hub import door
+    from eraser_hub import cli
 
-    parts = [COMMANDS + "".join(f"| [`{name}`](#{name}) | {verb.summary} |\n" for name, verb in door.VERBS.items())]
-    for name in door.VERBS:
-        command = getattr(door, name)
-        with door.app.app_stack([door.app, command]):  # whose parameters are the parent's by default
-            text = generate_markdown_docs(command, command_chain=[door.app.name[0], name])
+    parts = [COMMANDS + "".join(f"| [`{name}`](#{name}) | {verb.summary} |\n" for name, verb in cli.VERBS.items())]
+    for name in cli.VERBS:
+        command = getattr(cli, name)
+        with cli.app.app_stack([cli.app, command]):  # whose parameters are the parent's by default
+            text = generate_markdown_docs(command, command_chain=[cli.app.name[0], name])
         _, _, words = text.partition("\n\n")  # its title is the whole command
         examples = (command.help_epilogue or "").replace("```\n", "\n```{ .text .wrapped }\n", 1)
         parts += [f"## {name}", words.strip(), examples]

@@ -421,7 +421,7 @@ def test_training_writes_the_same_bytes(hub, tmp_path, baseline):
     code = (
         "import sys; from eraser_hub.systems.system import SYSTEMS; SYSTEMS['random-forest'].sizes = (4, 8, 16)\n"
         "rest = [object() for _ in range(int(sys.argv.pop()))]\n"
-        "from eraser_hub.door import main; main()"
+        "from eraser_hub.cli import main; main()"
     )
     for number, more in enumerate(environments):
         words = ["train", "--dataset", str(hub), *TRAINED, baseline, "--out", str(tmp_path / f"m{number}")]

@@ -93,12 +93,12 @@ def test_the_api_has_every_public_name(site: Path) -> None:
 
 
 def test_the_commands_have_every_verb_and_option(site: Path) -> None:
-    from eraser_hub import door
+    from eraser_hub import cli
 
     text = (site / "commands.html").read_text("utf-8")
-    assert [name for name in door.VERBS if f'<h2 id="{name}">' not in text] == []
-    for name in door.VERBS:
-        for argument in getattr(door, name).assemble_argument_collection(parse_docstring=True):
+    assert [name for name in cli.VERBS if f'<h2 id="{name}">' not in text] == []
+    for name in cli.VERBS:
+        for argument in getattr(cli, name).assemble_argument_collection(parse_docstring=True):
             assert not argument.show or argument.name in text, (name, argument.name)
 
 

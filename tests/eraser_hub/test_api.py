@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import eraser_hub
-from eraser_hub.door import VERBS
+from eraser_hub.cli import VERBS
 
 from ..refusals import refused
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from eraser_hub import tokens
-from eraser_hub.__main__ import _register, app
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.built import open_built
+from tests.command_line import invoke
 
 CONFIGS = [(name, config) for name, dataset in HUB_DATASETS.items() for config in dataset.configs]
 ONE_OF_EACH = {"movies", "senti_en", "sst"}
@@ -28,7 +27,6 @@ CASES = [
 @pytest.fixture(scope="session")
 def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All three datasets, built of the samples."""
-    _register()
     out = tmp_path_factory.mktemp("every") / "hub"
     for name in HUB_DATASETS:
         verb("build", name, "--source", samples / name, "--out", out)
@@ -37,7 +35,7 @@ def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def verb(*arguments: Any) -> str:
     """What a verb prints on stdout; it must succeed."""
-    done = CliRunner().invoke(app, list(map(str, arguments)))
+    done = invoke(arguments)
     assert done.exit_code == 0, f"{arguments}\n{done.output}"
     return done.stdout
 
@@ -139,7 +137,7 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
     for trained, limit, part in (("whole", (), False), ("part", ("--limit", 2), True)):
         verb("explain", *how, "--model", tmp_path / trained, *limit)
         assert len(out.read_text(encoding="utf-8").splitlines()) == (2 if part else count)
-        refused = CliRunner().invoke(app, [*map(str, ["score", *where, "--predictions", out])])
+        refused = invoke(["score", *where, "--predictions", out])
         assert (refused.exit_code == 1) == (part and count > 2)
         assert not refused.exit_code or "`only_predicted`" in str(refused.exception)
         scored = verb(
@@ -164,7 +162,6 @@ def test_the_dataset_in_every_verb(hub, tmp_path, name):
 )
 def test_human_performance_gives_a_report(samples, tmp_path, config, file):
     """The releases' files hold people's rationales of a part of the test split; one of movies has no record there."""
-    _register()
     out = tmp_path / "hub"
     verb("build", "eraser", "--source", samples / "eraser", "--config", config, "--out", out)
     for path in sorted((samples / "eraser" / config).glob(file)):
@@ -206,7 +203,7 @@ def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path)
 def test_an_id_that_stands_in_a_backup_alone_names_the_file(hub, samples):
     people = samples / "eraser" / "movies" / "human_performance_1.jsonl"
     for where in (["--dataset", hub / "eraser", "--config", "movies"], ["--source", samples / "eraser" / "movies"]):
-        done = CliRunner().invoke(app, [*map(str, ["score", *where, "--split", "test", "--predictions", people])])
+        done = invoke(["score", *where, "--split", "test", "--predictions", people])
         words = str(done.exception)
         assert done.exit_code == 1 and "posR_104.txt" in words
         assert "test.jsonl.bak" in words

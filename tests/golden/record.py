@@ -82,7 +82,7 @@ def write_lines(path: Path, rows: Iterable[Any]) -> Path:
 
 def command(*words: Any) -> None:
     """Run the command line in this process."""
-    from eraser_hub.__main__ import main
+    from eraser_hub.cli import main
 
     said = io.StringIO()
     silence = contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eraser_hub import door
+from eraser_hub import cli
 
 from ..metrics.eraser_rows import random_case
 
@@ -104,7 +104,7 @@ def run(words: list[str]) -> Ended:
     out, trace, status = io.StringIO(), "", None
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-            door.main(words)
+            cli.main(words)
         status = 0
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)

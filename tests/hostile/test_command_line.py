@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from eraser_hub import door
+from eraser_hub import cli
 
 from .inputs import COMMANDS, VERBS, Ended, digests, run, spoil, write_inputs
 
@@ -108,7 +108,7 @@ def test_a_path_that_is_no_such_file(sound: Path, command: str, name: str, way: 
 
 def options_of(verb: str) -> list[str]:
     """Return the options of a verb that need no network, no model and no prompt."""
-    names = [name for argument in door.app[verb].assemble_argument_collection() for name in argument.names]
+    names = [name for argument in cli.app[verb].assemble_argument_collection() for name in argument.names]
     return sorted(name for name in names if name.startswith("--"))
 
 

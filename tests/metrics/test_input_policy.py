@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.door import main
+from eraser_hub.cli import main
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.errors import DataError

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eraser_hub.cli import show_result
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.checks import Finding, Report, SplitReport
 from eraser_hub.conversion.eraser.verbs import VERBS
-from eraser_hub.door import show_result
 from eraser_hub.metrics.plain import split_tokens
 from eraser_hub.records.errors import DataError
 

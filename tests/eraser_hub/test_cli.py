@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 import eraser_hub
-from eraser_hub import door
+from eraser_hub import cli
 from eraser_hub.conversion.errors import DataErrors
 from eraser_hub.records.errors import DataError, UsageError, make_printable
 from tests.command_line import invoke
 from tests.source_copy import ROOT
 
 HEAVY = ("numpy", "pyarrow", "pandas", "datasets", "evaluate", "torch", "transformers")
-MAIN = "from eraser_hub.door import main; main()"
+MAIN = "from eraser_hub.cli import main; main()"
 SCORE = ("--config", "movies", "--split", "val")
 
 
@@ -30,8 +30,8 @@ def run(*arguments: object, flags: tuple[str, ...] = (), **kwargs: Any) -> subpr
 
 
 def list_options(verb: str) -> list[str]:
-    command = getattr(door, verb)
-    with door.app.app_stack([door.app, command]):
+    command = getattr(cli, verb)
+    with cli.app.app_stack([cli.app, command]):
         return [each.name for each in command.assemble_argument_collection() if each.show]
 
 
@@ -40,15 +40,15 @@ def list_options(verb: str) -> list[str]:
 
 def test_the_root_help_lists_every_verb_and_the_version_is_the_packages():
     words = invoke(["--help"]).stdout
-    assert all(f" {verb} " in words for verb in door.VERBS)
+    assert all(f" {verb} " in words for verb in cli.VERBS)
     assert invoke(["--version"]).stdout.strip() == eraser_hub.__version__
 
 
-@pytest.mark.parametrize("verb", door.VERBS)
+@pytest.mark.parametrize("verb", cli.VERBS)
 def test_the_help_of_a_verb_is_its_docstring_and_fits_a_terminal(verb, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     function = getattr(eraser_hub, "import_corpus" if verb == "import" else verb)
-    assert (inspect.getdoc(function) or "").splitlines()[0] == door.VERBS[verb].summary
+    assert (inspect.getdoc(function) or "").splitlines()[0] == cli.VERBS[verb].summary
     result = invoke([verb, "--help"])
     lines, options = result.stdout.splitlines(), list_options(verb)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -63,13 +63,13 @@ def test_the_options_are_those_that_were_decided():
     page = (ROOT / "docs/decisions.md").read_text("utf-8")
     rows = re.findall(r"^\| `([a-z]+)` \| ([a-z -]+) \|$", page, re.MULTILINE)
     decided = {verb: sorted(words.split()) for verb, words in rows}
-    assert decided == {verb: sorted(option.removeprefix("--") for option in list_options(verb)) for verb in door.VERBS}
+    assert decided == {verb: sorted(option.removeprefix("--") for option in list_options(verb)) for verb in cli.VERBS}
     assert sum(map(len, decided.values())) <= 160
 
 
 def test_help_waits_for_no_large_library():
-    code = "import sys\nfrom eraser_hub import door\nfor words in [['--help'], *([v, '--help'] for v in door.VERBS)]:\n"
-    code += f"    door.app(words, result_action='return_value')\nsys.exit(str({set(HEAVY)} & set(sys.modules)))"
+    code = "import sys\nfrom eraser_hub import cli\nfor words in [['--help'], *([v, '--help'] for v in cli.VERBS)]:\n"
+    code += f"    cli.app(words, result_action='return_value')\nsys.exit(str({set(HEAVY)} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr.strip() == "set()"
 
@@ -77,7 +77,7 @@ def test_help_waits_for_no_large_library():
 def test_scoring_a_released_corpus_waits_for_no_large_library(samples):
     words = ["score", samples / "predictions/eraser/movies.val.jsonl", samples / "eraser/movies", "--split", "val"]
     heavy = {*HEAVY, "huggingface_hub", "ssl", "yaml"} - {"numpy"}
-    code = f"import sys\nfrom eraser_hub.door import main\ntry: main({[*map(str, words)]})\n"
+    code = f"import sys\nfrom eraser_hub.cli import main\ntry: main({[*map(str, words)]})\n"
     code += f"except SystemExit as end: print(end.code, {heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert done.stdout.splitlines()[-1] == "0 set()"
@@ -128,14 +128,14 @@ def test_an_error_is_its_message_and_an_exit_status(error, status, text, monkeyp
     def fail(*words: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr(door, "app", fail)
+    monkeypatch.setattr(cli, "app", fail)
     result = invoke(["score"])
     assert (result.exit_code, result.stdout) == (status, "")
     assert text in result.stderr and "Traceback" not in result.stderr
 
 
 def test_a_fault_of_the_program_shows_where_it_is(monkeypatch):
-    monkeypatch.setattr(door, "app", lambda *words, **options: {}["x"])
+    monkeypatch.setattr(cli, "app", lambda *words, **options: {}["x"])
     assert isinstance(invoke(["score"]).exception, KeyError)
 
 

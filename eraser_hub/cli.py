@@ -75,7 +75,7 @@ app = App(
 )
 groups = {name: Group.create_ordered(name) for name in dict.fromkeys(verb.group for verb in VERBS.values())}
 for name, verb in VERBS.items():
-    app.command(f"eraser_hub.door:{name}", name=name, help=verb.summary, group=groups[verb.group])
+    app.command(f"eraser_hub.cli:{name}", name=name, help=verb.summary, group=groups[verb.group])
 app.register_install_completion_command()
 
 
