@@ -9,7 +9,6 @@ import math
 import os
 import re
 import stat
-from collections import Counter
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -195,8 +194,11 @@ def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of a JSON object, which has each key once."""
     members = dict(pairs)
     if len(members) != len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise Refused(f"expected each key once, found the key {show(twice)} twice in one object")
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise Refused(f"expected each key once, found the key {show(key)} twice in one object")
+            seen.add(key)
     return members
 
 

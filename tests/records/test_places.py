@@ -39,3 +39,11 @@ def test_what_a_dataset_means(dataset, repository, revision, tmp_path, monkeypat
 def test_names_of_splits(release, dataset):
     assert dataset_split(release) == dataset_split(dataset) == dataset
     assert release_split(dataset) == release_split(release) == release
+
+
+def test_what_a_dataset_is_is_found_by_looking(tmp_path):
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "raw" / "docs.jsonl").touch()
+    (tmp_path / "gold.csv").touch()
+    kinds = [find_place(tmp_path / name).kind for name in ("raw", "gold.csv", "built")]
+    assert [*kinds, find_place("org/eraser").kind] == ["raw", "rows", "built", "built"]

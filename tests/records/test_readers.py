@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eraser_hub.conversion.readers import read_utf8_lines
-from eraser_hub.records.readers import read_limited, read_line_batches
+from eraser_hub.records.readers import read_json_object, read_limited, read_line_batches
 
 from ..refusals import refused
 
@@ -43,3 +43,19 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path):
     assert read_limited(tmp_path / "x", 5) == b"12345"
     with refused("4 bytes", file=tmp_path / "x"):
         read_limited(tmp_path / "x", 4)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"", "expected JSON"),
+        (b"[1]", "a list"),
+        (b'{"a": NaN}', "column 7"),
+        (b'{"a": 1e400}', "infinity"),
+        (b"[" * 9999, "depth"),
+    ],
+)
+def test_what_is_no_json_object_is_refused(data: bytes, found: str, tmp_path: Path):
+    (tmp_path / "x.json").write_bytes(data)
+    with refused(found, file="x.json"):
+        read_json_object(tmp_path / "x.json")
