@@ -95,7 +95,7 @@ def ask(
         >>> import eraser_hub
         >>> url = "http://localhost:8000/v1"
         >>> print(*eraser_hub.ask("llama", "hub/eraser", endpoint=url, out="quotes.jsonl", dry_run=True)[-2:-1])
-        21 prompts, about 2200 tokens (UTF-8 bytes / 4), and at most 21504 of answers; nothing was asked
+        13 prompts, about 3425 tokens (UTF-8 bytes / 4), and at most 13312 of answers; nothing was asked
 
         $ eraser-hub ask --dataset hub/eraser --config movies --endpoint http://localhost:8000/v1 --model NAME \
           --out quotes.jsonl
