@@ -120,7 +120,8 @@ def make_commands_page() -> str:
         with cli.app.app_stack([cli.app, command]):  # whose parameters are the parent's by default
             text = generate_markdown_docs(command, command_chain=[cli.app.name[0], name])
         _, _, words = text.partition("\n\n")  # its title is the whole command
-        examples = (command.help_epilogue or "").replace("```\n", "\n```{ .text .wrapped }\n", 1)
+        examples = (command.help_epilogue or "").replace("```\n", "\n```{ .console .wrapped }\n", 1)
+        examples = examples.replace("\neraser-hub ", "\n$ eraser-hub ")
         parts += [f"## {name}", words.strip(), examples]
     return "\n\n".join(parts)
 
