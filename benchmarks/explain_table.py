@@ -4,8 +4,8 @@
     python -m benchmarks.explain_table --transformer      a fine-tuned MiniLM as well (long on a processor)
     python -m benchmarks.explain_table --every-score      every faithfulness score of every method, by sentences
 
-Real corpora are read from ERASER_CORPORA (a folder that holds movies/). Every step is a call of the command line, and
-is printed; what was finished before is used again, and ``--work`` says where it lies.
+Real corpora are read from ERASER_CORPORA (a folder that holds movies/). Every step is a call of the command line (and
+is printed) or of `explain`; what was finished before is used again, and ``--work`` says where it lies.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import eraser_hub
 from eraser_hub.metrics.plain import split_tokens
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,12 +33,15 @@ EVERY_LINEAR = """random coefficients occlusion shapley integrated-gradients ker
     lime"""
 EVERY_NEURAL = """random occlusion lime gradient simple-gradient input-x-gradient integrated-gradients deeplift
     attention shapley kernel-shap"""
-EVERY_OPTION = "--units sentences --measure aopc-bounds"
-MANY_DRAWS = (
-    "--set beam=2 --set soft_draws=20 --set infidelity_draws=10 --set sensitivity_draws=2 --set lime_samples=1000"
-)
-FEW_DRAWS = """--set beam=1 --set soft_draws=10 --set infidelity_draws=5 --set sensitivity_draws=1
-    --set lime_samples=100 --set steps=10 --set shapley_draws=2 --set shap_samples=100"""
+MANY_DRAWS = ("aopc-bounds(beam=2)", "soft(draws=20)", "infidelity(draws=10)", "sensitivity(draws=2)")
+FEW_DRAWS = ("aopc-bounds(beam=1)", "soft(draws=10)", "infidelity(draws=5)", "sensitivity(draws=1)")
+MANY_SAMPLES = {"lime": "lime(samples=1000)"}
+FEW_SAMPLES = {
+    "lime": "lime(samples=100)",
+    "integrated-gradients": "integrated-gradients(steps=10)",
+    "shapley": "shapley(draws=2)",
+    "kernel-shap": "kernel-shap(samples=100)",
+}
 
 
 def pairs_of(**keys: str) -> list[tuple[str, str]]:
@@ -82,16 +86,16 @@ def subset(corpus: Path, target: Path, every: int, shortest: int) -> None:
 
 
 def explained(
-    hub: Path, model: Path, method: str, work: Path, more: Sequence[str | Path] = (), number: int = DRAWS
+    hub: Path, model: str | Path, method: str, work: Path, number: int, calls: Mapping[str, str], **how: Any
 ) -> list[Path]:
-    """Predictions of one method: one file, or several draws of chance."""
+    """Predictions of one method, with its settings in ``calls``: one file, or several draws of chance."""
     out = work / f"{method}.jsonl"
     several = method == "random" and number > 1
     files = [work / f"random.draw-{draw:02d}.jsonl" for draw in range(1, number + 1)] if several else [out]
     if not all(file.exists() for file in files):
-        draws = f"--draws {number}" if several else ""
-        options = f"--config movies --split val --method {method} --resume --quiet {draws}"
-        call(f"explain {options} --dataset", hub, "--model", model, "--out", out, *more)
+        chosen = f"random(draws={number})" if several else calls.get(method, method)
+        data = {"dataset": hub, "config": "movies", "split": "val"}
+        eraser_hub.explain(model, **data, out=out, method=chosen, resume=True, **how)
     return files
 
 
@@ -118,22 +122,24 @@ def row(name: str, scores: Sequence[dict[str, dict[str, Any]]]) -> str:
 
 
 def table(
-    hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = (), draws: int = DRAWS
+    hub: Path, model: str | Path, methods: Sequence[str], work: Path, draws: int, calls: Mapping[str, str]
 ) -> list[str]:
     """Markdown lines."""
     work.mkdir(parents=True, exist_ok=True)
     lines = ["| method | macro F1 | " + " | ".join(HEAD) + " |", "|---|---|" + "---|" * len(HEAD)]
     for method in methods:
-        lines.append(row(method, scored(hub, explained(hub, model, method, work, more, draws))))
+        lines.append(row(method, scored(hub, explained(hub, model, method, work, draws, calls))))
     return lines
 
 
-def every_score(hub: Path, model: Path, methods: Sequence[str], work: Path, more: Sequence[str] = ()) -> list[str]:
+def every_score(
+    hub: Path, model: str | Path, methods: Sequence[str], work: Path, calls: Mapping[str, str], measures: Sequence[str]
+) -> list[str]:
     """Markdown lines: a row for each score, a column for each method; one draw of chance."""
     work.mkdir(parents=True, exist_ok=True)
     columns = []
     for method in methods:
-        (out,) = explained(hub, model, method, work, (EVERY_OPTION, *more), 1)
+        (out,) = explained(hub, model, method, work, 1, calls, units="sentences", measure=measures)
         columns.append(scored(hub, [out])[0])
     lines = ["| score | " + " | ".join(methods) + " |", "|---|" + "---|" * len(methods)]
     for part, key in EVERY_SCORE:
@@ -167,9 +173,9 @@ def linear(corpora: Path, work: Path, every: bool = False) -> list[str]:
         printed = call(f"train {options} --dataset", hub, "--out", model)
         figures.write_text("\n".join(printed.splitlines()[1:]) + "\n", "utf-8")
     lines = (
-        every_score(hub, model, EVERY_LINEAR.split(), work / "every", [MANY_DRAWS])
+        every_score(hub, model, EVERY_LINEAR.split(), work / "every", MANY_SAMPLES, MANY_DRAWS)
         if every
-        else table(hub, model, LINEAR, work / "linear")
+        else table(hub, model, LINEAR, work / "linear", DRAWS, {})
     )
     return section("Logistic regression over counted words, movies validation (200 reviews)", lines, figures)
 
@@ -188,11 +194,11 @@ def transformer(corpora: Path, work: Path, options: argparse.Namespace) -> list[
     name = f"shortest-{options.shortest}" if options.shortest else f"every-{options.every}"
     subset(corpora / "movies", work / name / "corpora" / "movies", options.every, options.shortest)
     some = built(work / name / "corpora", work / name)
-    more = f"--window 256 --precision {options.precision}"
+    cut = f"{model}(window=256, precision={options.precision})"
     if options.every_score:
-        lines = every_score(some, model, EVERY_NEURAL.split(), work / f"{name}-scores", [more, FEW_DRAWS])
+        lines = every_score(some, cut, EVERY_NEURAL.split(), work / f"{name}-scores", FEW_SAMPLES, FEW_DRAWS)
     else:
-        lines = table(some, model, NEURAL, work / f"neural-{name}", [more, "--set lime_samples=500"], options.draws)
+        lines = table(some, cut, NEURAL, work / f"neural-{name}", options.draws, {"lime": "lime(samples=500)"})
     which = f"the {options.shortest} shortest reviews" if options.shortest else f"every {options.every}th review"
     return section(f"MiniLM fine-tuned for {options.steps} steps, {which} of movies validation", lines, figures)
 
@@ -217,8 +223,8 @@ def pairs(work: Path) -> list[str]:
     for method in LINEAR:
         out = work / f"senti_ch.{method}.jsonl"
         if not out.exists():
-            options = f"--config senti_ch --split test --method {method} --resume --quiet --set lime_samples=1000"
-            call(f"explain {options} --dataset", hub, "--model", model, "--out", out)
+            data = {"dataset": hub, "config": "senti_ch", "split": "test"}
+            eraser_hub.explain(model, **data, out=out, method=MANY_SAMPLES.get(method, method), resume=True)
         predictions = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
         metric = evaluate.load(str(*build_metrics(work, ["perturbation_map"])), keep_in_memory=True)
         score = metric.compute(predictions=predictions, references=references)

@@ -97,7 +97,7 @@ def words_of(name: str, folder: Path) -> tuple[str, ...]:
             *("--model", "logistic-regression", "--out", str(model)),
         ),
         "explain": (
-            *("explain", "--dataset", str(hub / "eraser"), "--config", "movies", "--split", "val", "--quiet"),
+            *("explain", "--dataset", str(hub / "eraser"), "--config", "movies", "--split", "val"),
             *("--model", str(model), "--method", "occlusion", "--out", str(folder / "out.jsonl")),
         ),
     }[name]
