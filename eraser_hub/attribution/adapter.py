@@ -349,7 +349,7 @@ def align_labels(adapter: Adapter, dataset_names: Sequence[str], stated: Sequenc
     Args:
         adapter: the model; its order and label names are set.
         dataset_names: the dataset's ClassLabel names; () where it has none, then the model's own order stays.
-        stated: names stated by hand for the model's outputs (``--labels``).
+        stated: names stated by hand for the model's outputs (the model's setting ``labels``).
 
     Raises:
         DataError: another number of labels, names that are not the dataset's, or stated names in another order than the
