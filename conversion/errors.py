@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 from eraser_hub.records.errors import DataError
 
 MOST_SHOWN = 10
 
 
-def summarize_errors(
-    errors: Sequence[DataError], total: int | None = None, spellings: Mapping[str, str] = MappingProxyType({})
-) -> str:
+def summarize_errors(errors: Sequence[DataError], total: int | None = None) -> str:
     """Return at most ten errors, one a line, and their number."""
     total = len(errors) if total is None else total
-    lines = [error.text(spellings) for error in errors[:MOST_SHOWN]]
+    lines = [str(error) for error in errors[:MOST_SHOWN]]
     if total > len(lines):
         lines.append(f"… and {total - len(lines)} more ({total} in all)")
     return "\n".join(lines)
@@ -32,10 +29,6 @@ class DataErrors(DataError):
     def __init__(self, errors: Sequence[DataError], total: int | None = None) -> None:
         self.errors, self.total = list(errors), len(errors) if total is None else total
         super().__init__(summarize_errors(self.errors, self.total))
-
-    def text(self, spellings: Mapping[str, str]) -> str:
-        """Return the message of all errors, with arguments spelled as ``spellings`` has them."""
-        return summarize_errors(self.errors, self.total, spellings)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.errors, self.total)

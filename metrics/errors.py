@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from functools import partial
 from os import PathLike
@@ -13,7 +13,6 @@ if TYPE_CHECKING:  # the command line starts without numpy
     import numpy as np
 
 VERSION = "1.0.0"
-ARGUMENT = re.compile(r"`([a-z][a-z0-9_]*)`")  # in a message
 # of an address; a path of it may have lost one of its slashes. hf://ORG/NAME@REVISION names no user
 USER = re.compile(r"((?:https?|ftp):/{1,2}|\w+:/{1,2}(?=[^/@\s]*:))[^/\s]+@", re.IGNORECASE)
 SECRET = re.compile(r"([?&](?:\w*token|\w*key|password|secret|sig|\w*signature)=)[^&#:\s'\"]+", re.IGNORECASE)
@@ -36,15 +35,6 @@ def cut(value: object, limit: int = 60) -> str:
     except Exception:  # lists nested past any bound, or an object that cannot say what it is
         text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
-def respell_arguments(text: str, spellings: Mapping[str, str]) -> str:
-    """Return a text with each argument that it names in backquotes as ``spellings`` has it.
-
-    >>> respell_arguments("`kd`: expected a share", {"kd": "--kd"})
-    '--kd: expected a share'
-    """
-    return ARGUMENT.sub(lambda found: spellings.get(found[1], found[0]), text)
 
 
 def show_controls(text: str) -> str:
@@ -92,14 +82,9 @@ class DataError(ValueError):
         super().__init__(message)
 
     def __str__(self) -> str:
-        return self.text({})
-
-    def text(self, spellings: Mapping[str, str]) -> str:
-        """Return the error in words, with arguments spelled as the command line has them: ``{"kd": "--kd"}``."""
         place = "" if self.file is None else str(self.file) if self.line is None else f"{self.file}:{self.line}"
         row = "" if self.instance is None else f"instance {cut(self.instance)}"
-        message = respell_arguments(self.message, spellings)
-        parts = [place, row, self.field, spellings.get(self.argument or "", self.argument), message]
+        parts = [place, row, self.field, self.argument, self.message]
         text = hide_credentials(": ".join(part for part in parts if part))
         lines, half = [show_controls(line) for line in text.split("\n")], MAX_LINE_LENGTH // 2
         return "\n".join(x if len(x) <= MAX_LINE_LENGTH else f"{x[:half]} … {x[-half:]}" for x in lines)

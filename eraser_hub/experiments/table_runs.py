@@ -348,7 +348,7 @@ def _run_row(options: TableRun, printed: PrintedRows, row: TableRow, out: Path, 
         try:
             runs.append(work.compute_figures())
         except DataError as error:
-            notes.append(f"{row.system}: not run: {error.text({str(error.argument): f'`{error.argument}`'})}")
+            notes.append(f"{row.system}: not run: {error}")
             log.info(notes[-1])
             return {}
         notes += [note for note in work.notes if note not in notes]

@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from eraser_hub.metrics.errors import MAX_LINE_LENGTH, cut
 from eraser_hub.metrics.errors import DataError as DataError
 from eraser_hub.metrics.errors import hide_credentials as hide_credentials
-from eraser_hub.metrics.errors import respell_arguments as respell_arguments
 from eraser_hub.metrics.errors import show_controls as show_controls
 
 MAX_LISTED = 20  # names that an error lists where some are similar to the wrong one
