@@ -11,7 +11,8 @@ import pytest
 from eraser_hub import tokens
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.built import open_built
-from tests.command_line import invoke
+
+from ..command_line import invoke
 
 CONFIGS = [(name, config) for name, dataset in HUB_DATASETS.items() for config in dataset.configs]
 ONE_OF_EACH = {"movies", "senti_en", "sst"}
@@ -139,7 +140,7 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
         assert len(out.read_text(encoding="utf-8").splitlines()) == (2 if part else count)
         refused = invoke(["score", *where, "--predictions", out])
         assert (refused.exit_code == 1) == (part and count > 2)
-        assert not refused.exit_code or "`only_predicted`" in str(refused.exception)
+        assert not refused.exit_code or "`only_predicted`" in refused.stderr
         scored = verb(
             "score", *where, *(["--only-predicted"] if part else []), "--predictions", out, "--format", "json"
         )
@@ -202,8 +203,8 @@ def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path)
 
 def test_an_id_that_stands_in_a_backup_alone_names_the_file(hub, samples):
     people = samples / "eraser" / "movies" / "human_performance_1.jsonl"
-    for where in (["--dataset", hub / "eraser", "--config", "movies"], ["--source", samples / "eraser" / "movies"]):
+    for where in (["--dataset", hub / "eraser", "--config", "movies"], ["--dataset", samples / "eraser" / "movies"]):
         done = invoke(["score", *where, "--split", "test", "--predictions", people])
-        words = str(done.exception)
+        words = done.stderr
         assert done.exit_code == 1 and "posR_104.txt" in words
         assert "test.jsonl.bak" in words

@@ -34,7 +34,6 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     write_inputs(folder / "in")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setenv("COLUMNS", "200")
         yield folder
 
 
@@ -108,7 +107,9 @@ def test_a_path_that_is_no_such_file(sound: Path, command: str, name: str, way: 
 
 def options_of(verb: str) -> list[str]:
     """Return the options of a verb that need no network, no model and no prompt."""
-    names = [name for argument in cli.app[verb].assemble_argument_collection() for name in argument.names]
+    names = [
+        name for argument in cli.app[verb].assemble_argument_collection() if argument.show for name in argument.names
+    ]
     return sorted(name for name in names if name.startswith("--"))
 
 
