@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eraser_hub import tokens
+from eraser_hub import compare, report, tokens
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.built import open_built
 
@@ -91,16 +91,16 @@ def test_predictions_in_every_verb(hub, tmp_path, name, config, whole):
     where = ["--dataset", hub / name, "--config", config, "--split", "test"]
     part = [] if whole else ["--only-predicted"]
 
-    verb("report", *where, *part, "--predictions", one, "--predictions", two, "--resamples", 5, "--out", tmp_path / "r")
+    how = {"config": config, "split": "test", "out": tmp_path / "r", "only_predicted": not whole, "resamples": 5}
+    report(hub / name, [one, two], **how)
     verb("score", *where, *part, "--predictions", one, "--out", tmp_path / "s.json")
-    compared = verb(
-        "compare", *where, *part, "--predictions", one, "--predictions", two, "--resamples", 5, "--format", "json"
-    )
+    del how["out"]
+    compared = compare(predictions=[str(one), str(two)], dataset=hub / name, **how)
 
     scores = json.loads((tmp_path / "s.json").read_text())
     reported = json.loads((tmp_path / "r" / "1.scores.json").read_text())
     key = "map" if "sample_type" in rows[0] else "token_macro_f1"
-    assert json.loads(compared)["scores"]["1"][key] == pytest.approx(reported[key], abs=1e-12)
+    assert compared["scores"]["1"][key] == pytest.approx(reported[key], abs=1e-12)
     assert (scores["dataset"], scores["config"], scores["split"]) == (name, config, "test")
     said = "scored:" if "sample_type" in rows[0] else f"scored:{len(kept)}/{len(rows)}"
     assert (said in str(scores["signature"])) == (not whole)
@@ -145,7 +145,7 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
             "score", *where, *(["--only-predicted"] if part else []), "--predictions", out, "--format", "json"
         )
         assert ("scored:" in scored) == (part and count > 2)
-    verb("report", *where, "--only-predicted", "--predictions", out, "--resamples", 5, "--out", tmp_path / "report")
+    report(hub / name, out, config=config, out=tmp_path / "report", only_predicted=True, resamples=5)
 
 
 @pytest.mark.parametrize("name", HUB_DATASETS)
@@ -171,9 +171,9 @@ def test_human_performance_gives_a_report(samples, tmp_path, config, file):
         whole.write_text("".join(lines), encoding="utf-8")
         part = tmp_path / path.name
         part.write_text("".join(lines[:-2]), encoding="utf-8")
-        where = ["--dataset", out / "eraser", "--config", config, "--split", "test", "--resamples", 5]
-        verb("report", *where, "--predictions", whole, "--out", tmp_path / "whole")
-        verb("report", *where, "--only-predicted", "--predictions", part, "--out", tmp_path / "part")
+        for file, name in ((whole, "whole"), (part, "part")):
+            how = {"config": config, "out": tmp_path / name, "only_predicted": name == "part", "resamples": 5}
+            report(out / "eraser", file, **how, force=True)
         said = f"{len(lines) - 2} of {len(lines)} instances"
         assert said in (tmp_path / "part" / "index.html").read_text(encoding="utf-8")
         assert said not in (tmp_path / "whole" / "index.html").read_text(encoding="utf-8")
