@@ -76,7 +76,7 @@ def test_results_of_pairs_have_no_place_for_some_settings(built, tmp_path):
     for more, option in (
         ({"random_draws": 2}, "random_draws"),
         ({"fidelity_trials": 2}, "fidelity_trials"),
-        ({"tokens_to_flip": True}, "tokens_to_flip"),
+        ({"tokens_to_flip": True}, "measure"),
     ):
         with refused(option):
             explain(job, ExplainSettings(**more), tmp_path / "p.jsonl")
