@@ -72,6 +72,7 @@ app = App(
     "Start with `eraser-hub quickstart`.",
     version=VERSION,
     default_parameter=Parameter(negative=()),
+    suppress_keyboard_interrupt=False,
 )
 groups = {name: Group.create_ordered(name) for name in dict.fromkeys(verb.group for verb in VERBS.values())}
 for name, verb in VERBS.items():
@@ -84,9 +85,11 @@ def __getattr__(name: str) -> App:
     if name not in VERBS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     function = getattr(eraser_hub, "import_corpus" if name == "import" else name)
-    examples = EXAMPLE.findall(inspect.getdoc(function) or "")
+    words = inspect.getdoc(function) or ""  # none with -OO
+    examples = EXAMPLE.findall(words)
     lines = [re.sub(r" *\\?\n? {2,}", " ", example) for example in examples]  # of several lines one, which is wrapped
-    epilogue = "\n".join(["**Examples**", "```", *lines, "```"]) if examples else None
+    about = words.partition("\n\nArgs:")[0].partition("\n\n")[2]  # cyclopts shows the summary above the options
+    epilogue = "\n".join([about, "", "**Examples**", "```", *lines, "```"]) if examples else None
     command = App(name=name, help_epilogue=epilogue, version_flags=())
     command.default(make_command(function, VERBS[name]))
     return command

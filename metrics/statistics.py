@@ -247,13 +247,13 @@ class Statistics:
         return lines
 
 
-def check_inference(level: float, resamples: int, seed: int) -> None:
+def check_inference(level: float, resamples: int, seed: int, name: str = "n_resamples") -> None:
     """Raise a `DataError` if a setting of intervals or tests is out of its range."""
     if not isinstance(level, (int, float)) or not 0 < level < 1:
         raise DataError(f"expected a number in (0, 1), found {cut(level)}", argument="confidence_level")
     if isinstance(resamples, bool) or not isinstance(resamples, int) or not 0 < resamples <= MAX_RESAMPLES:
         message = f"expected a whole number from 1 to {MAX_RESAMPLES:,}, found {cut(resamples)}"
-        raise DataError(message, argument="n_resamples")
+        raise DataError(message, argument=name)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise DataError(f"expected a whole number from 0 on, found {cut(seed)}", argument="seed")
 

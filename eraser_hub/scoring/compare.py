@@ -281,7 +281,7 @@ def compare(
         DataError: fewer than two systems; other annotations, clusters or settings; no shared score; a setting out of
             its range; several runs without scipy.
     """
-    check_inference(confidence_level, resamples, seed)
+    check_inference(confidence_level, resamples, seed, "resamples")
     if isinstance(minimum_effect, bool) or not 0 <= minimum_effect < math.inf:
         raise DataError(f"expected a difference of at least 0, found {cut(minimum_effect)}", argument="minimum_effect")
     settings, models = Settings(confidence_level, resamples, seed), models or {}

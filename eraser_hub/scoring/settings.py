@@ -84,4 +84,5 @@ class ScoreSettings:
             DEFAULT_LEVEL if self.confidence_level is None else self.confidence_level,
             DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples,
             self.seed,
+            "resamples",
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from eraser_hub.records.arguments import PYTHON, GoldForm, Place
-from eraser_hub.records.errors import DataError, UsageError
+from eraser_hub.records.errors import UsageError
 from eraser_hub.records.places import find_place
 
 if TYPE_CHECKING:
@@ -203,11 +203,15 @@ def compare(
         $ eraser-hub compare --dataset hub/eraser --config movies --predictions a.jsonl --predictions b.jsonl \
           --format latex --scores token_macro_f1,auprc
     """
+    from eraser_hub.metrics.statistics import check_inference
+
+    from .compare import DRAWS
     from .compare import compare as run
     from .runs import parse_systems
     from .score import compare_systems
 
     shown = split_keys(scores)
+    check_inference(confidence_level, DRAWS if resamples is None else resamples, seed, "resamples")
     inference: dict[str, Any] = {"primary": split_keys(primary), "minimum_effect": minimum_effect, "seed": seed}
     inference |= {"confidence_level": confidence_level} | ({} if resamples is None else {"resamples": resamples})
     given: list[Any] = list(systems)
@@ -274,11 +278,7 @@ def make_settings(**values: Any) -> ScoreSettings:
     from .settings import ScoreSettings
 
     settings = ScoreSettings(**values)
-    try:
-        settings.check()
-    except DataError as error:
-        error.argument = "resamples" if error.argument == "n_resamples" else error.argument
-        raise
+    settings.check()
     return settings
 
 

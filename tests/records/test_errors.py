@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.conversion.errors import DataErrors
 from eraser_hub.records.errors import BusyError, DataError, show
 
 pytestmark = pytest.mark.unit
