@@ -26,8 +26,6 @@ DEEP = "[" * 100_000 + "]" * 100_000
         ("", None),
         ("{", None),
         (DEEP, None),
-        ('{"a": ' * 70 + "1" + "}" * 70, None),
-        ('{"window": 1, "window": 2}', None),
         ('{"window": "many"}', "window"),
         ('{"window": 0}', "window"),
         ('{"longest": 1e9}', "longest"),

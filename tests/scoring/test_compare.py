@@ -241,7 +241,7 @@ BASE = np.arange(8.0)
         ({"a": [make_run(BASE)], "b": [make_run(BASE, clusters=np.arange(8) % 2)]}, {}, "expected the same clusters"),
         ({"a": [make_run(BASE)], "b": [make_run(BASE)]}, {"primary": "token_f1"}, "primary: expected one of"),
         ({"a": [make_run(BASE)], "b": [make_run(BASE)]}, {"minimum_effect": -1}, "minimum_effect: expected"),
-        ({"a": [make_run(BASE)], "b": [make_run(BASE)]}, {"resamples": 0}, "n_resamples: expected"),
+        ({"a": [make_run(BASE)], "b": [make_run(BASE)]}, {"resamples": 0}, "^resamples: expected"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(systems, settings, words):
