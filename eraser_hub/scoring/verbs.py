@@ -205,10 +205,10 @@ def compare(
     """
     from eraser_hub.metrics.statistics import check_inference
 
-    from .compare import DRAWS
     from .compare import compare as run
     from .runs import parse_systems
     from .score import compare_systems
+    from .statistics import DRAWS
 
     shown = split_keys(scores)
     check_inference(confidence_level, DRAWS if resamples is None else resamples, seed, "resamples")
