@@ -112,7 +112,7 @@ def make_aopc_section(scored: Sequence[Scores], chance: Sequence[Scores]) -> Sec
     elif section.figures and not chance:
         section.missing.append(
             "No random baseline: give predictions of random rationales with --baseline "
-            "(`eraser-hub explain --method random --draws 10` writes them)."
+            '(`eraser-hub explain --method "random(draws=10)"` writes them).'
         )
     return section
 
