@@ -95,7 +95,7 @@ class ExplainSettings:
             selects itself, or the file's digest), for the signature.
         units: units that are scored, selected and erased: tokens, or whole sentences.
         aopc_bounds, beam: measure aopc-bounds.
-        soft_draws, soft_masks, infidelity_draws, sensitivity_draws: of the measures soft-scores, infidelity and
+        soft_draws, soft_masks, infidelity_draws, sensitivity_draws: of the measures soft, infidelity and
             sensitivity; no draws, no measure.
         more: settings that plug-ins declare: name -> value.
     """
