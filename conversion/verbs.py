@@ -15,10 +15,9 @@ from eraser_hub.records.places import dataset_split, find_place
 if TYPE_CHECKING:
     from datasets import Dataset
 
+    from eraser_hub.conversion.checks import Report
+    from eraser_hub.conversion.dataset import ExportResult, HubDataset
     from eraser_hub.records.tables import Tables
-
-    from .checks import Report
-    from .dataset import ExportResult, HubDataset
 
 BUILT = "hub/eraser"  # what `build` makes where it is told no place
 

@@ -18,7 +18,7 @@ from functools import wraps
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from cyclopts import App, CycloptsError, Group, Parameter
+from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
 
 import eraser_hub
 from eraser_hub.metrics.errors import VERSION
@@ -110,7 +110,10 @@ def make_command(function: Callable[..., Any], verb: Verb) -> Callable[..., int]
     annotations = {name: hint for name, hint in function.__annotations__.items() if name != "return"}
     holder = type("Arguments", (), {"__annotations__": annotations, "__module__": function.__module__})
     hints = {name: to_option_type(hint) for name, hint in get_type_hints(holder, include_extras=True).items()}
-    parameters = list(inspect.signature(function).parameters.values())
+    # `*args` of Python are no option: of `--predictions A B` the second would come before the first
+    parameters = [
+        each for each in inspect.signature(function).parameters.values() if each.kind is not each.VAR_POSITIONAL
+    ]
     if verb.has_more:
         hints["all"] = Annotated[
             bool, Parameter(group="Output", help="Print all scores, not the headline scores alone.")
@@ -212,7 +215,11 @@ def main(arguments: list[str] | None = None) -> None:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError as error:
-        print_error(f"{error}\n(eraser-hub --help, eraser-hub VERB --help)")
+        verb = next((f" {word}" for word in sys.argv[1:] if word in VERBS), "")
+        message = str(error)
+        if isinstance(error, MissingArgumentError) and error.argument is not None:
+            message = f"expected {error.argument.name}, found none"
+        print_error(f"{message}\n(eraser-hub{verb} --help)")
         raise SystemExit(2) from error
     except KeyboardInterrupt:
         print_error("stopped")

@@ -94,7 +94,7 @@ def quickstart(out: Place = "hub") -> QuickstartResult:
     with inside(folder):
         movies, agreement, faithfulness = score_movies()
         pair, perturbation = score_chinese()
-    rows = {split: rows.num_rows for split, rows in movies.items()}
+    rows = {str(split): rows.num_rows for split, rows in movies.items()}
     return QuickstartResult(folder, rows, agreement, faithfulness, pair, perturbation)
 
 

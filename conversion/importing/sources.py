@@ -120,10 +120,11 @@ def wrap_rows(rows: Dataset | IterableDataset | Sequence[Mapping[str, Any]], nam
     if not hasattr(rows, "with_format"):
         message = f"expected a list of dicts or a Dataset (`Dataset.from_pandas`), found a {type(rows).__name__}"
         raise DataError(message, argument="source")
-    rows = rows.with_format(None)
+    dataset: Any = rows
+    dataset = dataset.with_format(None)
 
     def iterate() -> Iterator[SourceRow]:
-        each, number = iter(rows), 0
+        each, number = iter(dataset), 0
         while True:
             try:
                 row = next(each, None)
@@ -135,7 +136,7 @@ def wrap_rows(rows: Dataset | IterableDataset | Sequence[Mapping[str, Any]], nam
             number += 1
             yield SourceRow(number, None, row)
 
-    return Source(name, iterate, dict(find_class_names(rows.features or {})))
+    return Source(name, iterate, dict(find_class_names(dataset.features or {})))
 
 
 def open_dataset(dataset: str, config: str | None) -> dict[str, Source]:

@@ -331,7 +331,9 @@ def _refuse(message: str, **given: object) -> None:
 
 def _as_texts(value: Any, argument: str) -> list[str]:
     """Return one string, or several, as a list."""
-    listed = [value] if isinstance(value, str) or not isinstance(value or (), Iterable) else list(value or ())
+    listed: list[Any] = (
+        [value] if isinstance(value, str) or not isinstance(value or (), Iterable) else list(value or ())
+    )
     if not all(isinstance(text, str) for text in listed):
         raise DataError(f"expected a string, or a list of strings, found {show(value)}", argument=argument)
     return listed

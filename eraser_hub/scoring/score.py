@@ -215,13 +215,19 @@ def compare_systems(
     return comparison
 
 
-def score_flat(gold_file: Path, predictions: Path, settings: ScoreSettings | None = None) -> Scores:
+def score_flat(
+    gold_file: Path,
+    predictions: Path,
+    settings: ScoreSettings | None = None,
+    metrics: Sequence[str | CustomMetric] = (),
+) -> Scores:
     """Score a file of predictions against a file of gold rationales; each is jsonl, json, csv, tsv or Parquet.
 
     Args:
         gold_file: rows with ``id``, ``tokens`` or ``text``, and ``rationale``; also ``label``.
         predictions: rows with ``id`` and ``rationale``, ``scores`` or ``quotes``, or instances.
         settings: how they are scored.
+        metrics: further scores, as of `score`; a row is one of ``gold_file``.
 
     Raises:
         DataError: bad data, with its file.
@@ -253,7 +259,10 @@ def score_flat(gold_file: Path, predictions: Path, settings: ScoreSettings | Non
         if any(map(is_plain, answers)):
             instances = [{name: row[name] for name in fields if name in row} for row in instances]
         scores.notes += changes
-        score_chunks(scores, gold, [(instances, range(1, len(instances) + 1))], settings, columns)
+        functions = dict(map(load_metric, metrics))
+        rows_by_id = dict(zip(gold.ids, rows, strict=True)) if functions else {}
+        chunks = [(instances, range(1, len(instances) + 1))]
+        score_chunks(scores, gold, chunks, settings, columns, functions, rows_by_id)
     scores.notes += ask_about(scores)
     scores.files, scores.inputs = [predictions], [gold_file, predictions]
     scores.predictions_sha256 = [hashlib.sha256(predictions.read_bytes()).hexdigest()]
@@ -344,7 +353,7 @@ def score_chunks(
             measured = Measured(statistics, extra={"occlusion_rates": sorted(set(rates))} if max(rates) > 0 else {})
         else:
             statistics.scores = {name: Score(mean(name), None, None, None) for name in functions}
-            measured = Measured(statistics)
+            measured = Measured(statistics, {"functions": ",".join(functions)})
         if statistics.scores:
             measured.settings = {**facts, **measured.settings}
             n = measured.statistics.columns["gold.rows"].sum() if metric == "eraser_agreement" else kept.size
@@ -481,7 +490,8 @@ def load_metric(metric: str | CustomMetric) -> tuple[str, CustomMetric]:
         raise DataError("expected a file of Python, found none", file=file, argument="metric")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
-    function = getattr(module, name, None)
+    function: Any = getattr(module, name, None)
     if not callable(function):
         raise DataError(f"expected a function of {file}, found no {cut(name)} there", argument="metric")
-    return name, function
+    metric: CustomMetric = function
+    return name, metric

@@ -94,10 +94,12 @@ def score(
         $ eraser-hub score --predictions p.jsonl --dataset corpora/movies --split val --confidence-level .95 \
           --by classification
     """
+    from .result import average_runs
     from .runs import parse_systems
     from .score import score_flat, score_system
 
-    systems = parse_systems([os.fspath(predictions)], seeds=True)
+    given = as_path(predictions)
+    systems = parse_systems([given], seeds=True)
     source = find_references(dataset, config, split, annotations)
     inputs = check_output(out, force, [*systems[0].paths, dataset, annotations])
     settings = make_settings(
@@ -117,13 +119,17 @@ def score(
         paper=paper,
         people=people,
     )
+    metrics = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
     if isinstance(source, Path):
-        scores = score_flat(source, systems[0].path, settings)
+        for name, value, default in (("config", config, None), ("split", split, "test"), ("paper", paper, None)):
+            if value != default:
+                message = f"expected none beside the file of gold rationales {source}, found {value!r}"
+                raise UsageError(message, argument=name)
+        scores = average_runs([score_flat(source, path, settings, metrics) for path in systems[0].paths])
     else:
-        metrics = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
         scores = score_system(source, systems[0], settings, metrics)
-    if not os.fspath(predictions).startswith(f"{systems[0].name}=") or exists(predictions):
-        scores.name = ""  # a file's own name is none of a system
+    # a file's own name is none of a system
+    scores.name = systems[0].name if given.startswith(f"{systems[0].name}=") and not exists(given) else ""
     scores.inputs = inputs
     if out is not None:
         scores.save(out, force)
@@ -131,7 +137,7 @@ def score(
 
 
 def compare(
-    *systems: Annotated[Any, Parameter(show=False)],
+    *systems: Any,
     predictions: str | Sequence[str] | Mapping[str, Any] = (),
     dataset: Place | None = None,
     config: str | None = None,
@@ -305,7 +311,7 @@ def split_keys(keys: str | Sequence[str]) -> tuple[str, ...]:
 def as_path(system: Any) -> str:
     """Return a file of predictions as a string."""
     if not isinstance(system, str | os.PathLike):
-        message = f"expected each file as an argument of its own, or a mapping of names to files, found {system!r}"
+        message = f"expected a file, or NAME=FILE,FILE for several runs of a system, found {system!r}"
         raise UsageError(message, argument="predictions")
     return os.fspath(system)
 

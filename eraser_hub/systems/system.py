@@ -46,7 +46,7 @@ class TrainedSystem(ABC):
 
     packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     takes: ClassVar[tuple[str, ...]] = ("query",)
-    hyper: ClassVar[Hyper | None] = None
+    hyper: ClassVar[Any] = None
     needs: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ()
     selects: ClassVar[bool] = False

@@ -98,7 +98,8 @@ def test_verbs_work_without_docstrings(samples):
     [
         (["nonsense"], "nonsense"),
         (["score", "p.jsonl", "hub/eraser", "--no-such-option"], "--no-such-option"),
-        (["score", "p.jsonl"], "dataset"),
+        (["score", "p.jsonl"], "expected --dataset"),
+        (["compare", "--predictions", "a.jsonl", "b.jsonl", "--dataset", "d"], "b.jsonl"),
         (["score", "p.jsonl", "hub/eraser", "--gold", "silver"], "silver"),
         (["score", "p.jsonl", "hub/eraser", "--seed", "x"], "--seed"),
     ],

@@ -145,3 +145,25 @@ def test_a_breakdown_needs_its_field_in_every_row(tmp_path: Path) -> None:
     files = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
     with refused("expected the field 'genre' in every row"):
         eraser_hub.score(files[1], dataset=files[0], by="genre")
+
+
+def test_runs_are_averaged_and_all_of_them_read(tmp_path: Path) -> None:
+    gold = write(tmp_path / "gold.jsonl", GOLD)
+    one, other = write(tmp_path / "a.jsonl", PREDICTED), write(tmp_path / "b.jsonl", PREDICTED)
+    scores = eraser_hub.score(f"ours={one},{other}", gold)
+    assert len(scores.runs) == 2 and scores.name == "ours"
+    with refused(file="none.jsonl"):
+        eraser_hub.score(f"ours={one},{tmp_path / 'none.jsonl'}", gold)
+
+
+def test_a_function_of_a_row_is_a_score_and_what_a_file_has_not_is_refused(tmp_path: Path) -> None:
+    gold, predicted = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
+
+    def length(row: Any, instance: Any) -> float:
+        return len(row["tokens"]) if "tokens" in row else 0
+
+    scores = eraser_hub.score(predicted, gold, metric=length)
+    assert "length" in scores and any("functions:length" in line for line in scores.signatures)
+    for name, value in (("config", "movies"), ("split", "val"), ("paper", "eraser")):
+        with refused(value, argument=name):
+            eraser_hub.score(predicted, gold, **{name: value})
