@@ -215,11 +215,10 @@ def main(arguments: list[str] | None = None) -> None:
         status = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError as error:
-        verb = next((f" {word}" for word in sys.argv[1:] if word in VERBS), "")
-        message = str(error)
-        if isinstance(error, MissingArgumentError) and error.argument is not None:
-            message = f"expected {error.argument.name}, found none"
-        print_error(f"{message}\n(eraser-hub{verb} --help)")
+        verb = next((f" {word}" for word in (arguments or sys.argv[1:]) if word in VERBS), "")
+        lacking = error.argument if isinstance(error, MissingArgumentError) else None
+        print_error(str(error) if lacking is None else f"expected {lacking.name}, found none")
+        print_error(f"(eraser-hub{verb} --help)")
         raise SystemExit(2) from error
     except KeyboardInterrupt:
         print_error("stopped")

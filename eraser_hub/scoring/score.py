@@ -490,8 +490,7 @@ def load_metric(metric: str | CustomMetric) -> tuple[str, CustomMetric]:
         raise DataError("expected a file of Python, found none", file=file, argument="metric")
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
-    function: Any = getattr(module, name, None)
+    function = getattr(module, name, None)
     if not callable(function):
         raise DataError(f"expected a function of {file}, found no {cut(name)} there", argument="metric")
-    metric: CustomMetric = function
-    return name, metric
+    return name, cast("CustomMetric", function)
