@@ -109,7 +109,7 @@ class BuiltDataset:
             if entry.get("default") or len(entries) == 1:
                 name: str = entry["config_name"]
                 return name
-        raise UsageError("expected --config: the dataset's card names no default", file=self.name)
+        raise UsageError("expected one: the dataset's card names no default", file=self.name, argument="config")
 
     def chosen(self, configs: Sequence[str] | None = None) -> list[str]:
         """Return these configs, each once; all configs if none is named.

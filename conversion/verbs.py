@@ -108,6 +108,8 @@ def export(
 
     opened, folder, configs = open_dataset(dataset, config)
     parse_release(folder)  # refuses raw corpora, which need no export
+    if Path(out).resolve().is_relative_to(folder.resolve()):
+        raise DataError(f"expected a folder outside the dataset {folder}, found {out}", argument="out")
     return opened.export(folder, configs, out=Path(out), force=force)
 
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
 
 import eraser_hub
-from eraser_hub.metrics.errors import VERSION
+from eraser_hub.metrics.errors import STEERING, VERSION
 from eraser_hub.records.errors import DataError, UsageError, make_printable, show_controls
 from eraser_hub.records.extras import missing_extra
 from eraser_hub.records.tables import FORMATS
@@ -162,7 +162,7 @@ def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
     if format == "eraser":
         print_json(result.to_eraser())
     elif format == "json":
-        print_json(result.as_json())
+        print_json(result.as_json() if hasattr(result, "as_json") else result)
     elif hasattr(result, "table"):
         width = shutil.get_terminal_size((PIPED_WIDTH, 24)).columns
         signatures = [show_controls(line) for line in getattr(result, "signatures", ())]
@@ -181,11 +181,13 @@ def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
 
 
 def print_json(content: Any) -> None:
-    """Print JSON to stdout."""
+    """Print JSON to stdout; what could steer a terminal is written by its number, which means the same."""
     import orjson
 
+    text = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    steering = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *STEERING)}
     sys.stdout.flush()
-    sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    sys.stdout.buffer.write(text.translate(steering).encode())
 
 
 def print_error(words: str) -> None:

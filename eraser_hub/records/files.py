@@ -129,6 +129,9 @@ def shorten_digest(digest: str) -> str:
     return digest[:SHOWN_DIGITS] or "none"
 
 
+MAX_SCORES_BYTES = 1 << 28  # no score file is larger
+
+
 def is_generated(path: Path) -> bool:
     """Return True if a page, a figure or a JSON file says that a run wrote it."""
     with path.open("rb") as file:
@@ -138,6 +141,8 @@ def is_generated(path: Path) -> bool:
     if any(mark in text for text in (start, end) for mark in MARKS):
         return True
     if not start.startswith(b"{") or path.name.endswith(RUN_SUFFIX):
+        return False
+    if path.stat().st_size > MAX_SCORES_BYTES:
         return False
     try:
         signature = orjson.loads(path.read_bytes()).get("signature")

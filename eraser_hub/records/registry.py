@@ -38,7 +38,7 @@ def parse_call(text: str, argument: str = "") -> tuple[str, dict[str, Any]]:
     if not bracket or not text.endswith(")") or not name.strip():
         return text, {}
     settings: dict[str, Any] = {}
-    for part in _split_at_commas(rest[:-1]):
+    for part in _split_at_commas(rest[:-1], argument):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not key.isidentifier() or key in settings:
             message = f"expected NAME(SETTING=VALUE, ..) with each setting once, found {show(text)}"
@@ -47,7 +47,7 @@ def parse_call(text: str, argument: str = "") -> tuple[str, dict[str, Any]]:
     return name.strip(), settings
 
 
-def _split_at_commas(text: str) -> list[str]:
+def _split_at_commas(text: str, argument: str = "") -> list[str]:
     """Return the parts between commas that stand outside quotes and brackets."""
     parts, depth, quote = [""], 0, ""
     for sign in text:
@@ -57,10 +57,15 @@ def _split_at_commas(text: str) -> list[str]:
             quote = sign
         else:
             depth += (sign in "([{") - (sign in ")]}")
+            if depth < 0:
+                break
         if sign == "," and not depth and not quote:
             parts.append("")
         else:
             parts[-1] += sign
+    if depth or quote:
+        message = f"expected each bracket and quote with its partner, found {show(text)}"
+        raise DataError(message, argument=argument or None)
     return [part for part in parts if part.strip()]
 
 

@@ -668,5 +668,5 @@ def describe_power(tests: Mapping[Pair, Mapping[str, Test]], n_tests: int, draws
     least = 2.0 ** (1 - most) if most <= EXACT_CLUSTERS else 1 / (draws + 1)
     if not n_tests or n_tests * least < ALPHA:
         return []
-    words = f"of {most} clusters" if most <= EXACT_CLUSTERS else f"of {draws} exchanges (--resamples)"
+    words = f"of {most} clusters" if most <= EXACT_CLUSTERS else f"of {draws} exchanges (`resamples`)"
     return [f"no star is possible: the smallest p {words} is {least:.3g}, and there are {n_tests} tests"]

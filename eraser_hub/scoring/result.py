@@ -425,15 +425,6 @@ def describe_gold(gold: Mapping[str, Any]) -> str:
     return f"{name}: {rows}{density}; {COMPREHENSIVE[gold.get('comprehensive')]}"
 
 
-def find_cautions(statistics: Mapping[str, Statistics]) -> list[str]:
-    """Return the warnings about intervals, each once; those of some metrics of several name them."""
-    metrics: dict[str, list[str]] = {}
-    for metric, table in statistics.items():
-        for line in table.cautions():
-            metrics.setdefault(line, []).append(metric)
-    return [line if len(names) == len(statistics) else f"{', '.join(names)}: {line}" for line, names in metrics.items()]
-
-
 def average_runs(runs: Sequence[Scores]) -> Scores:
     """Average several runs of one system: the mean of each score, and its standard deviation over runs.
 

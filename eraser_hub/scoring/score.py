@@ -42,6 +42,7 @@ from eraser_hub.metrics.statistics import (
     mean,
     mean_columns,
 )
+from eraser_hub.records.files import compute_file_digest
 from eraser_hub.records.predictions import read_chunks, read_model_digest, read_rows, read_signature
 
 from .adding import QuotedInstances, add_result, score_quotes
@@ -265,7 +266,7 @@ def score_flat(
         score_chunks(scores, gold, chunks, settings, columns, functions, rows_by_id)
     scores.notes += ask_about(scores)
     scores.files, scores.inputs = [predictions], [gold_file, predictions]
-    scores.predictions_sha256 = [hashlib.sha256(predictions.read_bytes()).hexdigest()]
+    scores.predictions_sha256 = [compute_file_digest(predictions)]
     return scores
 
 

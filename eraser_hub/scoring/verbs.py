@@ -226,10 +226,22 @@ def compare(
     elif len(given) == 1 and isinstance(given[0], list | tuple):
         given = list(given[0])
     if given and not predictions and not any(isinstance(system, str | os.PathLike) for system in given):
-        if dataset is not None:
-            raise UsageError("scores have a dataset: expected files beside it", argument="dataset")
-        comparison = run(**gather_runs(given, names), **inference)
-        return finish_comparison(comparison, shown, check_output(out, force, []), out, force)
+        beside = {"dataset": dataset, "config": config, "annotations": annotations, "aopc_thresholds": aopc_thresholds}
+        beside |= {"unmarked": unmarked, "only_predicted": only_predicted or None}
+        beside |= {
+            name: value
+            for name, value, default in (
+                ("split", split, "test"),
+                ("gold", gold, "evidence"),
+                ("cluster_by", cluster_by, "auto"),
+                ("iou_thresholds", tuple(iou_thresholds), (0.5,)),
+            )
+            if value != default
+        }
+        for name in (name for name, value in beside.items() if value is not None):
+            raise UsageError("expected files of predictions beside it: scores have theirs already", argument=name)
+        inputs = check_output(out, force, [place for system in given for place in getattr(system, "inputs", ())])
+        return finish_comparison(run(**gather_runs(given, names), **inference), shown, inputs, out, force)
     if names is not None:
         raise UsageError("expected NAME=FILE for files, which names a system", argument="names")
     files = parse_systems([*map(as_path, given), *name_files(predictions)], seeds=True)
@@ -269,6 +281,8 @@ def find_references(
     """
     from .scored_split import ScoredSplit
 
+    if "/" not in os.fspath(dataset) and not exists(dataset) and exists(Path("hub") / dataset / "README.md"):
+        dataset = Path("hub") / dataset  # by its name, as `check` and `explain` take it
     path, kind = Path(dataset), find_place(dataset).kind
     if kind == "rows":
         return path
@@ -305,7 +319,8 @@ def split_keys(keys: str | Sequence[str]) -> tuple[str, ...]:
     >>> split_keys("token_macro_f1,auprc"), split_keys(["auprc"])
     (('token_macro_f1', 'auprc'), ('auprc',))
     """
-    return tuple(key.strip() for text in ([keys] if isinstance(keys, str) else keys) for key in text.split(","))
+    several = [keys] if isinstance(keys, str) else keys
+    return tuple(key.strip() for text in several for key in text.split(",") if key.strip())
 
 
 def as_path(system: Any) -> str:

@@ -208,7 +208,7 @@ def test_a_dataset_that_the_hub_does_not_give(monkeypatch):
 
 def test_several_configs_without_a_default(folder):
     (folder / "README.md").write_text(CARD.replace("  default: true\n", ""))
-    with refused("--config", file=folder):
+    with refused(argument="config", file=folder):
         open_built(folder).default_config  # noqa: B018
 
 

@@ -137,6 +137,13 @@ def test_a_comparison_takes_a_mapping_of_files_and_what_score_gave(folder, sampl
     partly = [eraser_hub.score(one, per_instance=True, only_predicted=True, **source) for one in (half, half)]
     same = eraser_hub.compare(*partly, names=["one", "two"])["comparisons"][0]["keys"]
     assert same["token_macro_f1"]["difference"] == 0, "not all of the gold has predictions"
+    with refused("scores have theirs already", argument="cluster_by"):
+        eraser_hub.compare(*scores, cluster_by="none")
+    copy = tmp_path / "ours.jsonl"
+    copy.write_bytes(Path(files["ours"]).read_bytes())
+    own = eraser_hub.score(copy, per_instance=True, **source)
+    with refused("another file than the input", file=copy):
+        eraser_hub.compare(own, scores[1], out=copy, force=True)
     other = replace(scores[1], data_digest=64 * "0")
     with refused("same data", 12 * "0"):
         eraser_hub.compare(scores[0], other)

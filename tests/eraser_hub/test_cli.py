@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -185,3 +186,9 @@ def test_a_folder_in_place_of_a_file_is_told(option, samples, tmp_path, monkeypa
     result = invoke(["score", "--dataset", samples / "eraser/movies", "--split", "val", *words])
     assert result.exit_code == 1 and "found a folder" in result.stderr
     assert not list(tmp_path.iterdir())
+
+
+def test_json_keeps_values_and_steers_no_terminal(capfdbinary):
+    cli.print_json({"label": "a\x9b\u202e\x7f"})
+    printed = capfdbinary.readouterr().out.decode()
+    assert printed.isascii() and json.loads(printed) == {"label": "a\x9b\u202e\x7f"}

@@ -9,7 +9,7 @@ import pytest
 
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.statistics import Score, Statistics, mean
-from eraser_hub.scoring.result import HumanPerformance, Scores, average_runs, choose_headline, find_cautions
+from eraser_hub.scoring.result import HumanPerformance, Scores, average_runs, choose_headline
 
 AGREEMENT = {
     "token_macro_f1": 0.5,
@@ -138,12 +138,3 @@ def test_the_layout_of_the_reference_scorer() -> None:
     assert nested["token_soft_metrics"] == ranking and "sentence_soft_metrics" not in nested
     with pytest.raises(DataError, match="scores of ERASER"):
         Scores(scores={"map": 0.5}).to_eraser()
-
-
-def test_cautions_name_the_metric_where_not_all_have_them() -> None:
-    one, many = (
-        Statistics([str(k) for k in range(n)], {"x.sum": np.ones(n), "x.count": np.ones(n)}, {"x": Score(mean("x"))})
-        for n in (1, 10)
-    )
-    assert find_cautions({"map": one}) == ["one cluster says nothing of others: there is no interval"]
-    assert find_cautions({"map": one, "other": many})[0].startswith("map: one cluster")

@@ -15,6 +15,7 @@ import pytest
 from datasets import load_dataset
 from hypothesis import HealthCheck, given, settings
 
+import eraser_hub
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.dataset import PartlyBuilt
@@ -539,3 +540,9 @@ def test_a_build_keeps_parquet_of_others(samples, tmp_path):
         assert (tmp_path / "eraser" / "movies" / "train-00000-of-00001.parquet").is_file()
     ERASER.build(["movies"], out=tmp_path, source=samples / "eraser")
     assert (tmp_path / "eraser" / "movies" / "alice.parquet").read_bytes() == b"alice"
+
+
+def test_an_export_into_its_own_dataset_is_refused(samples, tmp_path):
+    folder = eraser_hub.build("eraser", samples / "eraser", config="movies", out=tmp_path).folder
+    with refused("outside the dataset", argument="out"):
+        eraser_hub.export(folder, out=folder, force=True)
