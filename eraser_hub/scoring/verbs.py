@@ -226,19 +226,13 @@ def compare(
     elif len(given) == 1 and isinstance(given[0], list | tuple):
         given = list(given[0])
     if given and not predictions and not any(isinstance(system, str | os.PathLike) for system in given):
-        beside = {"dataset": dataset, "config": config, "annotations": annotations, "aopc_thresholds": aopc_thresholds}
-        beside |= {"unmarked": unmarked, "only_predicted": only_predicted or None}
-        beside |= {
-            name: value
-            for name, value, default in (
-                ("split", split, "test"),
-                ("gold", gold, "evidence"),
-                ("cluster_by", cluster_by, "auto"),
-                ("iou_thresholds", tuple(iou_thresholds), (0.5,)),
-            )
-            if value != default
+        beside: dict[str, tuple[Any, Any]] = {
+            **{"dataset": (dataset, None), "config": (config, None), "split": (split, "test")},
+            **{"gold": (gold, "evidence"), "cluster_by": (cluster_by, "auto"), "annotations": (annotations, None)},
+            **{"iou_thresholds": (tuple(iou_thresholds), (0.5,)), "aopc_thresholds": (aopc_thresholds, None)},
+            **{"unmarked": (unmarked, None), "only_predicted": (only_predicted, False)},
         }
-        for name in (name for name, value in beside.items() if value is not None):
+        for name in (name for name, (value, default) in beside.items() if value != default):
             raise UsageError("expected files of predictions beside it: scores have theirs already", argument=name)
         inputs = check_output(out, force, [place for system in given for place in getattr(system, "inputs", ())])
         return finish_comparison(run(**gather_runs(given, names), **inference), shown, inputs, out, force)
