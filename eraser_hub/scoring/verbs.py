@@ -227,10 +227,16 @@ def compare(
         given = list(given[0])
     if given and not predictions and not any(isinstance(system, str | os.PathLike) for system in given):
         beside: dict[str, tuple[Any, Any]] = {
-            **{"dataset": (dataset, None), "config": (config, None), "split": (split, "test")},
-            **{"gold": (gold, "evidence"), "cluster_by": (cluster_by, "auto"), "annotations": (annotations, None)},
-            **{"iou_thresholds": (tuple(iou_thresholds), (0.5,)), "aopc_thresholds": (aopc_thresholds, None)},
-            **{"unmarked": (unmarked, None), "only_predicted": (only_predicted, False)},
+            "dataset": (dataset, None),
+            "config": (config, None),
+            "split": (split, "test"),
+            "gold": (gold, "evidence"),
+            "cluster_by": (cluster_by, "auto"),
+            "annotations": (annotations, None),
+            "iou_thresholds": (tuple(iou_thresholds), (0.5,)),
+            "aopc_thresholds": (aopc_thresholds, None),
+            "unmarked": (unmarked, None),
+            "only_predicted": (only_predicted, False),
         }
         for name in (name for name, (value, default) in beside.items() if value != default):
             raise UsageError("expected files of predictions beside it: scores have theirs already", argument=name)
