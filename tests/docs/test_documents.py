@@ -133,7 +133,14 @@ def environment_of(clone: Path) -> dict[str, str]:
     terminal = {"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1", "OMP_NUM_THREADS": "2"}
     hub = {"HF_HOME": str(clone / ".hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return {**os.environ, **terminal, **hub, "PATH": path, "PYTHONPATH": str(clone)}
+    return {
+        **os.environ,
+        **terminal,
+        **hub,
+        "PATH": path,
+        "PYTHONPATH": str(clone),
+        "XDG_CACHE_HOME": str(clone / ".cache"),
+    }
 
 
 @pytest.fixture(scope="module")
