@@ -88,7 +88,7 @@ def export(
         dataset: Built folder, or Hub id.
         out: Folder for a folder of raw files per configuration.
         config: Configuration to export; by default all.
-        force: Replace files that are there.
+        force: Replace files that are there, and docs/ as a whole.
 
     Returns:
         The files, and notes on what was left out.
