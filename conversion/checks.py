@@ -1,169 +1,119 @@
-"""Integrity reports of datasets: tallies and findings."""
+"""What `check` found in a dataset: counts by kind with an example, and the kinds that are no violation."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
-
-import pyarrow as pa
-import pyarrow.compute
+from typing import Any, NamedTuple
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.tables import Cell, Table, Tables
 
-pc: Any = pyarrow.compute  # type checkers do not see its functions, which are made on import
-
-Level = Literal["violation", "quirk", "note"]
-MAX_EXAMPLES = 5
+ALL = "all"  # in place of a split: a finding about several splits, or files beside them
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Result of one check: how often it failed, and how bad that is.
+class Quirk(NamedTuple):
+    """Why a finding is no violation, and how many the release is known for (None: any number)."""
 
-    Attributes:
-        check: name of the check, e.g. ``evidence text``.
-        level: ``violation``; ``quirk`` if the release is known for it; ``note`` if it is no fault.
-        count: number of records, spans or documents.
-        why: explanation of a quirk or note.
-        examples: short descriptions of a few of them.
-    """
-
-    check: str
-    level: Level
-    count: int
-    why: str = field(default="", kw_only=True)
-    examples: tuple[str, ...] = ()
+    why: str
+    most: int | None = None
 
 
 @dataclass(slots=True)
-class SplitReport:
-    """The findings in one split; the split ``all`` stands for all splits of a configuration together."""
+class Finding:
+    """A kind of finding in a split: how often, the first example, and why it is no violation ("" for one)."""
 
     config: str
     split: str
-    rows: int
-    documents: int | None = None
-    findings: list[Finding] = field(default_factory=list)
+    kind: str
+    count: int
+    example: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.config}/{self.split}: {self.kind}: {self.count:,}" + (
+            f" (e.g. {self.example})" * bool(self.example)
+        )
 
 
 @dataclass(slots=True)
-class Report:
-    """A dataset's integrity report.
+class CheckResult:
+    """The findings of `check`.
 
     Attributes:
-        dataset: name of the dataset.
+        dataset: the name of the dataset.
         folder: the folder that was checked.
-        splits: one entry per configuration and split, and one per configuration for checks across splits.
+        rows: (config, split) -> number of rows.
+        findings: by config, split and kind, in the order of the checks.
+        quirks: (config, split, kind) -> what explains it; ``*`` stands for any config or split.
     """
 
     dataset: str
     folder: Path
-    splits: list[SplitReport] = field(default_factory=list)
+    rows: dict[tuple[str, str], int] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    quirks: Mapping[tuple[str, str, str], Quirk] = field(default_factory=dict, repr=False)
 
-    @property
-    def violations(self) -> int:
-        """Number of violations that no known quirk explains."""
-        return sum(finding.count for split in self.splits for finding in split.findings if finding.level == "violation")
+    def add(self, config: str, split: str, kind: str, examples: Iterable[str], count: int | None = None) -> None:
+        """Add findings of a kind; none where there is no example.
+
+        Args:
+            config: the configuration.
+            split: the split, or `ALL`.
+            kind: the name of the check, for example ``evidence text``.
+            examples: a description of each; of many the first is taken where ``count`` says how many there are.
+            count: how many there are.
+        """
+        examples = iter(examples)
+        example = next(examples, None)
+        if example is None:
+            return
+        count = 1 + sum(1 for _ in examples) if count is None else count
+        for found in self.findings:
+            if (found.config, found.split, found.kind) == (config, split, kind):
+                found.count += count
+                break
+        else:
+            found = Finding(config, split, kind, count, example)
+            self.findings.append(found)
+        keys = ((config, split, kind), (config, "*", kind), ("*", "*", kind))
+        quirk = next((self.quirks[key] for key in keys if key in self.quirks), None)
+        known = quirk is not None and (quirk.most is None or found.count <= quirk.most)
+        found.why = quirk.why if quirk is not None and known else ""
 
     @property
     def errors(self) -> list[DataError]:
-        """One error for each kind of violation in a split; empty if there is none."""
-        return [
-            DataError(
-                f"{finding.check}: {finding.count:,}" + (f" (e.g. {finding.examples[0]})" if finding.examples else ""),
-                file=self.folder,
-                field=f"{split.config}/{split.split}",
-            )
-            for split in self.splits
-            for finding in split.findings
-            if finding.level == "violation"
-        ]
+        """A violation each; empty for a dataset in order."""
+        return [DataError(str(found), file=self.folder) for found in self.findings if not found.why]
 
     @property
     def failed(self) -> bool:
-        """True if there is any violation."""
-        return self.violations > 0
+        """True if there is a violation."""
+        return any(not found.why for found in self.findings)
 
     def table(self, whole: bool = False) -> Tables:
-        """Return a table of the splits, and if anything was found, one of the findings."""
-        splits = Table("splits", f"{self.dataset}: {self.folder}", ("config", "split"), ("rows", "documents", "found"))
+        """Return a table of the splits, and of the findings if there are any."""
+        splits = Table("splits", f"{self.dataset}: {self.folder}", ("config", "split"), ("rows", "violations"))
+        for (config, split), rows in self.rows.items():
+            here = [one for one in self.findings if (one.config, one.split) == (config, split) and not one.why]
+            splits.add(config, split, rows=Cell(rows), violations=Cell(sum(one.count for one in here)))
         findings = Table("findings", "Findings", ("level", "config", "split", "check"), ("count",))
-        for split in self.splits:
-            levels = Counter(finding.level for finding in split.findings)
-            found = ", ".join(f"{count} {level}{'s' if count > 1 else ''}" for level, count in levels.items())
-            cells = {"rows": Cell(split.rows), "documents": Cell(split.documents), "found": Cell(found or "good")}
-            splits.add(split.config, split.split, **cells)
-            for finding in split.findings:
-                findings.add(finding.level, split.config, split.split, finding.check, count=Cell(finding.count))
-                if finding.why:
-                    findings.notes.append(f"{finding.check}: {finding.why}")
-                if finding.level == "violation" and finding.examples:
-                    place = f"{finding.check} of {split.config}/{split.split}"
-                    findings.notes.append(f"{place}: {', '.join(finding.examples)}")
+        for found in sorted(self.findings, key=lambda one: bool(one.why)):
+            level = "known" if found.why else "violation"
+            findings.add(level, found.config, found.split, found.kind, count=Cell(found.count))
+            findings.notes.append(f"{found.kind}: {found.why}" if found.why else str(found))
         findings.notes = list(dict.fromkeys(findings.notes))
-        splits.notes.append(f"{self.violations:,} violations" if self.violations else "no violation")
+        total = sum(found.count for found in self.findings if not found.why)
+        splits.notes.append(f"{total:,} violations" if total else "no violation")
         return Tables(self.dataset, [splits, findings] if findings.rows else [splits])
 
     def as_json(self) -> dict[str, Any]:
-        """Return the report as plain values."""
+        """Return the findings as plain values."""
+        names = ("config", "split", "kind", "count", "example", "why")
         return {
             "dataset": self.dataset,
             "folder": str(self.folder),
-            "violations": self.violations,
-            "splits": [asdict(split) for split in self.splits],
+            "rows": [{"config": config, "split": split, "rows": rows} for (config, split), rows in self.rows.items()],
+            "findings": [{name: getattr(found, name) for name in names} for found in self.findings],
         }
-
-
-class Tally:
-    """Counts of issues by check, with descriptions of the first few."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.examples: dict[str, list[str]] = {}
-        self._repeats: Counter[str] = Counter()
-
-    def add(self, check: str, count: int, examples: Iterable[str] = ()) -> None:
-        """Add ``count`` issues of ``check``; ``examples`` is consumed only until `MAX_EXAMPLES` are stored."""
-        if count <= 0:
-            return
-        self.counts[check] += int(count)
-        kept = self.examples.setdefault(check, [])
-        for example in examples:
-            if example in kept:
-                self._repeats[check] += 1
-            elif len(kept) >= MAX_EXAMPLES:
-                return
-            else:
-                kept.append(example)
-
-    def describe(self, words: Mapping[str, str]) -> Iterator[str]:
-        """Yield a line with count and examples for each check that has issues, in the order of ``words``."""
-        for check, title in words.items():
-            if count := self.counts[check]:
-                examples = self.examples[check]
-                more = count > len(examples) + self._repeats[check]
-                yield f"{title}: {count:,} ({', '.join(examples)}{', ..' if more else ''})"
-
-
-class UniqueStrings:
-    """Collection of strings that should be unique: added batch by batch, counted at the end."""
-
-    def __init__(self) -> None:
-        self._chunks: list[pa.Array] = []
-
-    def add(self, values: pa.Array | pa.ChunkedArray) -> None:
-        """Add the values of a batch."""
-        values = values.cast(pa.string())
-        self._chunks.extend(values.chunks if isinstance(values, pa.ChunkedArray) else [values])
-
-    def find_repeated(self) -> list[tuple[str, int]]:
-        """Return (value, count) of each value that occurs more than once."""
-        if not self._chunks:
-            return []
-        counts = pc.value_counts(pa.chunked_array(self._chunks, pa.string()))
-        often = counts.filter(pc.greater(counts.field("counts"), 1))
-        return [(entry["values"], entry["counts"]) for entry in often.to_pylist()]

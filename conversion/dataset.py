@@ -1,65 +1,118 @@
-"""Interface of a dataset's folder, and the results of its verbs.
+"""One frame for all datasets: `build`, `check`, `stats` and `export`, over what a dataset declares.
 
-A dataset is a folder in ``conversion/``. Its ``__init__.py`` has a `HubDataset` named ``DATASET``, which describes it.
-Its ``verbs.py`` has `Verbs` named ``VERBS``, which do the work and are imported when a verb is called.
+A dataset is a subclass of `HubDataset`: its configurations and columns, where its raw files are (`find`), how they
+become tables (also `find`), what may be wrong in a row (`check_config`), and its papers' tables (`make_tables`).
+docs/add-a-dataset.md makes one.
+
+    hub/NAME/README.md                            the card
+    hub/NAME/CONFIG/SPLIT-00000-of-00001.parquet
+    hub/NAME/release.json                         what the rows cannot hold, and the digests of the files
+    hub/NAME/eval.yaml                            the scores that rank systems, see `leaderboard`
 """
 
 from __future__ import annotations
 
-import importlib
+import json
+import logging
 import os
+import re
+import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from codecs import BOM_UTF8
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from tqdm import tqdm
 
-from eraser_hub.conversion.errors import DataErrors, raise_all
-from eraser_hub.conversion.readers import parse_strict_object
-from eraser_hub.records.errors import BusyError, DataError, show
-from eraser_hub.records.readers import wrap_read_errors
+from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
+from eraser_hub.records.files import compute_file_digest
+from eraser_hub.records.tables import Tables
+from eraser_hub.version import __version__
 
+from .built import BuiltDataset, open_built, read_card, read_rows
+from .card import (
+    CARDS,
+    ConfigInfo,
+    compute_content_version,
+    fill_prose,
+    insert_picture,
+    make_card,
+    make_features,
+)
+from .checks import ALL, CheckResult, Quirk
+from .files import carry_over, link_or_copy, rebuild_folder
+from .leaderboard import EVAL_YAML, Headline, make_eval_yaml
+from .parquet import write_parquet
+from .readers import read_strict_object
 from .typed import convert_type
 
-if TYPE_CHECKING:
-    from eraser_hub.records.tables import Tables
-
-    from .checks import Report
-
-RELEASE, EVAL_YAML = "release.json", "eval.yaml"
-LICENSES = "licenses"  # the folder of the licence files of a release
-FORMAT = 2
-T = TypeVar("T")
+log = logging.getLogger("eraser_hub")
+RELEASE, FORMAT = "release.json", 3
+RECORDS = pa.schema([("file", pa.string()), ("content", pa.large_binary())])
 
 
-@dataclass(frozen=True, slots=True)
-class BuildOptions:
-    """Options of a build; see `HubDataset.build`."""
+class NotReleased(DataError):
+    """The servers answer, but no archive holds the corpus."""
 
-    num_proc: int = 1
-    name: str = ""  # of the folder; by default the dataset's own
+
+class Unreachable(DataError):
+    """No server answers under the address."""
+
+
+class SplitEntry(msgspec.Struct):
+    """Entry of a split in ``release.json``: its numbers, and what its rows cannot hold."""
+
+    num_examples: int
+    num_bytes: int
+    facts: dict[str, Any] = {}
+
+
+class ConfigEntry(msgspec.Struct):
+    """Entry of a configuration: version, size, splits, path -> SHA-256 of its files, and what no split holds."""
+
+    version: str
+    download_size: int
+    splits: dict[str, SplitEntry]
+    files: dict[str, str]
+    facts: dict[str, Any] = {}
+
+
+@dataclass(slots=True)
+class RawConfig:
+    """The raw files of a configuration, found and ready to be read once.
+
+    Attributes:
+        splits: split -> its tables, which are read when they are asked for.
+        beside: path in the dataset's folder -> a file to copy, or what returns a table after all splits were read.
+        facts: what rows cannot hold, as JSON; may be filled while the splits are read.
+        split_facts: the same of a split.
+        files: the released files, by the paths under which `export` writes them, where rows do not restore them.
+        sources: all files whose change makes another dataset.
+        notes: lines for the user; may grow while the splits are read.
+    """
+
+    splits: Mapping[str, Iterable[pa.Table]]
+    beside: dict[str, Path | Callable[[], pa.Table]] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    split_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    files: Mapping[str, Path] = field(default_factory=dict)
+    sources: Sequence[Path] = ()
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """Result of a build.
-
-    Attributes:
-        folder: the finished dataset folder.
-        rows: config -> split (the dataset's names) -> number of rows.
-        notes: lines for the user, e.g. skipped files and recorded digests.
-        failed: config -> the error of a config that could not be built; its earlier files are unchanged.
-    """
+    """Result of a build: the folder, config -> split -> number of rows, and lines for the user."""
 
     folder: Path
     rows: dict[str, dict[str, int]]
     notes: list[str] = field(default_factory=list)
-    failed: dict[str, DataError] = field(default_factory=dict)
 
     def __str__(self) -> str:
         lines = []
@@ -81,298 +134,392 @@ class ExportResult:
         return "\n".join(map(str, self.files))
 
 
-class PartlyBuilt(DataErrors):
-    """Error of a build in which some configurations failed and the others were built.
+class HubDataset(ABC):
+    """A dataset for the Hub: what it declares, and the four verbs over that.
 
     Attributes:
-        result: the result for the configurations that were built.
-    """
-
-    def __init__(self, result: BuildResult) -> None:
-        super().__init__(list(result.failed.values()))
-        self.result = result
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.result,)
-
-
-def build_each(names: Sequence[str], build: Callable[[str], T]) -> tuple[dict[str, T], dict[str, DataError]]:
-    """Call ``build`` with each name.
-
-    Args:
-        names: the configurations.
-        build: name -> result; its DataErrors are collected.
-
-    Returns:
-        name -> result, and name -> error of the calls that failed.
-
-    Raises:
-        DataError: every call failed; BusyError if another build is running.
-    """
-    done: dict[str, T] = {}
-    failed: dict[str, DataError] = {}
-    for name in names:
-        try:
-            done[name] = build(name)
-        except BusyError:
-            raise
-        except DataError as error:
-            failed[name] = error
-    if not done:
-        raise_all(list(failed.values()))
-    return done, failed
-
-
-def is_built(folder: Path) -> bool:
-    """Return True if a build wrote the folder."""
-    return (folder / "README.md").is_file() and (folder / RELEASE).is_file()
-
-
-class Verbs(ABC):
-    """Base class of a dataset's verbs; the methods of `HubDataset` call them."""
-
-    @abstractmethod
-    def build(
-        self, source: Path | None, configs: Sequence[str] | None, out: Path, options: BuildOptions
-    ) -> BuildResult:
-        """Build the configs into ``out/NAME``."""
-
-    @abstractmethod
-    def export(self, dataset: Path, configs: Sequence[str] | None, out: Path, force: bool = False) -> ExportResult:
-        """Write the raw files of a built folder back."""
-
-    @abstractmethod
-    def check(self, folder: Path, configs: Sequence[str] | None = None) -> Report:
-        """Return the integrity report of a built folder."""
-
-    @abstractmethod
-    def stats(self, folder: Path, configs: Sequence[str] | None = None, raw: Path | None = None) -> Tables:
-        """Return the papers' tables of a built folder; ``raw`` is the folder of its raw files, if available."""
-
-    def is_built(self, folder: Path) -> bool:
-        """Return True if `check` and `stats` can read the folder directly; raw files are built elsewhere first."""
-        return is_built(folder)
-
-    def further_configs(self, folder: Path) -> Collection[str]:
-        """Return the configs of a folder, raw or built, that are not among the dataset's configs."""
-        return ()
-
-
-class Headline(NamedTuple):
-    """A score by which systems are ranked on a dataset.
-
-    Attributes:
-        name: name of the score in the task's id.
-        key: key of the score in a score file.
-        lower: True if lower is better.
-    """
-
-    name: str
-    key: str
-    lower: bool = False
-
-
-# the scores in the papers' tables of systems
-SPAN_HEADLINES = (
-    Headline("token_f1", "token_macro_f1"),
-    Headline("iou_f1", "iou_macro_f1"),
-    Headline("auprc", "auprc"),
-    Headline("comprehensiveness", "comprehensiveness"),
-    Headline("sufficiency", "sufficiency", lower=True),
-    Headline("macro_f1", "macro_f1"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class HubDataset:
-    """A dataset with its four verbs.
-
-    Attributes:
-        name: name of the dataset and of its folder.
-        configs: its configurations, in the order of the card.
+        name: of the dataset and its folder.
+        configs: config -> its description, in the card's order.
         default_config: the configuration that a load without a name takes.
-        headlines: the scores by which the Hub ranks systems; without them there is no ``eval.yaml``.
-        tasks: config -> the Hub's task category, if it is not ``text-classification``.
-        package: the folder of its verbs; by default that of its name.
+        schema: the columns of every configuration.
+        id_column: the column of the ids, which are unique in a split.
+        required: the columns without nulls at any depth; ``name[]`` may be null as a whole.
+        headlines: the scores by which the Hub ranks systems; without any there is no ``eval.yaml``.
+        quirks: (config, split, check) -> why a finding is no violation; ``*`` stands for any config or split.
     """
 
     name: str
-    configs: tuple[str, ...]
+    configs: Mapping[str, ConfigInfo]
     default_config: str
-    headlines: tuple[Headline, ...] = ()
-    tasks: Mapping[str, str] = field(default_factory=dict)
-    package: str = ""
+    schema: ClassVar[pa.Schema]
+    id_column: ClassVar[str] = "id"
+    required: ClassVar[Sequence[str]] = ()
+    headlines: ClassVar[Sequence[Headline]] = ()
+    quirks: ClassVar[Mapping[tuple[str, str, str], Quirk]] = {}
 
-    def verbs(self) -> Verbs:
-        """Import and return the dataset's verbs; the import is slow, so it happens on the first call."""
-        verbs: Verbs = importlib.import_module(f"{__package__}.{self.package or self.name}.verbs").VERBS
-        return verbs
+    @abstractmethod
+    def find(self, source: Path | None, configs: Sequence[str] | None) -> Mapping[str, Callable[[], RawConfig]]:
+        """Find the raw files of configurations.
 
-    def known_configs(self, folder: Path | None) -> tuple[str, ...]:
-        """Return the valid configs: those of the dataset, and further ones in a folder (raw or built).
+        Args:
+            source: the folder of the raw files; None downloads the releases.
+            configs: the configurations, all known; None takes those that are there.
+
+        Returns:
+            config -> what opens its files; it raises a DataError where they are at fault.
 
         Raises:
-            DataError: the folder cannot be read.
+            DataError: there is none.
         """
-        return (*self.configs, *(self.verbs().further_configs(Path(folder)) if folder is not None else ()))
 
-    def build(
-        self,
-        configs: Sequence[str] | None,
-        *,
-        out: Path,
-        source: Path | None = None,
-        num_proc: int = 1,
-    ) -> BuildResult:
-        """Build ``out/NAME`` (card and Parquet) from raw files.
+    @abstractmethod
+    def check_config(self, built: BuiltDataset, config: str, result: CheckResult) -> None:
+        """Add what is wrong in the rows of a configuration; columns, ids and labels have been checked before."""
+
+    @abstractmethod
+    def make_tables(self, built: BuiltDataset, configs: Sequence[str], raw: Path | None = None) -> Tables:
+        """Return the papers' tables, computed from the rows.
+
+        Args:
+            built: the dataset.
+            configs: some of its configurations.
+            raw: the folder of the raw files from which it was built, where it is known.
+        """
+
+    def make_card_parts(self, built: BuiltDataset) -> tuple[Mapping[str, Any], str, Mapping[str, str]]:
+        """Return the metadata and the prose of the card, and mark in the prose -> text; see `card.fill_prose`."""
+        metadata, prose = read_card(CARDS / f"{self.name}.md")
+        return metadata, prose, {"statistics": self.make_tables(built, built.configs).written("markdown")}
+
+    def export_config(self, built: BuiltDataset, config: str, entry: Mapping[str, Any], folder: Path) -> None:
+        """Write the raw files of a configuration into a folder: those that the build kept."""
+        path = built.folder / "records" / f"{config}.parquet"
+        for table in read_rows([path], RECORDS.names, kinds=RECORDS, whole=RECORDS.names):
+            for file, content in zip(table["file"].to_pylist(), table["content"].to_pylist(), strict=True):
+                name = PurePosixPath(file)
+                if not name.parts or name.is_absolute() or {"..", "\0", "\\"} & {*name.parts, *file}:
+                    message = f"expected the name of a file below the folder, found {show(file)}"
+                    raise DataError(message, file=path)
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content)
+
+    def open_raw(self, source: Path | None, config: str) -> RawConfig:
+        """Return the raw files of one configuration; errors as of `find`."""
+        return self.find(source, [config])[config]()
+
+    # -- build --------------------------------------------------------------------------------------------------------
+
+    def build(self, configs: Sequence[str] | None, *, out: Path, source: Path | None = None) -> BuildResult:
+        """Build ``out/NAME`` (card and Parquet) from raw files; other configurations in it are kept.
 
         Args:
             configs: names of configurations; None takes those in ``source``, or all of them without a source.
-            out: the folder of the dataset folders; other configs in ``out/NAME`` are kept.
-            source: a folder with one folder (or .tar.gz) per corpus; None downloads the releases.
-            num_proc: maximum number of processes; small builds use one.
-
-        Returns:
-            the folder, its numbers of rows, and notes.
+            out: the folder of the dataset folders.
+            source: the folder of the raw files; None downloads the releases.
 
         Raises:
-            DataError: bad input; BusyError if another build is running in ``out/NAME``; PartlyBuilt if some
-                configurations were built and others failed.
+            DataError: bad input. Of several configurations the others are built first. BusyError: another build runs.
         """
-        options = BuildOptions(num_proc, self.name)
-        result = self.verbs().build(None if source is None else Path(source), configs, Path(out), options)
-        if result.failed:
-            result.notes.extend(f"{name}: not built, for the error below" for name in result.failed)
-            raise PartlyBuilt(result)
+        target, found, notes = Path(out) / self.name, self.find(source, configs), list[str]()
+        _read_old(target)  # refuses a folder that no build wrote
+        entries, failed = dict[str, dict[str, Any]](), dict[str, DataError]()
+        with rebuild_folder(target) as folder:
+            for config, open_config in found.items():
+                try:
+                    raw = open_config()
+                    entries[config] = self._write_config(config, raw, folder)
+                    notes += raw.notes
+                except NotReleased as error:
+                    if configs:
+                        failed[config] = error
+                    notes += [] if configs else [f"{config}: left out: {error}"]
+                except Unreachable as error:
+                    failed[config] = error
+                    break
+                except DataError as error:
+                    failed[config] = error
+                    for left in folder.glob(f"*/{config}.*"):
+                        left.unlink()
+                    shutil.rmtree(folder / config, ignore_errors=True)
+            if not entries:
+                raise next(
+                    iter(failed.values()), DataError("expected a configuration to build, found none", file=target)
+                )
+            old = _read_old(target)  # under the lock: another build may have finished meanwhile
+            for config in old.keys() - entries.keys():
+                entries[config] = old[config]
+                for path in old[config]["files"]:
+                    link_or_copy(target / path, folder / path)
+            order = {name: number for number, name in enumerate(self.configs)}
+            entries = {name: entries[name] for name in sorted(entries, key=lambda name: order.get(name, len(order)))}
+            written = {path for entry in old.values() for path in entry["files"]} | {RELEASE, EVAL_YAML, "README.md"}
+            self._write_card(folder, target.name, entries)
+            carry_over(target, folder, lambda path: path.as_posix() in written)
+        counts = {
+            name: {split: facts["num_examples"] for split, facts in entries[name]["splits"].items()}
+            for name in found
+            if name in entries and name not in failed
+        }
+        result = BuildResult(target, counts, notes)
+        for config, error in failed.items():
+            if error is not next(iter(failed.values())):
+                log.warning(f"{config}: not built: {error}")
+        if failed:
+            for line in (*notes, *str(result).splitlines()):
+                log.warning(line)
+            raise next(iter(failed.values()))
         return result
 
-    def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path, force: bool = False) -> ExportResult:
-        """Write the raw files of a built dataset folder below ``out/CONFIG``.
+    def _write_config(self, config: str, raw: RawConfig, folder: Path) -> dict[str, Any]:
+        """Write a configuration's files and return its entry in ``release.json``."""
+        splits, paths, labels = dict[str, dict[str, Any]](), list[str](), self.configs[config].label_names
+        for split, tables in raw.splits.items():
+            path = f"{config}/{split}-00000-of-00001.parquet"
+            with tqdm(desc=f"{config}/{split}", unit=" rows", delay=2, leave=False, disable=None) as bar:
+                written = write_parquet(folder / path, self.schema, _count_rows(tables, bar), labels)
+            splits[split] = {**written._asdict(), "facts": raw.split_facts.get(split, {})}
+            splits[split]["num_examples"] = splits[split].pop("num_rows")
+            paths.append(path)
+        if raw.files:
+            contents = [pa.array(raw.files, pa.string()), pa.array([p.read_bytes() for p in raw.files.values()])]
+            contents[1] = contents[1].cast(pa.large_binary())
+            raw.beside[f"records/{config}.parquet"] = lambda: pa.Table.from_arrays(contents, schema=RECORDS)
+        for path, content in raw.beside.items():
+            if isinstance(content, Path):
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(content, folder / path)
+            else:
+                table = content()
+                write_parquet(folder / path, table.schema, [table])
+            paths.append(path)
+        files = {path: compute_file_digest(folder / path) for path in paths}
+        content = json.dumps([splits, raw.facts, {column: list(names) for column, names in labels.items()}])
+        return {
+            "version": compute_content_version([str(self.schema), content, *files.values()]),
+            "download_size": sum((folder / path).stat().st_size for path in files if path.startswith(f"{config}/")),
+            "splits": splits,
+            "files": files,
+            "facts": raw.facts,
+        }
 
-        Raises:
-            DataError: a file is at fault, or files are there already and ``force`` is not set.
-        """
-        return self.verbs().export(Path(dataset), configs, Path(out), force)
+    def _write_card(self, folder: Path, name: str, entries: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write ``release.json``, the card and ``eval.yaml`` of a folder that has all of its Parquet."""
+        facts = {"format": FORMAT, "version": __version__, "dataset": self.name, "configs": entries}
+        (folder / RELEASE).write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        infos = {config: self.configs[config] for config in entries}
 
-    def check(self, folder: Path, configs: Sequence[str] | None = None) -> Report:
-        """Return the integrity report of a folder.
+        def write(metadata: Mapping[str, Any], prose: str) -> None:
+            text = make_card(metadata, prose, self.schema, infos, entries, self.default_config)
+            (folder / "README.md").write_text(insert_picture(text, name, folder), encoding="utf-8")
+
+        write({}, "")  # which opens the rows for the statistics on the card
+        metadata, prose, parts = self.make_card_parts(open_built(folder))
+        write(metadata, fill_prose(prose, parts))
+        if text := self.make_eval_yaml({config: entry["splits"] for config, entry in entries.items()}):
+            (folder / EVAL_YAML).write_text(text, encoding="utf-8")
+
+    def make_eval_yaml(self, splits: Mapping[str, Iterable[str]]) -> str:
+        """Return the text of ``eval.yaml`` for the splits of each configuration; "" without headlines."""
+        return make_eval_yaml(self.name, self.headlines, splits) if self.headlines else ""
+
+    # -- check, stats, export -----------------------------------------------------------------------------------------
+
+    def check(self, folder: Path, configs: Sequence[str] | None = None) -> CheckResult:
+        """Check a built folder, or one with raw files, which are built in a temporary folder first.
 
         Args:
-            folder: a built folder, or one with raw files, which are built in a temporary folder first.
+            folder: the folder.
             configs: names of configurations; None takes all in the folder.
 
         Raises:
             DataError: there is nothing to check, or a file cannot be read.
         """
-        with self._built(Path(folder), configs) as built:
-            report = self.verbs().check(built, configs)
-        report.dataset, report.folder = self.name, Path(folder)
-        return report
+        with self.open(folder, configs) as built:
+            result = CheckResult(self.name, Path(folder), quirks=self.quirks)
+            entries = read_release(built.folder)
+            for config in built.chosen(configs):
+                self._check_files(built, config, entries.get(config), result)
+                self.check_config(built, config, result)
+        return result
+
+    def _check_files(
+        self, built: BuiltDataset, config: str, entry: Mapping[str, Any] | None, result: CheckResult
+    ) -> None:
+        """Compare a configuration's files with the card and ``release.json``; check columns, ids and labels."""
+        labels = self.configs[config].label_names
+        declared = {split["name"]: split.get("num_examples") for split in built.info(config).get("splits") or ()}
+        recorded = entry["files"] if entry else {}
+        result.add(config, ALL, RELEASE, [] if entry else ["no entry of this configuration"])
+        changed = (
+            f"{path}: {'is not what build wrote' if (built.folder / path).is_file() else 'no such file'}"
+            for path, digest in recorded.items()
+            if not (built.folder / path).is_file() or compute_file_digest(built.folder / path) != digest
+        )
+        result.add(config, ALL, "files", changed)
+        found = built.class_labels(config)
+        wrong = (column for column, names in labels.items() if found.get(column) != tuple(names))
+        words = (f"{column}: expected {list(labels[column])}, found {found.get(column)}" for column in wrong)
+        result.add(config, ALL, "card", words)
+        splits = built.splits(config)
+        alone = declared.keys() ^ splits.keys()
+        result.add(config, ALL, "card", (f"{name}: in configs or dataset_info alone" for name in alone))
+        for split, paths in splits.items():
+            rows, ids = 0, list[pa.ChunkedArray]()
+            for table in read_rows(paths, self.schema.names, kinds=self.schema):
+                rows += table.num_rows
+                ids.append(table[self.id_column].cast(pa.string()))
+                for column, names in labels.items():
+                    values = table[column]
+                    bad = pc.fill_null(pc.or_(pc.less(values, -1), pc.greater_equal(values, len(names))), False)
+                    unknown = values.filter(bad).to_pylist()
+                    result.add(config, split, "labels", (f"{column} {value}" for value in unknown))
+                for name in self.required:
+                    values = table[name.removesuffix("[]")].combine_chunks()
+                    nulls = values.null_count * (not name.endswith("[]")) + _count_nulls_below(values)
+                    result.add(config, split, "missing values", [f"{name} is null"] * bool(nulls), nulls)
+            result.rows[config, split] = rows
+            if split in declared and declared[split] != rows:
+                result.add(config, split, "card", [f"expected {declared[split]} rows, found {rows}"])
+            counts = pc.value_counts(pa.chunked_array([chunk for one in ids for chunk in one.chunks], pa.string()))
+            often = counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
+            result.add(config, split, "ids", (f"{show(one['values'])} {one['counts']} times" for one in often))
 
     def stats(self, folder: Path, configs: Sequence[str] | None = None) -> Tables:
-        """Return the paper's tables, recomputed from a folder, built or with raw files (see `check`).
+        """Return the papers' tables, computed from a folder, built or with raw files (see `check`).
 
         Raises:
             DataError: the folder cannot be read, or a file in it is at fault.
         """
-        with self._built(Path(folder), configs) as built:
-            return self.verbs().stats(built, configs, None if built == Path(folder) else Path(folder))
+        with self.open(folder, configs) as built:
+            return self.make_tables(built, built.chosen(configs), None if built.folder == folder else Path(folder))
+
+    def export(self, dataset: Path, configs: Sequence[str] | None, *, out: Path, force: bool = False) -> ExportResult:
+        """Write the raw files of a built folder into ``out/CONFIG``.
+
+        Args:
+            dataset: the built folder.
+            configs: names of configurations; None takes all.
+            out: the folder of the corpus folders.
+            force: replace files that are there; others in ``out/CONFIG`` are kept.
+
+        Raises:
+            DataError: a file is at fault, or there are files already and ``force`` is not set.
+        """
+        entries, built = read_release(dataset), open_built(dataset)
+        chosen, files = built.chosen(configs), list[Path]()
+        for config in chosen:
+            if config not in entries:
+                raise DataError(f"expected an entry of {config}, found {', '.join(entries)}", file=dataset / RELEASE)
+            target = out / config
+            if not force and target.exists() and not (target.is_dir() and not any(target.iterdir())):
+                message = "expected no such folder yet, or an empty one; it is replaced with `force` alone"
+                raise DataError(message, file=target)
+        for config in chosen:
+            with rebuild_folder(out / config) as folder:
+                self.export_config(built, config, entries[config], folder)
+                written = {path.relative_to(folder).parts[0] for path in folder.rglob("*")}
+                carry_over(out / config, folder, lambda path, written=written: path.parts[0] in written)  # type: ignore[misc]
+            files += [out / config / name for name in sorted(written)]
+        return ExportResult(out, files)
+
+    def is_raw(self, folder: Path) -> bool:
+        """Return True unless a build wrote the folder; its faults are then told where it is read."""
+        return not os.path.lexists(folder / "README.md") and not os.path.lexists(folder / RELEASE)
 
     @contextmanager
-    def _built(self, folder: Path, configs: Sequence[str] | None) -> Iterator[Path]:
-        if self.verbs().is_built(folder):
-            from eraser_hub.conversion.built import open_built
+    def open(self, folder: Path, configs: Sequence[str] | None = None) -> Iterator[BuiltDataset]:
+        """Open a built folder; one with raw files is built in a temporary folder first.
 
-            known = self.known_configs(folder)
-            for name in open_built(folder).configs:
-                if name not in known:
-                    expected = f"expected configs of {self.name} ({', '.join(known)}), found {show(name)}"
-                    raise DataError(expected, file=folder / "README.md")
-            yield folder
+        Raises:
+            DataError: the folder cannot be read; the card names a configuration that the dataset does not have.
+        """
+        if self.is_raw(folder):
+            with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
+                yield open_built(self.build(configs, out=Path(aside), source=folder).folder)
             return
-        with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
-            yield self.build(configs, out=Path(aside), source=folder).folder
+        built = open_built(folder)
+        for name in built.configs:
+            if name not in self.configs:
+                expected = f"expected configs of {self.name} ({', '.join(self.configs)}), found {show(name)}"
+                raise DataError(expected, file=folder / "README.md")
+        yield built
+
+    def make_features(self, config: str) -> Any:
+        """Return the columns of a configuration as `datasets.Features`."""
+        return make_features(self.schema, self.configs[config].label_names)
+
+    def choose(self, configs: Sequence[str] | None, there: Iterable[str]) -> list[str]:
+        """Return these configurations in the dataset's order; those that are there where none is named.
+
+        Raises:
+            DataError: an unknown configuration.
+        """
+        for name in configs or ():
+            if name not in self.configs:
+                raise UsageError(describe_choice(name, list(self.configs)), argument="config")
+        wanted = set(configs or there)
+        return [name for name in self.configs if name in wanted]
 
 
-def read_existing_release(target: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return ``release.json`` of the folder that a build is going to replace.
+def _count_rows(tables: Iterable[pa.Table], bar: Any) -> Iterator[pa.Table]:
+    for table in tables:
+        yield table
+        bar.update(table.num_rows)
 
-    Args:
-        target: the folder.
-        entry: as in `read_release`.
 
-    Returns:
-        the configs of the file; an empty dict if the folder is missing or empty.
+def _count_nulls_below(values: pa.Array) -> int:
+    """Return the number of nulls in lists and structs, at any depth."""
+    if pa.types.is_list(values.type):
+        inner = values.flatten()
+        return int(inner.null_count) + _count_nulls_below(inner)
+    if pa.types.is_struct(values.type):
+        return sum(int(inner.null_count) + _count_nulls_below(inner) for inner in values.flatten())
+    return 0
+
+
+def _read_old(target: Path) -> dict[str, Any]:
+    """Return the configs of the folder that a build is going to replace; none where it is missing or empty.
 
     Raises:
         DataError: the folder has files that no build wrote, and must not be replaced.
     """
     if not target.is_dir() or not any(target.iterdir()):
         return {}
-    try:
-        return read_release(target, entry)
-    except DataError as error:
-        if (target / RELEASE).exists():
-            raise
-        message = f"{error.message}; what stands there is not replaced: take another `out`"
-        raise DataError(message, file=target) from None
+    if not (target / RELEASE).exists():
+        message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"
+        raise DataError(f"{message}; what stands there is not replaced: take another `out`", file=target)
+    return read_release(target)
 
 
-def read_release(folder: Path, entry: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the configs of a built folder's ``release.json``: config -> facts that its rows cannot hold.
-
-    Args:
-        folder: the built folder.
-        entry: the type of each config's entry.
+def read_release(folder: Path) -> dict[str, Any]:
+    """Return the configs of a built folder's ``release.json``; see `ConfigEntry`.
 
     Raises:
         DataError: the file is missing, damaged or incomplete, or another version of this project wrote it.
     """
-    path, release = folder / RELEASE, parse_release(folder)
-    configs = release.get("configs")
-    if not isinstance(configs, dict):
-        raise DataError("expected an object with configs, found none", file=path)
+    path = folder / RELEASE
+    if not os.path.lexists(path):
+        raise DataError(f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}", file=folder)
+    release = read_strict_object(path)
     if release.get("format") != FORMAT:
         message = f"expected the format {FORMAT}, found {show(release.get('format'))}, which another version wrote"
         raise DataError(f"{message}; remove the folder and build it anew", file=path)
+    configs = release.get("configs")
+    if not isinstance(configs, dict):
+        raise DataError("expected an object with configs, found none", file=path)
     for name, facts in configs.items():
-        convert_type(facts, entry, name, file=path)
+        convert_type(facts, ConfigEntry, name, file=path)
+        for file in facts["files"]:
+            if not re.fullmatch(r"[^/\\\0]+/[^/\\\0]+", file) or ".." in file.split("/"):
+                message = f"expected the path of a file in a folder of the dataset, found {show(file)}"
+                raise DataError(message, file=path, field=name)
     return configs
 
 
-def read_build_version(folder: Path) -> str | None:
-    """Return the version of this project that built a folder, if it says one."""
-    version = parse_release(folder).get("version")
-    return version if isinstance(version, str) else None
-
-
-def read_own_name(folder: Path) -> str | None:
-    """Return the name of a dataset that ``build own`` wrote; None for one of this project's, or no built folder."""
+def read_release_key(folder: Path, key: str) -> str | None:
+    """Return the ``dataset`` or ``version`` of a built folder's ``release.json``; None where it says none."""
     try:
-        name = parse_release(folder).get("dataset")
+        value = read_strict_object(folder / RELEASE).get(key)
     except DataError:
         return None
-    return name if isinstance(name, str) else None
-
-
-def parse_release(folder: Path) -> dict[str, Any]:
-    """Return the content of a built folder's ``release.json``, unchecked.
-
-    Raises:
-        DataError: the file is missing, or holds no JSON object.
-    """
-    path = folder / RELEASE
-    if not os.path.lexists(path):
-        message = f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}"
-        raise DataError(message, file=folder)
-    with wrap_read_errors(path):
-        return parse_strict_object(path.read_bytes().removeprefix(BOM_UTF8), file=path, number=1)
-
-
-def read_file_ends(path: Path) -> dict[str, bool]:
-    """Return True or False for ``byte_order_mark`` (at the start of a file) and ``final_newline`` (at its end)."""
-    with path.open("rb") as file:
-        has_mark = file.read(3) == BOM_UTF8
-        size = file.seek(0, 2)
-        file.seek(max(size - 1, 0))
-        return {"byte_order_mark": has_mark, "final_newline": not size or file.read(1) == b"\n"}
+    return value if isinstance(value, str) else None

@@ -1,4 +1,4 @@
-"""Folders and sets of files that builds write all at once, and processes that do a part of the work.
+"""Folders that builds write all at once.
 
 out/NAME                 what readers see: the old folder or the new one, never a mix
 out/.NAME.building/      a new folder while it grows; gone after an error, and removed by the next run after a kill
@@ -12,18 +12,13 @@ import ctypes
 import errno
 import os
 import shutil
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import hold_lock
-
-if TYPE_CHECKING:
-    from concurrent.futures import ProcessPoolExecutor
 
 BUSY = "another build is at work in this folder; wait for it or stop it"
 DISK_FULL = {errno.ENOSPC: "the disk is full", getattr(errno, "EDQUOT", -1): "the disk quota is used up"}
@@ -109,44 +104,6 @@ def describe_disk_error(error: OSError) -> str:
     return f"cannot be written: {error.strerror or error}"
 
 
-def write_files(contents: Mapping[Path, bytes], staging: Path, *, force: bool = False) -> None:
-    """Write files: all of them, or after an error none.
-
-    Args:
-        contents: path -> content.
-        staging: a folder of this function beside them.
-        force: replace files that are there.
-
-    Raises:
-        BusyError: another run writes with the same ``staging``.
-        DataError: there is such a file, or one cannot be written.
-    """
-    new_parents = [folder for path in (staging, *contents) for folder in path.parents if not folder.exists()]
-    try:
-        with hold_lock(staging.with_name(f"{staging.name}.lock"), BUSY, staging.parent):
-            for path in contents:
-                if os.path.lexists(path) and not force:
-                    message = "stands there already, and is replaced with `force` alone"
-                    raise DataError(message, file=path)
-            shutil.rmtree(staging, ignore_errors=True)
-            staging.mkdir()
-            try:
-                for number, (path, content) in enumerate(contents.items()):
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    (staging / str(number)).write_bytes(content)
-                sync_tree(staging)
-                for number, path in enumerate(contents):
-                    os.replace(staging / str(number), path)
-            finally:
-                shutil.rmtree(staging, ignore_errors=True)
-    except OSError as error:
-        raise DataError(describe_disk_error(error), file=staging.parent) from error
-    finally:
-        for folder in sorted(new_parents, key=lambda each: len(each.parts), reverse=True):
-            with suppress(OSError):
-                folder.rmdir()  # of those that are empty
-
-
 def carry_over(old: Path, new: Path, is_built: Callable[[PurePath], bool]) -> None:
     """Copy the files that people put into the folder ``old`` to ``new``, which is to replace it.
 
@@ -180,35 +137,3 @@ def link_or_copy(old: Path, new: Path) -> None:
         os.link(old, new)
     except OSError:
         shutil.copyfile(old, new)
-
-
-@contextmanager
-def make_process_pool(count: int) -> Iterator[ProcessPoolExecutor]:
-    """Yield a pool of processes that end with this one, and silently on Ctrl-C.
-
-    They import the program again. Where that is impossible (a script without ``if __name__ == "__main__"``), a task
-    raises BrokenProcessPool, and the caller does the work in this process.
-    """
-    from concurrent.futures import ProcessPoolExecutor  # slow to import
-    from multiprocessing import get_context
-
-    before = os.environ.get("PYTHONSAFEPATH")
-    # they start as `python -c`, which would import from the working directory first
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        with ProcessPoolExecutor(count, get_context("spawn"), _die_with_parent, (os.getpid(),)) as pool:
-            yield pool
-    finally:
-        if before is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
-            os.environ["PYTHONSAFEPATH"] = before
-
-
-def _die_with_parent(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if sys.platform.startswith("linux"):
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)

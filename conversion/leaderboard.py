@@ -1,4 +1,4 @@
-"""``eval.yaml`` of a built dataset folder: the scores by which the Hub ranks systems.
+"""``eval.yaml`` of a dataset folder: the scores by which the Hub ranks systems.
 
 The Hub reads the file at the root of a dataset's repository. Each task has its own leaderboard, and a model's
 ``.eval_results/*.yaml`` has one value for a task (huggingface.co/docs/hub/eval-results). The format has no field for
@@ -7,32 +7,32 @@ The Hub reads the file at the root of a dataset's repository. Each task has its 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import yaml
 
-from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.built import BuiltDataset, open_built
-from eraser_hub.conversion.dataset import EVAL_YAML, SPAN_HEADLINES, Headline
-from eraser_hub.records.errors import DataError
-from eraser_hub.records.files import atomic_write
-
-from .card import get_first_paragraph
-
-FRAMEWORK = "eraser-hub"
-# the id of a task on this split does not name the split
-PLAIN_SPLIT = "test"
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+EVAL_YAML, FRAMEWORK = "eval.yaml", "eraser-hub"
+PLAIN_SPLIT = "test"  # the id of a task on this split does not name it
 
 
-HEADLINES = {name: dataset.headlines for name, dataset in HUB_DATASETS.items() if dataset.headlines}
+class Headline(NamedTuple):
+    """A score by which systems are ranked: its name in the task's id, its key in a score file, and its direction."""
+
+    name: str
+    key: str
+    lower: bool = False
 
 
-def get_headlines(name: str) -> Sequence[Headline]:
-    """Return the scores by which systems are ranked on a dataset; one of one's own name has those of ``eraser``."""
-    return HEADLINES.get(name, () if name in HUB_DATASETS else SPAN_HEADLINES)
+# the scores in the papers' tables of systems
+SPAN_HEADLINES = (
+    Headline("token_f1", "token_macro_f1"),
+    Headline("iou_f1", "iou_macro_f1"),
+    Headline("auprc", "auprc"),
+    Headline("comprehensiveness", "comprehensiveness"),
+    Headline("sufficiency", "sufficiency", lower=True),
+    Headline("macro_f1", "macro_f1"),
+)
 
 
 def task_id(config: str, split: str, headline: Headline) -> str:
@@ -45,59 +45,27 @@ def is_ranked(split: str) -> bool:
     return not split.startswith("train")
 
 
-def get_task_category(name: str, config: str) -> str:
-    """Return the Hub's task category of a config, ``text-classification`` by default."""
-    dataset = HUB_DATASETS.get(name)
-    return "text-classification" if dataset is None else dataset.tasks.get(config, "text-classification")
-
-
-def make_eval_yaml(name: str, built: BuiltDataset) -> str:
+def make_eval_yaml(name: str, headlines: Sequence[Headline], splits: Mapping[str, Iterable[str]]) -> str:
     """Return the text of ``eval.yaml``: id, config and split of each headline on each ranked split.
 
     Args:
-        name: the dataset, which has headlines.
-        built: its folder, with a finished card.
-
-    Raises:
-        DataError: two tasks have one id.
+        name: the dataset, in prose.
+        headlines: its scores.
+        splits: config -> its splits.
     """
-    headlines, tasks = get_headlines(name), dict[str, dict[str, str]]()
-    for config in built.configs:
-        for split in filter(is_ranked, built.splits(config)):
-            for identifier in (task_id(config, split, headline) for headline in headlines):
-                if identifier in tasks:
-                    message = f"two tasks have the id {identifier}: rename a config"
-                    raise DataError(message, file=built.folder)
-                tasks[identifier] = {"id": identifier, "config": config, "split": split}
-    scores = ", ".join(each.name if each.name == each.key else f"{each.name} ({each.key})" for each in headlines)
-    words = [
-        _LINK.sub(r"\1", get_first_paragraph(built.prose)).replace("**", "").replace("*", ""),
-        f"Tasks are CONFIG_SCORE on the split {PLAIN_SPLIT} and CONFIG_SPLIT_SCORE on others but train;",
-        f"scores: {scores}.",
-        *(f"{headline.name}: lower is better." for headline in headlines if headline.lower),
+    tasks = [
+        {"id": task_id(config, split, headline), "config": config, "split": split}
+        for config, names in splits.items()
+        for split in filter(is_ranked, names)
+        for headline in headlines
     ]
+    scores = ", ".join(each.name if each.name == each.key else f"{each.name} ({each.key})" for each in headlines)
+    words = f"Tasks are CONFIG_SCORE on the split {PLAIN_SPLIT} and CONFIG_SPLIT_SCORE on others but train; "
+    lower = "".join(f" {headline.name}: lower is better." for headline in headlines if headline.lower)
     content = {
-        "name": str(built.card.get("pretty_name") or name),
-        "description": " ".join(words),
+        "name": name,
+        "description": f"{words}scores: {scores}.{lower}",
         "evaluation_framework": FRAMEWORK,
-        "tasks": list(tasks.values()),
+        "tasks": tasks,
     }
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-
-
-def write_eval_yaml(folder: Path, name: str) -> None:
-    """Write ``eval.yaml`` into a finished folder, if the dataset has headlines; see `make_eval_yaml`."""
-    if get_headlines(name):
-        atomic_write(folder / EVAL_YAML, make_eval_yaml(name, open_built(folder)).encode())
-
-
-def verify_eval_yaml(folder: Path, name: str) -> None:
-    """Raise a DataError if ``eval.yaml`` is not the text that ``build`` writes for this folder."""
-    path = folder / EVAL_YAML
-    if not get_headlines(name):
-        return
-    if not path.is_file():
-        raise DataError("no such file: build the dataset again", file=path)
-    if path.read_bytes() != make_eval_yaml(name, open_built(folder)).encode():
-        message = "its content is not what build writes for this card: build again"
-        raise DataError(message, file=path)

@@ -7,32 +7,32 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset, list_datasets
 from eraser_hub.records.arguments import Place
-from eraser_hub.records.errors import DataError, describe_choice
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.places import dataset_split, find_place
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from eraser_hub.conversion.checks import Report
+    from eraser_hub.conversion.checks import CheckResult
     from eraser_hub.conversion.dataset import ExportResult, HubDataset
     from eraser_hub.records.tables import Tables
 
 BUILT = "hub/eraser"  # what `build` makes where it is told no place
 
 
-def check(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) -> Report:
+def check(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) -> CheckResult:
     """Check a built dataset: ids, labels, spans, texts, derived columns, splits, card.
 
-    Known quirks of the releases are named and are no fault; of anything else the exit status is 1.
+    Known quirks of the releases are named and are no violation; of anything else the exit status is 1.
 
     Args:
         dataset: Built folder, Hub id, or folder of raw corpora.
         config: Configuration to check; by default all.
 
     Returns:
-        The findings of each split; ``errors`` has the violations.
+        The findings; ``errors`` has the violations.
 
     Raises:
         DataError: there is no such dataset or configuration, or a file cannot be read.
@@ -40,14 +40,14 @@ def check(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) 
     Examples:
         >>> from eraser_hub import check
         >>> checked = check("hub/eraser", config="movies")
-        >>> checked.errors, checked.splits[0].rows
+        >>> checked.errors, checked.rows["movies", "train"]
         ([], 27)
 
         $ eraser-hub check
         $ eraser-hub check org/eraser --config movies --format json
     """
-    opened, folder, configs = open_dataset(dataset, config)
-    return opened.check(folder, configs)
+    opened, folder = open_dataset(dataset)
+    return opened.check(folder, list_configs(config))
 
 
 def stats(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) -> Tables:
@@ -73,8 +73,8 @@ def stats(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) 
         $ eraser-hub stats hub/eraser --config movies --format markdown
         $ eraser-hub stats hub/human_rationales --format latex
     """
-    opened, folder, configs = open_dataset(dataset, config)
-    return opened.stats(folder, configs)
+    opened, folder = open_dataset(dataset)
+    return opened.stats(folder, list_configs(config))
 
 
 def export(
@@ -104,13 +104,10 @@ def export(
         $ eraser-hub export hub/eraser --config movies --out raw
         $ eraser-hub export org/eraser --out raw --force
     """
-    from .dataset import parse_release
-
-    opened, folder, configs = open_dataset(dataset, config)
-    parse_release(folder)  # refuses raw corpora, which need no export
+    opened, folder = open_dataset(dataset)
     if Path(out).resolve().is_relative_to(folder.resolve()):
         raise DataError(f"expected a folder outside the dataset {folder}, found {out}", argument="out")
-    return opened.export(folder, configs, out=Path(out), force=force)
+    return opened.export(folder, list_configs(config), out=Path(out), force=force)
 
 
 def load(dataset: Place, config: str | None = None, split: str = "test") -> Dataset:
@@ -145,53 +142,42 @@ def load(dataset: Place, config: str | None = None, split: str = "test") -> Data
     return cast("Dataset", rows)
 
 
-def open_dataset(
-    dataset: Place, config: str | Sequence[str] | None = None
-) -> tuple[HubDataset, Path, list[str] | None]:
-    """Return the dataset of a folder, built or raw, the folder, and the chosen configurations; None: all.
+def open_dataset(dataset: Place) -> tuple[HubDataset, Path]:
+    """Return the dataset that a folder, built or raw, or a repository of the Hub holds, and the folder.
 
     Raises:
-        DataError: there is no such folder, and the Hub has no such dataset; an unknown configuration.
+        DataError: there is no such folder, and the Hub has no such dataset.
     """
     place = find_place(find_in_hub(dataset))
     folder = Path(place.name) if place.name == BUILT else place.fetch()
     if not folder.is_dir():
         message = f"expected a folder, found none at {folder} (`eraser-hub build` makes it)"
         raise DataError(message, argument="dataset")
-    opened = recognize_dataset(place.dataset, folder)
-    configs = list_configs(config)
-    check_configs(configs, opened, folder)
-    return opened, folder, configs
+    return recognize_dataset(place.dataset, folder), folder
 
 
 def recognize_dataset(name: str, folder: Path) -> HubDataset:
-    """Return the dataset that a folder, built or raw, holds: by its name, else by its configurations.
+    """Return the dataset of a folder: what ``release.json`` says, else by its name, corpus.yaml or configurations."""
+    from .dataset import read_release_key
+    from .eraser.dataset import open_own
 
-    A folder of corpora that no dataset knows is one of custom corpora, which are of ``eraser``.
-    """
-    from .own import find_dataset
-
-    if found := find_dataset(name, folder):
-        return found
+    known = list_datasets()
+    name = read_release_key(folder, "dataset") or name
+    if name in known:
+        return get_dataset(name)
+    if own := open_own(folder):
+        return own
     names = {folder.name, *(path.name.partition(".")[0] for path in folder.iterdir())}
-    known = (dataset for dataset in HUB_DATASETS.values() if not names.isdisjoint(dataset.configs))
-    return next(known, HUB_DATASETS["eraser"])
+    return next((each for each in map(get_dataset, known) if not names.isdisjoint(each.configs)), get_dataset("eraser"))
 
 
 def find_in_hub(dataset: Place) -> str:
     """Return a dataset's place; a bare name is a folder in hub/, unless a folder of that name exists here."""
     name = os.fspath(dataset)
-    is_built = name in HUB_DATASETS or ("/" not in name and (Path("hub") / name / "README.md").is_file())
+    is_built = name in list_datasets() or ("/" not in name and (Path("hub") / name / "README.md").is_file())
     return f"hub/{name}" if is_built and not Path(name).is_dir() else name
 
 
 def list_configs(config: str | Iterable[str] | None) -> list[str] | None:
     """Return the configurations of an argument that may be one or several; None where it is left out or empty."""
     return ([config] if isinstance(config, str) else list(config or ())) or None
-
-
-def check_configs(configs: Sequence[str] | None, dataset: HubDataset, folder: Path | None) -> None:
-    """Check that the dataset or its folder, raw or built, has the configurations."""
-    for name in configs or ():
-        if name not in dataset.configs and name not in (known := dataset.known_configs(folder)):
-            raise DataError(describe_choice(name, known), argument="config")
