@@ -54,7 +54,7 @@ from .typed import convert_type
 
 log = logging.getLogger("eraser_hub")
 RELEASE, FORMAT = "release.json", 3
-RECORDS = pa.schema([("file", pa.string()), ("content", pa.large_binary())])
+RECORDS = pa.schema([("file", pa.string()), ("content", pa.binary())])
 
 
 class NotReleased(DataError):
@@ -282,7 +282,6 @@ class HubDataset(ABC):
             paths.append(path)
         if raw.files:
             contents = [pa.array(raw.files, pa.string()), pa.array([p.read_bytes() for p in raw.files.values()])]
-            contents[1] = contents[1].cast(pa.large_binary())
             raw.beside[f"records/{config}.parquet"] = lambda: pa.Table.from_arrays(contents, schema=RECORDS)
         for path, content in raw.beside.items():
             if isinstance(content, Path):
@@ -290,6 +289,8 @@ class HubDataset(ABC):
                 shutil.copyfile(content, folder / path)
             else:
                 table = content()
+                if not table.num_rows:
+                    continue
                 write_parquet(folder / path, table.schema, [table])
             paths.append(path)
         files = {path: compute_file_digest(folder / path) for path in paths}

@@ -1,7 +1,7 @@
 """Annotators of a custom corpus: who marked which tokens, and who chose which label.
 
 ``annotators/CONFIG.parquet``, in corpus folders and built datasets, has a row per text and person
-(:data:`.schema.ANNOTATORS`). Files of version 2 have a row of masks per text and no names; they are read as well.
+(:data:`.schema.ANNOTATORS`).
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
-from eraser_hub.conversion.built import read_rows, wrap_parquet_errors
+from eraser_hub.conversion.built import read_rows
 from eraser_hub.metrics.annotators import AnnotatedText, read_annotated_texts
 from eraser_hub.metrics.errors import DataError as RowError
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.places import dataset_split
 
-from .schema import ANNOTATORS, MASKS
+from .schema import ANNOTATORS
 
 # columns that hold no null; others may hold one as a whole
 _WHOLE = ("annotation_id", "annotator", "split", "docids", "num_tokens", "rationale_positions[]")
@@ -35,10 +33,7 @@ def read_annotators(path: Path, split: str | None = None) -> Mapping[str, Annota
             twice in a text.
     """
     wanted = None if split is None else dataset_split(split)
-    with wrap_parquet_errors(path):
-        columns = pq.read_schema(path).names
-    kinds, whole = (MASKS, MASKS.names) if "annotators" in columns else (ANNOTATORS, _WHOLE)
-    tables = read_rows([path], kinds.names, kinds=kinds, whole=whole)
+    tables = read_rows([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=_WHOLE)
     rows = [row for table in tables for row in table.to_pylist() if wanted in (None, row["split"])]
     try:
         return {text.id: text for text in read_annotated_texts(rows)}

@@ -10,12 +10,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.places import dataset_split
-
-DocumentLayout = Literal["docs/", "docs.jsonl"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,6 @@ class EraserConfig:
     Attributes:
         name: the configuration, and the folder (and archive) that the release ships it in.
         label_names: the names of ``classification``, in the order of the ClassLabel.
-        documents: layout of the release's documents: one file each in ``docs/``, or lines of ``docs.jsonl``.
         license: the Hub's name of the licence.
         license_note: one sentence for the card on the source of that licence.
         sentence_end_inclusive: True if ``end_sentence`` is inclusive in the release (BoolQ); in dataset rows it is
@@ -47,7 +44,6 @@ class EraserConfig:
 
     name: str
     label_names: tuple[str, ...]
-    documents: DocumentLayout
     license: str
     license_note: str
     task: str

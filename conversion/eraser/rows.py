@@ -1,4 +1,4 @@
-"""Annotations -> Arrow rows of the schema, one run at a time, on flat arrays with offsets.
+"""Annotations -> Arrow rows of the schema, on flat arrays with offsets.
 
 A row is made in two steps. A *numbered* row has all columns, but refers to its documents by number instead of holding
 their texts: the numbered rows of a split fit into memory and are ordered there. `make_full_rows` adds the documents.
@@ -6,11 +6,14 @@ their texts: the numbered rows of a split fit into memory and are ordered there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from msgspec import UNSET
@@ -18,105 +21,157 @@ from msgspec import UNSET
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
 from eraser_hub.metrics.plain import masks
+from eraser_hub.records.errors import show
+from eraser_hub.records.readers import BATCH_BYTES
 
-from .checked import CheckedAnnotations
+from .checked import CheckedAnnotations, read_checked
+from .configs import EraserConfig
+from .corpus import is_double
 from .documents import Documents
-from .format import MAX_INT
-from .schema import DOCUMENT, EVIDENCE, SCHEMA
+from .format import MAX_INT, Annotation
+from .schema import EVIDENCE, SCHEMA
 
 SEPARATOR = " … "  # between the evidence texts of `rationale`
-
-# bits of a record's state: the form of its id and of its optional keys in the file
-INTEGER_ID, DOCIDS_NULL, DOCIDS_LIST, TYPE_ABSENT = 1, 2, 4, 8
+ROW_GROUP_BYTES = 32 << 20  # of lines and documents
 
 NUMBERED_EVIDENCE = pa.struct([pa.field("docid", pa.int32()), *list(EVIDENCE)[1:]])
 _BY_NUMBER = {"documents": pa.list_(pa.int32()), "evidences": pa.list_(pa.list_(NUMBERED_EVIDENCE))}
 NUMBERED = pa.schema([column.with_type(_BY_NUMBER.get(column.name, column.type)) for column in SCHEMA])
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedRows:
-    """A run of numbered rows, with facts of their records that the rows cannot hold.
+class SplitRows:
+    """The rows of a split file, document by document, and what of its records they cannot hold.
 
     Attributes:
-        table: the rows, with documents by number.
-        states: uint8 (rows,), the bits above.
-        sizes: int64 (rows,), the bytes of each record's line.
-        kept: index -> keys of the record that do not follow from the row: unknown keys, and docids that are not the
-            row's documents in order.
-        pairs: number of (row, document with evidence).
-        shares: sum, over these pairs, of the share of the document's tokens that evidences cover.
+        facts: the form of its first record (the type of ids, absent keys, encoding, ..), for release.json.
+        ids: the annotation ids.
+        odd: line -> the record, of records in another form and of those with keys beyond the format.
+        unknown: key beyond the format -> number of records that have it.
     """
 
-    table: pa.Table
-    states: np.ndarray
-    sizes: np.ndarray
-    kept: dict[int, dict[str, Any]]
-    pairs: int
-    shares: float
+    def __init__(self, path: Path, config: EraserConfig, documents: Documents) -> None:
+        self.path, self.config, self.documents = path, config, documents
+        self.facts: dict[str, Any] = {"file": path.name}
+        self.ids: set[str] = set()
+        self.odd: dict[int, dict[str, Any]] = {}
+        self.unknown: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        """Yield the rows as row groups of about `ROW_GROUP_BYTES`.
+
+        Rows are ordered by their first document, and documents by their first occurrence in the file.
+
+        Raises:
+            DataError: at the first record that is invalid or repeats an id.
+        """
+        runs, sizes, numbers = list[pa.Table](), list[int](), dict[str, int]()
+        for checked in read_checked(self.path, self.config.label_names, self.documents, numbers, BATCH_BYTES):
+            if not runs:
+                self._describe_form(checked.run.records[0])
+            self._keep_odd(checked)
+            runs.append(number_rows(checked, self.config.label_names, self.config.sentence_end_inclusive))
+            sizes += checked.run.sizes
+        self.ids = set(numbers)
+        rows = pa.concat_tables(runs).combine_chunks()
+        lists = rows["documents"].chunk(0)
+        offsets, documents = to_numpy(lists.offsets), to_numpy(lists.flatten())
+        first = np.full(len(lists), -1, np.int64)
+        has_documents = np.diff(offsets) > 0
+        first[has_documents] = documents[offsets[:-1][has_documents]]
+        _, places, document = np.unique(first, return_index=True, return_inverse=True)
+        order = np.argsort(places[document], kind="stable")
+        running = compute_offsets(self.documents.sizes[documents])
+        weights = (np.array(sizes) + running[offsets[1:]] - running[offsets[:-1]])[order]
+        groups = np.cumsum(weights) // ROW_GROUP_BYTES
+        bounds = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(order)]
+        for begin, end in pairwise(bounds):
+            yield make_full_rows(rows.take(make_numbers(order[begin:end])), self.documents)
+
+    def make_odd_lines(self) -> bytes:
+        """Return `odd` as JSON lines: what `export` needs beside rows and facts."""
+        return b"".join(
+            json.dumps({"line": line, "record": record}).encode() + b"\n" for line, record in self.odd.items()
+        )
+
+    def describe_unknown(self) -> list[str]:
+        """Return a line about the keys beyond the format; none where there is no such key."""
+        words = ", ".join(f"{show(key)} (in {count:,})" for key, count in self.unknown.most_common())
+        return (
+            [f"{self.path}: keys beyond the format are kept for export, and are no columns: {words}"] if words else []
+        )
+
+    def _describe_form(self, record: Annotation) -> None:
+        docids = record.docids
+        self.facts |= {
+            "encoding": "json in a json string" if is_double(self.path) else "json",
+            "annotation_id": "integer" if isinstance(record.annotation_id, int) else "string",
+            "docids": "absent" if docids is UNSET else "null" if docids is None else "list",
+            "query_type": "absent" if record.query_type is UNSET else "present",
+            "sentence_ends": "inclusive" if self.config.sentence_end_inclusive else "exclusive",
+        }
+        self._form = _get_form(record)
+
+    def _keep_odd(self, checked: CheckedAnnotations) -> None:
+        run, form = checked.run, self._form
+        lengths = np.diff(checked.offsets).tolist()
+        for place, (record, length) in enumerate(zip(run.records, lengths, strict=True)):
+            docids = record.docids
+            # docids that are not the row's documents in order name a document twice, or lack one of an evidence
+            differs = _get_form(record) != form or (
+                type(docids) is list and not len(docids) == length == len(set(docids))
+            )
+            if differs or place in run.extras:
+                extras = run.extras.get(place, {})
+                self.odd[run.numbers[place]] = msgspec.to_builtins(record) | extras
+                self.unknown.update(extras.keys())
 
 
-def number_rows(checked: CheckedAnnotations, label_numbers: Mapping[str, int], *, inclusive: bool) -> NumberedRows:
+def _get_form(record: Annotation) -> tuple[type, type, bool]:
+    return type(record.annotation_id), type(record.docids), record.query_type is UNSET
+
+
+def number_rows(checked: CheckedAnnotations, label_names: Sequence[str], inclusive: bool) -> pa.Table:
     """Return the numbered rows of a run of annotations.
 
     Args:
         checked: the annotations.
-        label_numbers: label -> number.
+        label_names: the labels in order.
         inclusive: True if ``end_sentence`` is inclusive in the file; in rows it is exclusive.
     """
     run, records = checked.run, checked.run.records
-    labels = np.fromiter([label_numbers[record.classification] for record in records], np.int64, len(records))
-    types, lists = [record.query_type for record in records], [record.docids for record in records]
-    states = np.zeros(len(records), np.uint8)
-    for bit, holds in (
-        (INTEGER_ID, [type(record.annotation_id) is int for record in records]),
-        (DOCIDS_NULL, [docids is None for docids in lists]),
-        (DOCIDS_LIST, [type(docids) is list for docids in lists]),
-        (TYPE_ABSENT, [kind is UNSET for kind in types]),
-    ):
-        states[np.array(holds, bool)] |= bit
+    numbers = {label: number for number, label in enumerate(label_names)}
+    labels = [record.classification for record in records]
+    types = [record.query_type for record in records]
     texts = [evidence.text for evidence in checked.evidences]
-    values: dict[str, pa.Array] = {
-        "annotation_id": make_strings([str(record.annotation_id) for record in records]),
-        "query": make_strings([record.query for record in records]),
-        "classification": make_numbers(labels),
-        "documents": _make_lists(checked.offsets, make_numbers(checked.documents)),
-        "evidences": _make_evidence_lists(checked, texts, inclusive),
-        "query_type": make_strings([kind if type(kind) is str else None for kind in types]),
-        "position": make_numbers(np.array(run.numbers, np.int32)),
-        **derive(checked.slots, checked.bounds[:, 0], checked.bounds[:, 1], texts, checked.offsets, checked.counts),
-    }
-    table = pa.Table.from_arrays([values[name] for name in NUMBERED.names], schema=NUMBERED)
-    slots = sort_distinct(checked.slots)
-    marked = np.diff(to_numpy(values["rationale_positions"].flatten().offsets))[slots]
-    shares = float((marked / np.maximum(checked.counts[slots, 0], 1)).sum())
-    kept = {place: dict(extra) for place, extra in run.extras.items()}
-    pairs = enumerate(zip(lists, np.diff(checked.offsets).tolist(), strict=True))
-    for place in [at for at, (ids, size) in pairs if type(ids) is list and not len(ids) == size == len(set(ids))]:
-        kept.setdefault(place, {})["docids"] = lists[place]
-    return NumberedRows(table, states, np.array(run.sizes, np.int64), kept, len(slots), shares)
-
-
-def _make_lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
-    return pa.ListArray.from_arrays(make_numbers(offsets.astype(np.int32)), values)
-
-
-def _make_evidence_lists(checked: CheckedAnnotations, texts: Sequence[str], inclusive: bool) -> pa.ListArray:
-    bounds = checked.bounds
-    end_sentence = bounds[:, 3]
+    end_sentence = checked.bounds[:, 3]
     if inclusive:
         if len(end_sentence) and end_sentence.max() == MAX_INT:
             message = f"expected less than {MAX_INT}, found {MAX_INT}"
-            raise checked.run.locate_error(int(end_sentence.argmax()), message, "end_sentence")
+            raise run.locate_error(int(end_sentence.argmax()), message, "end_sentence")
         end_sentence = end_sentence + (end_sentence >= 0).astype(np.int32)
     leaves = [
         make_numbers(checked.documents[checked.slots]),
         make_strings(texts),
-        *(make_numbers(bounds[:, place]) for place in (0, 1, 2)),
+        *(make_numbers(checked.bounds[:, place]) for place in (0, 1, 2)),
         make_numbers(end_sentence),
     ]
-    structs = pa.StructArray.from_arrays(leaves, fields=list(NUMBERED_EVIDENCE))
-    return _make_lists(checked.groups, _make_lists(checked.members, structs))
+    evidences = pa.StructArray.from_arrays(leaves, fields=list(NUMBERED_EVIDENCE))
+    columns: dict[str, pa.Array] = {
+        "annotation_id": make_strings([str(record.annotation_id) for record in records]),
+        "query": make_strings([record.query for record in records]),
+        "classification": make_numbers(np.array([numbers[label] for label in labels], np.int64)),
+        "label": make_strings(labels),
+        "documents": _make_lists(checked.offsets, make_numbers(checked.documents)),
+        "evidences": _make_lists(checked.groups, _make_lists(checked.members, evidences)),
+        "query_type": make_strings([kind if isinstance(kind, str) else None for kind in types]),
+        "position": make_numbers(np.array(run.numbers, np.int32)),
+        **derive(checked.slots, checked.bounds[:, 0], checked.bounds[:, 1], texts, checked.offsets, checked.counts),
+    }
+    return pa.Table.from_arrays([columns[name] for name in NUMBERED.names], schema=NUMBERED)
+
+
+def _make_lists(offsets: np.ndarray, values: pa.Array) -> pa.ListArray:
+    return pa.ListArray.from_arrays(make_numbers(offsets.astype(np.int32)), values)
 
 
 def derive(
@@ -140,8 +195,7 @@ def derive(
     keys = np.stack([slots, start, end])[:, order]
     chosen = keys[1] < keys[2]
     chosen[1:] &= (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    places: list[int] = order[chosen].tolist()
-    span_texts = [texts[place] for place in places]
+    span_texts = [texts[place] for place in order[chosen].tolist()]
     edges = pairwise(np.searchsorted(keys[0, chosen], offsets).tolist())
     return {
         "rationale": make_strings([SEPARATOR.join(span_texts[begin:stop]) for begin, stop in edges]),
@@ -167,30 +221,27 @@ def find_covered_tokens(
     return places - np.repeat(token_offsets[:-1], np.diff(bounds)), bounds
 
 
-def make_full_rows(numbered: pa.Table, documents: Documents, *, shared: bool = False) -> pa.Table:
-    """Return numbered rows with the ids and texts of their documents.
+def make_full_rows(numbered: pa.Table, documents: Documents) -> pa.Table:
+    """Return numbered rows with the ids and texts of their documents, encoded as dictionaries.
 
     Args:
         numbered: the rows, in one chunk.
         documents: the documents with these numbers.
-        shared: encode ids and texts as dictionaries, which store a document of many rows once.
     """
-    lists = numbered["documents"].combine_chunks()
-    groups = numbered["evidences"].combine_chunks()
+    lists, groups = numbered["documents"].combine_chunks(), numbered["evidences"].combine_chunks()
     members = groups.flatten()
     evidences = members.flatten()
     row_documents = to_numpy(lists.flatten())
     chosen = sort_distinct(row_documents)
     places = make_numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
-    ids = documents.names.take(make_numbers(chosen))
-    parts = [ids, documents.texts(chosen)]
-    leaves = [pa.DictionaryArray.from_arrays(places, part) if shared else part.take(places) for part in parts]
-    kinds = [pa.field(field.name, leaf.type) for field, leaf in zip(DOCUMENT, leaves, strict=True)]
-    evidence_ids = ids.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))
+    names, texts = documents.take(chosen)
+    leaves = [pa.DictionaryArray.from_arrays(places, values) for values in (names, texts)]
+    evidence_ids = names.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))
     fields = [evidence_ids, *(evidences.field(name) for name in EVIDENCE.names[1:])]
     structs = pa.StructArray.from_arrays(fields, fields=list(EVIDENCE))
+    document = pa.StructArray.from_arrays(leaves, names=["docid", "text"])
     columns: dict[str, pa.Array] = {
-        "documents": pa.ListArray.from_arrays(lists.offsets, pa.StructArray.from_arrays(leaves, fields=kinds)),
+        "documents": pa.ListArray.from_arrays(lists.offsets, document),
         "evidences": pa.ListArray.from_arrays(groups.offsets, pa.ListArray.from_arrays(members.offsets, structs)),
     }
     return pa.Table.from_arrays([columns.get(name, numbered[name]) for name in SCHEMA.names], names=SCHEMA.names)

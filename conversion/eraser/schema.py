@@ -16,10 +16,6 @@ ANNOTATORS = pa.schema(
         ("num_tokens", pa.list_(pa.int32())),
     ]
 )
-# what version 2 wrote: the masks of texts with two annotators or more
-MASKS = pa.schema(
-    [("annotation_id", pa.string()), ("split", pa.string()), ("annotators", pa.list_(pa.list_(pa.int8())))]
-)
 
 DOCUMENT = pa.struct([("docid", pa.string()), ("text", pa.string())])
 EVIDENCE = pa.struct(
@@ -37,6 +33,7 @@ SCHEMA = pa.schema(
         ("annotation_id", pa.string()),
         ("query", pa.string()),
         ("classification", pa.int64()),
+        ("label", pa.string()),  # its name, for SQL and pandas
         ("rationale", pa.string()),
         ("documents", pa.list_(DOCUMENT)),
         ("evidences", pa.list_(pa.list_(EVIDENCE))),

@@ -1,0 +1,162 @@
+"""The ERASER corpora, and corpora of one's own in their format: their files <-> annotations and documents <-> rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from eraser_hub.conversion.arrays import make_strings
+from eraser_hub.conversion.built import BuiltDataset
+from eraser_hub.conversion.checks import CheckResult
+from eraser_hub.conversion.dataset import RECORDS, RELEASE, HubDataset, RawConfig, read_release
+from eraser_hub.conversion.leaderboard import SPAN_HEADLINES
+from eraser_hub.records.errors import DataError, UsageError, describe_choice
+from eraser_hub.records.tables import Tables
+
+from .annotators import read_annotators
+from .card import describe_config, make_card_parts
+from .check import QUIRKS, check_config
+from .configs import CONFIGS, DEFAULT_CONFIG, EraserConfig, get_annotators_path
+from .corpus import describe_skipped, find_backups, find_corpus, find_released, inspect_folder
+from .corpus_yaml import find_own_corpora, parse_corpus_yaml, read_corpus_yaml
+from .documents import read_documents
+from .export import export_config
+from .rows import SplitRows
+from .schema import SCHEMA
+from .statistics import make_tables
+
+
+class EraserDataset(HubDataset):
+    """ERASER, or a corpus of one's own, which has one configuration of its name.
+
+    Attributes:
+        facts: config -> what is known of it.
+    """
+
+    schema = SCHEMA
+    id_column = "annotation_id"
+    required = tuple(name for name in SCHEMA.names if name != "query_type")
+    headlines = SPAN_HEADLINES
+    quirks = QUIRKS
+
+    def __init__(self, name: str, facts: Mapping[str, EraserConfig], default_config: str) -> None:
+        self.name, self.facts, self.default_config = name, facts, default_config
+        self.configs = {config: describe_config(one) for config, one in facts.items()}
+
+    @property
+    def is_own(self) -> bool:
+        """True for a corpus of one's own."""
+        return bool(self.facts[self.default_config].corpus_yaml)
+
+    def find(self, source: Path | None, configs: Sequence[str] | None) -> Mapping[str, Callable[[], RawConfig]]:
+        """Find the corpora in a folder (see `corpus.find_corpus`), or those of the release."""
+        if self.is_own:
+            folder = find_own_corpora(source or Path())[self.name]
+            return {self.name: partial(self._open, self.name, lambda: folder)}
+        if source is None:
+            chosen = self.choose(configs, self.configs)
+        else:
+            chosen = self.choose(configs, [name for name in CONFIGS if find_released(name, source, exact=True)])
+            if not chosen:
+                own = ", ".join(find_own_corpora(source))
+                hint = f"; {own}: `eraser-hub build own` makes a dataset of its own" if own else ""
+                message = f"expected folders or archives named {', '.join(CONFIGS)}, found none{hint}"
+                raise DataError(message, file=source)
+        return {config: partial(self._open, config, partial(find_corpus, config, source)) for config in chosen}
+
+    def _open(self, config: str, find: Callable[[], Path]) -> RawConfig:
+        folder, facts = find(), self.facts[config]
+        corpus = inspect_folder(folder, facts)
+        documents, others = read_documents(folder)
+        splits = {split: SplitRows(path, facts, documents) for split, path in corpus.splits.items()}
+        raw = RawConfig(splits, notes=describe_skipped(corpus))
+        raw.notes += [f"{path}: skipped: is no document file" for path in others]
+        raw.split_facts = {split: rows.facts for split, rows in splits.items()}
+        raw.facts = {"layout": "docs.jsonl" if documents.path.name == "docs.jsonl" else "docs/"}
+        raw.sources = [
+            *corpus.splits.values(),
+            *(documents.path.iterdir() if documents.path.is_dir() else [documents.path]),
+        ]
+        if facts.corpus_yaml:
+            raw.facts["corpus"] = facts.corpus_yaml
+            people = get_annotators_path(config)
+            if os.path.lexists(folder / people):
+                read_annotators(folder / people)  # which refuses a damaged file
+                raw.beside[people] = folder / people
+
+        def finish() -> pa.Table:
+            raw.notes.extend(note for rows in splits.values() for note in rows.describe_unknown())
+            raw.notes.extend(find_backups(corpus, {split: rows.ids for split, rows in splits.items()}))
+            return documents.make_table()
+
+        def make_records() -> pa.Table:
+            odd = {rows.path.name: rows.make_odd_lines() for rows in splits.values() if rows.odd}
+            contents = pa.array(list(odd.values()), pa.binary())
+            return pa.Table.from_arrays([make_strings(odd), contents], schema=RECORDS)
+
+        raw.beside |= {f"documents/{config}.parquet": finish, f"records/{config}.parquet": make_records}
+        return raw
+
+    def check_config(self, built: BuiltDataset, config: str, result: CheckResult) -> None:
+        """Add what is wrong with spans, texts, derived columns and documents; see `check.check_config`."""
+        check_config(self.facts[config], built, config, result)
+
+    def make_tables(self, built: BuiltDataset, configs: Sequence[str], raw: Path | None = None) -> Tables:
+        """Return the tables of the ERASER paper and of Carton, Rathore and Tan (2020); see `statistics.make_tables`."""
+        return make_tables(self.facts, built, configs, raw)
+
+    def make_card_parts(self, built: BuiltDataset) -> tuple[Mapping[str, Any], str, Mapping[str, str]]:
+        """Return the card's metadata, its prose, and the texts of its marks."""
+        facts = {config: self.facts[config] for config in built.configs}
+        tables = self.make_tables(built, built.configs)
+        return make_card_parts(self.name, facts, read_release(built.folder), built, tables)
+
+    def export_config(self, built: BuiltDataset, config: str, entry: Mapping[str, Any], folder: Path) -> None:
+        """Write the corpus folder of a configuration; see `export.export_config`."""
+        export_config(self.facts[config], built, entry, folder)
+
+    def is_raw(self, folder: Path) -> bool:
+        """Return True for a folder of raw corpora, of which a card that no build wrote may stand."""
+        card = folder / "README.md"
+        is_card = card.is_file() and card.read_bytes()[:4].strip() == b"---"
+        return not is_card and not os.path.lexists(folder / RELEASE)
+
+
+DATASET = EraserDataset("eraser", CONFIGS, DEFAULT_CONFIG)
+
+
+def open_own(folder: Path, name: str | None = None) -> EraserDataset | None:
+    """Return the dataset of a corpus of one's own; None where the folder holds none.
+
+    Args:
+        folder: a corpus folder with a corpus.yaml, the parent of such folders, or the dataset that was built of one.
+        name: the corpus, where there are several.
+
+    Raises:
+        DataError: the corpus.yaml is at fault, or there are several corpora and none is named.
+    """
+    if os.path.lexists(folder / RELEASE):
+        entries = read_release(folder)
+        texts = {config: entry["facts"].get("corpus") for config, entry in entries.items()}
+        own = {config: parse_corpus_yaml(text, folder / RELEASE) for config, text in texts.items() if text}
+    else:
+        folders = find_own_corpora(folder)
+        if len(folders) > 1 and name is None:
+            raise UsageError(f"expected one of {', '.join(folders)}, found none named", argument="config")
+        if name is not None and folders and name not in folders:
+            raise UsageError(describe_choice(name, list(folders)), argument="config")
+        own = {one: read_corpus_yaml(path) for one, path in folders.items() if name in (None, one)}
+    return next((EraserDataset(facts.name, {facts.name: facts}, facts.name) for facts in own.values()), None)
+
+
+def read_own_facts(built: BuiltDataset, config: str) -> EraserConfig | None:
+    """Return what the corpus.yaml of a built corpus of one's own says; None for other datasets."""
+    if config in CONFIGS or not built.paths(RELEASE):
+        return None
+    own = open_own(built.folder)
+    return own.facts.get(config) if own else None
