@@ -58,13 +58,12 @@ def write_parquet(
     try:
         for table in tables:
             # the writer takes its schema from the first table, whose columns may be dictionaries
-            writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(metadata), **OPTIONS)
-            writer.write_table(table.replace_schema_metadata(metadata), row_group_size=max(table.num_rows, 1))
+            writer = writer or pq.ParquetWriter(path, table.schema.remove_metadata(), **OPTIONS)
+            writer.write_table(table.replace_schema_metadata(), row_group_size=max(table.num_rows, 1))
             num_rows += table.num_rows
             num_bytes += sum(_count_bytes(chunk) for column in table.columns for chunk in column.chunks)
-        if writer is None:
-            empty = [pa.nulls(0, field.type) for field in schema]  # `Schema.empty_table` imports pandas
-            pq.write_table(pa.Table.from_arrays(empty, schema=schema.with_metadata(metadata)), path, **OPTIONS)
+        writer = writer or pq.ParquetWriter(path, schema.remove_metadata(), **OPTIONS)
+        writer.add_key_value_metadata(metadata)
     finally:
         if writer is not None:
             writer.close()
