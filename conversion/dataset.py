@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
 
@@ -89,7 +90,8 @@ class RawConfig:
 
     Attributes:
         splits: split -> its tables, which are read when they are asked for.
-        beside: path in the dataset's folder -> a file to copy, or what returns a table after all splits were read.
+        beside: path in the dataset's folder -> a file to copy, or what makes tables after all splits were read
+            (without any there is no file).
         facts: what rows cannot hold, as JSON; may be filled while the splits are read.
         split_facts: the same of a split.
         files: the released files, by the paths under which `export` writes them, where rows do not restore them.
@@ -98,7 +100,7 @@ class RawConfig:
     """
 
     splits: Mapping[str, Iterable[pa.Table]]
-    beside: dict[str, Path | Callable[[], pa.Table]] = field(default_factory=dict)
+    beside: dict[str, Path | Callable[[], Iterable[pa.Table]]] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     split_facts: dict[str, dict[str, Any]] = field(default_factory=dict)
     files: Mapping[str, Path] = field(default_factory=dict)
@@ -282,16 +284,16 @@ class HubDataset(ABC):
             paths.append(path)
         if raw.files:
             contents = [pa.array(raw.files, pa.string()), pa.array([p.read_bytes() for p in raw.files.values()])]
-            raw.beside[f"records/{config}.parquet"] = lambda: pa.Table.from_arrays(contents, schema=RECORDS)
+            raw.beside[f"records/{config}.parquet"] = lambda: [pa.Table.from_arrays(contents, schema=RECORDS)]
         for path, content in raw.beside.items():
             if isinstance(content, Path):
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(content, folder / path)
             else:
-                table = content()
-                if not table.num_rows:
+                tables = iter(content())
+                if (first := next(tables, None)) is None:
                     continue
-                write_parquet(folder / path, table.schema, [table])
+                write_parquet(folder / path, first.schema, chain([first], tables))
             paths.append(path)
         files = {path: compute_file_digest(folder / path) for path in paths}
         content = json.dumps([splits, raw.facts, {column: list(names) for column, names in labels.items()}])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -89,15 +89,16 @@ class EraserDataset(HubDataset):
                 read_annotators(folder / people)  # which refuses a damaged file
                 raw.beside[people] = folder / people
 
-        def finish() -> pa.Table:
+        def finish() -> Iterator[pa.Table]:
             raw.notes.extend(note for rows in splits.values() for note in rows.describe_unknown())
             raw.notes.extend(find_backups(corpus, {split: rows.ids for split, rows in splits.items()}))
-            return documents.make_table()
+            return documents.make_tables()
 
-        def make_records() -> pa.Table:
-            odd = {rows.path.name: rows.make_odd_lines() for rows in splits.values() if rows.odd}
-            contents = pa.array(list(odd.values()), pa.binary())
-            return pa.Table.from_arrays([make_strings(odd), contents], schema=RECORDS)
+        def make_records() -> Iterator[pa.Table]:
+            for rows in splits.values():
+                if rows.odd:
+                    content = pa.array([rows.make_odd_lines()], pa.binary())
+                    yield pa.Table.from_arrays([make_strings([rows.path.name]), content], schema=RECORDS)
 
         raw.beside |= {f"documents/{config}.parquet": finish, f"records/{config}.parquet": make_records}
         return raw

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from itertools import repeat
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, repeat
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ from .format import read_document_lines
 SCHEMA = pa.schema(
     [("docid", pa.string()), ("text", pa.string()), ("num_tokens", pa.int32()), ("num_sentences", pa.int32())]
 )
-BATCH_BYTES = 64 << 20  # of texts whose tokens are counted together
+BATCH_BYTES = 4 << 20  # of texts whose tokens are counted together, and of a row group of documents/CONFIG.parquet
 
 
 class Documents:
@@ -32,18 +32,21 @@ class Documents:
     Attributes:
         path: the folder or the file that holds them.
         names: the ids; the number of a document is its place here.
-        texts: the texts, in chunks.
+        texts: the texts, in one large array.
         sizes: int64 (documents,), the bytes of each text.
     """
 
-    def __init__(self, path: Path, names: Sequence[str], texts: pa.ChunkedArray) -> None:
-        self.path, self.texts = path, texts
+    def __init__(self, path: Path, names: Sequence[str], texts: Sequence[pa.StringArray]) -> None:
+        self.path = path
         self.names = make_strings(names)
         self._numbers = {name: number for number, name in enumerate(names)}
-        counts = [count_tokens(chunk) for chunk in texts.chunks if len(chunk)]
+        counts = [count_tokens(chunk) for chunk in texts if len(chunk)]
         self._counts = np.concatenate([np.zeros((0, 2), np.int32), *counts])
-        sizes = [np.diff(get_bytes(chunk)[1]) for chunk in texts.chunks]
+        sizes = [np.diff(get_bytes(chunk)[1]) for chunk in texts]
         self.sizes = np.concatenate([np.zeros(0, np.int64), *sizes])
+        # a chunked array would be joined anew by every `take`
+        chunks = pa.chunked_array([chunk.cast(pa.large_string()) for chunk in texts], pa.large_string())
+        self.texts: pa.LargeStringArray = chunks.combine_chunks()
 
     def number(self, docids: Sequence[str]) -> np.ndarray:
         """Return the number of each id, int32; -1 for an unknown id."""
@@ -57,12 +60,15 @@ class Documents:
     def take(self, chosen: np.ndarray) -> tuple[pa.Array, pa.Array]:
         """Return the ids and the texts of the documents with these numbers."""
         places = make_numbers(chosen)
-        return self.names.take(places), self.texts.take(places).combine_chunks()
+        return self.names.take(places), self.texts.take(places).cast(pa.string())
 
-    def make_table(self) -> pa.Table:
-        """Return all documents as rows of `SCHEMA`."""
-        counts = (make_numbers(self._counts[:, place]) for place in (0, 1))
-        return pa.Table.from_arrays([self.names, self.texts, *counts], schema=SCHEMA)
+    def make_tables(self) -> Iterator[pa.Table]:
+        """Yield all documents as rows of `SCHEMA`, in parts of about `BATCH_BYTES`."""
+        groups = np.cumsum(self.sizes) // BATCH_BYTES
+        for begin, end in pairwise([0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]):
+            names, texts = self.take(np.arange(begin, end))
+            counts = (make_numbers(self._counts[begin:end, place]) for place in (0, 1))
+            yield pa.Table.from_arrays([names, texts, *counts], schema=SCHEMA)
 
 
 def count_tokens(texts: pa.StringArray) -> np.ndarray:
@@ -88,7 +94,7 @@ def read_documents(folder: Path) -> tuple[Documents, list[Path]]:
     if lines.is_file():
         for _, records in read_document_lines(lines, names):
             chunks.append(make_strings([record.document for record in records]))
-        return Documents(lines, list(names), pa.chunked_array(chunks, pa.string())), []
+        return Documents(lines, list(names), chunks), []
     docs, found, others = folder / "docs", list[str](), list[Path]()
     try:
         with os.scandir(docs) as entries:
@@ -113,7 +119,7 @@ def read_documents(folder: Path) -> tuple[Documents, list[Path]]:
             chunks.append(make_strings(texts))
             texts, size = [], 0
     chunks.append(make_strings(texts))
-    return Documents(docs, sorted(found), pa.chunked_array(chunks, pa.string())), others
+    return Documents(docs, sorted(found), chunks), others
 
 
 def read_built_documents(path: Path) -> Documents:
@@ -128,4 +134,4 @@ def read_built_documents(path: Path) -> Documents:
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise DataError(f"expected each document once, found {show(twice)} twice", file=path)
     chunks = [chunk.cast(pa.string()) for table in tables for chunk in table["text"].chunks]
-    return Documents(path, names, pa.chunked_array(chunks, pa.string()))
+    return Documents(path, names, chunks)

@@ -32,7 +32,7 @@ from .format import MAX_INT, Annotation
 from .schema import EVIDENCE, SCHEMA
 
 SEPARATOR = " … "  # between the evidence texts of `rationale`
-ROW_GROUP_BYTES = 32 << 20  # of lines and documents
+ROW_GROUP_BYTES = 16 << 20  # of lines and documents
 
 NUMBERED_EVIDENCE = pa.struct([pa.field("docid", pa.int32()), *list(EVIDENCE)[1:]])
 _BY_NUMBER = {"documents": pa.list_(pa.int32()), "evidences": pa.list_(pa.list_(NUMBERED_EVIDENCE))}
@@ -73,6 +73,7 @@ class SplitRows:
             sizes += checked.run.sizes
         self.ids = set(numbers)
         rows = pa.concat_tables(runs).combine_chunks()
+        del runs
         lists = rows["documents"].chunk(0)
         offsets, documents = to_numpy(lists.offsets), to_numpy(lists.flatten())
         first = np.full(len(lists), -1, np.int64)
