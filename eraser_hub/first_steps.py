@@ -112,11 +112,11 @@ def inside(folder: Path) -> Iterator[None]:
 def build_samples(out: Path) -> None:
     """Build every dataset from the bundled raw files, and the metric modules, into ``out``."""
     from eraser_hub import samples
-    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.conversion import get_dataset, list_datasets
     from eraser_hub.publishing.spaces import build_metrics
 
-    for dataset in HUB_DATASETS.values():
-        result = dataset.build(None, out=out, source=samples.path(dataset.name))
+    for name in list_datasets():
+        result = get_dataset(name).build(None, out=out, source=samples.path(name))
         rows = sum(sum(splits.values()) for splits in result.rows.values())
         log.info(f"built {result.folder}: {len(result.rows)} configs, {rows} rows")
     folders = build_metrics(out)

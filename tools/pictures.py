@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub import samples
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.board_page import collect_board_lines, write_board
@@ -172,7 +172,7 @@ def main() -> None:
     argument = sys.argv[1] if len(sys.argv) > 1 else "build/screenshots"
     with tempfile.TemporaryDirectory() as place, headless_browser() as browser:
         for name in SHOWN:
-            HUB_DATASETS[name].build(None, out=Path(place), source=samples.path(name))
+            get_dataset(name).build(None, out=Path(place), source=samples.path(name))
         if argument == "documents":
             pictures = document_pictures(browser, Path(place), DOCUMENT_IMAGES)
         else:

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from eraser_hub.conversion.built import LABEL_COLUMNS, open_built, read_rows
-from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
-from eraser_hub.conversion.eraser.release import read_configs
+from eraser_hub.conversion.eraser.dataset import read_own_facts
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.places import dataset_split, find_place
@@ -296,4 +295,4 @@ def _read_corpus_config(split: Split) -> EraserConfig | None:
         built = open_built(split.name)
     except DataError:  # rows from elsewhere, of which there is no card of ours
         return None
-    return read_configs(built)[split.config] if built.paths(RELEASE) else None
+    return read_own_facts(built, split.config)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.verbs import check_configs, list_configs
+from eraser_hub.conversion import get_dataset, list_datasets
+from eraser_hub.conversion.verbs import list_configs
 from eraser_hub.records.arguments import Place
 from eraser_hub.records.errors import DataError, describe_choice
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.dataset import BuildResult
 
-log = logging.getLogger("eraser_hub")
+
+OWN, METRICS = "own", "metrics"  # what `build` takes beside the names of datasets
 
 
 def build(
@@ -24,7 +24,6 @@ def build(
     *,
     config: str | Sequence[str] | None = None,
     out: Place = "hub",
-    num_proc: int = 1,
 ) -> BuildResult:
     """Build a Hub dataset, or the metric Spaces.
 
@@ -37,14 +36,13 @@ def build(
         source: Folder with a folder or a .tar.gz per corpus; by default the release is downloaded.
         config: Configuration to build; by default all that are there.
         out: Folder of the dataset and metric folders.
-        num_proc: Number of processes.
 
     Returns:
         The folder, and the rows of each configuration's splits; for metrics the folder with a name for each Space.
 
     Raises:
-        DataError: an unknown name or configuration, bad input, or another build is at work; ``PartlyBuilt`` where some
-            configurations could be built and others not.
+        DataError: an unknown name or configuration, bad input, or another build is at work. Of several
+            configurations those that are in order are built first.
 
     Examples:
         >>> from eraser_hub import build, samples
@@ -52,21 +50,18 @@ def build(
         {'train': 27, 'validation': 24, 'test': 13}
 
         $ eraser-hub build eraser --source corpora --config movies --out hub
-        $ eraser-hub build eraser --config cose --config esnli --num-proc 4
+        $ eraser-hub build eraser --config cose --config esnli
         $ eraser-hub build own --source corpora/village
         $ eraser-hub build metrics
     """
-    from eraser_hub.conversion.dataset import BuildResult, PartlyBuilt
-    from eraser_hub.conversion.own import METRICS, OWN, choose_corpus, make_own_dataset
-
     configs = list_configs(config)
-    names = (*HUB_DATASETS, OWN, METRICS)
+    names = (*list_datasets(), OWN, METRICS)
     if name not in names:
         raise DataError(describe_choice(name, names), argument="name")
-    if num_proc < 1:
-        raise DataError(f"expected at least 1, found {num_proc}", argument="num_proc")
     if name == METRICS:
-        from .spaces import build_metrics  # with Arrow
+        from eraser_hub.conversion.dataset import BuildResult  # with Arrow
+
+        from .spaces import build_metrics
 
         if source is not None:
             raise DataError("expected none, for metrics are built from no corpora", argument="source")
@@ -74,17 +69,14 @@ def build(
     folder = None if source is None else Path(source)
     if folder is not None and not folder.exists():
         raise DataError(f"expected a folder, found none at {folder}", argument="source")
-    if name == OWN:
-        if folder is None:
-            raise DataError("expected a corpus folder, found none", argument="source")
-        dataset = make_own_dataset(choose_corpus(folder, configs))
-        configs = [dataset.name]
-    else:
-        dataset = HUB_DATASETS[name]
-        check_configs(configs, dataset, folder)
-    try:
-        return dataset.build(configs, out=Path(out), source=folder, num_proc=num_proc)
-    except PartlyBuilt as error:
-        for line in (*error.result.notes, str(error.result)):
-            log.warning(line)
-        raise
+    if name != OWN:
+        return get_dataset(name).build(configs, out=Path(out), source=folder)
+    from eraser_hub.conversion.eraser.dataset import open_own
+
+    if len(configs or ()) > 1:
+        raise DataError(f"expected one corpus, found {', '.join(configs or ())}", argument="config")
+    dataset = None if folder is None else open_own(folder, next(iter(configs or ()), None))
+    if dataset is None:
+        message = f"expected a folder with a corpus.yaml, which `eraser-hub import` writes, found {folder or 'none'}"
+        raise DataError(message, argument="source")
+    return dataset.build(None, out=Path(out), source=folder)

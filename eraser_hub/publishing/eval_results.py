@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from eraser_hub.conversion.dataset import Headline
-from eraser_hub.conversion.leaderboard import FRAMEWORK, get_headlines, get_task_category, is_ranked, task_id
+from eraser_hub.conversion import get_dataset, list_datasets
+from eraser_hub.conversion.leaderboard import FRAMEWORK, SPAN_HEADLINES, Headline, is_ranked, task_id
 from eraser_hub.conversion.readers import load_yaml, read_strict_object
 from eraser_hub.records.errors import DataError, get_first_line, show
 from eraser_hub.records.places import dataset_split
@@ -27,6 +27,13 @@ from eraser_hub.reports.board_lines import get_signatures, make_board_line
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData
+
+
+
+def get_headlines(name: str) -> Sequence[Headline]:
+    """Return the scores by which systems are ranked on a dataset; a corpus of one's own has those of ``eraser``."""
+    return get_dataset(name).headlines if name in list_datasets() else SPAN_HEADLINES
+
 
 HIDDEN, CARD = ".eval_results", "README.md"
 log = logging.getLogger("eraser_hub")
@@ -103,8 +110,10 @@ def read_results(file: Path, namespace: str) -> tuple[str, list[EvalResultEntry]
     if lacking:
         log.warning(f"{file}: no value for {', '.join(lacking)}, which the predictions have no fields for")
     dataset = f"{namespace}/{name}"
+    configs = get_dataset(name).configs if name in list_datasets() else {}
+    task = configs[config].task if config in configs else "text-classification"
     place: dict[str, Any] = {
-        "task_type": get_task_category(name, config),
+        "task_type": task,
         "dataset_type": dataset,
         "dataset_name": f"{name} ({config})",
         "dataset_config": config,

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from eraser_hub.conversion import list_datasets
 from eraser_hub.conversion.built import open_built, read_card
 from eraser_hub.conversion.card import get_dataset_version, make_card_text
-from eraser_hub.conversion.dataset import read_build_version
-from eraser_hub.conversion.errors import raise_all, summarize_errors
-from eraser_hub.conversion.finish import is_build_text
-from eraser_hub.conversion.leaderboard import verify_eval_yaml
-from eraser_hub.conversion.written_files import read_digests, verify_digests
+from eraser_hub.conversion.dataset import RELEASE, read_release, read_release_key
+from eraser_hub.conversion.errors import raise_all
+from eraser_hub.conversion.leaderboard import EVAL_YAML
+from eraser_hub.conversion.verbs import recognize_dataset
 from eraser_hub.records.errors import DataError, UsageError
 from eraser_hub.records.files import compute_file_digest
 from eraser_hub.version import __version__
@@ -105,11 +105,9 @@ def collect(
     Raises:
         DataError: An unknown name, a folder that was not built, a link in it, or nothing to publish.
     """
-    from eraser_hub.conversion import HUB_DATASETS
-    from eraser_hub.conversion.own import list_own_datasets
-
+    own = [path.parent.name for path in folder.glob(f"*/{RELEASE}")]
     known = {
-        "dataset": sorted({*HUB_DATASETS, *list_own_datasets(folder)}),
+        "dataset": sorted({*list_datasets(), *own}),
         "space": list_metric_names(source),
     }
     everything = not datasets and not metrics
@@ -133,15 +131,16 @@ def collect(
 
 def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     files, left_out = {}, []
-    data = read_digests(folder) if kind == "dataset" else {}
+    built = {"README.md", RELEASE, EVAL_YAML, f"{name}.png"}
+    if kind == "dataset":
+        built |= {path for entry in read_release(folder).values() for path in entry["files"]}
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         if path.is_symlink():
             message = "a link: only files that lie in the folder itself are published"
             raise DataError(message, file=path)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in relative.parts)
-        is_data = relative.as_posix() in data or path.suffix in (".parquet", ".json")  # `verify` refuses data of others
-        if hidden or (kind == "dataset" and not is_data and not is_build_text(relative, name)):
+        if hidden or (kind == "dataset" and relative.as_posix() not in built):
             left_out += [relative.as_posix()] if path.is_file() else []
         elif path.is_file():
             files[relative.as_posix()] = path
@@ -149,7 +148,7 @@ def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
     moving = (f"v{read_pin('evaluate')}",) if kind == "space" else ()
     # the metrics share the package's version
     version = get_dataset_version(open_built(folder).card) if kind == "dataset" else __version__
-    built_by = (read_build_version(folder) or "") if "release.json" in files else ""
+    built_by = (read_release_key(folder, "version") or "") if kind == "dataset" else ""
     stamps = read_stamps(files.values())
     return Upload(name, repo_id, kind, files, left_out, version, moving, stamps=stamps, built_by=built_by)
 
@@ -166,9 +165,16 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
     if upload.kind == "space":
         verify_space(upload, make_space_files(upload.name, source))
         return
-    verify_digests(folder / upload.name)
-    verify_eval_yaml(folder / upload.name, upload.name)
-    check_dataset(upload.name, folder / upload.name)
+    dataset = recognize_dataset(upload.name, folder / upload.name)
+    result = dataset.check(folder / upload.name)
+    if result.failed:
+        more = f" (and {len(result.errors) - 1} more)" if len(result.errors) > 1 else ""
+        message = f"`eraser-hub check` does not pass {upload.name}, so it is not published: {result.errors[0]}{more}"
+        raise DataError(message)
+    entries = read_release(folder / upload.name)
+    path, text = folder / upload.name / EVAL_YAML, dataset.make_eval_yaml({c: e["splits"] for c, e in entries.items()})
+    if text and (not path.is_file() or path.read_text(encoding="utf-8") != text):
+        raise DataError("its content is not what build writes for this card: build again", file=path)
 
 
 def verify_space(upload: Upload, contents: Mapping[str, bytes]) -> None:
@@ -189,17 +195,6 @@ def verify_space(upload: Upload, contents: Mapping[str, bytes]) -> None:
             words = "not as `eraser-hub build metrics` wrote it: run `eraser-hub build metrics` again"
             errors.append(DataError(words, file=upload.files[path]))
     raise_all(errors)
-
-
-def check_dataset(name: str, folder: Path) -> None:
-    """Raise a DataError if the dataset's integrity report holds a violation."""
-    from eraser_hub.conversion.own import find_dataset
-
-    dataset = find_dataset(name, folder)
-    errors = [] if dataset is None else dataset.check(folder).errors
-    if errors:
-        message = f"`eraser-hub check` does not pass {name}, so it is not published:\n{summarize_errors(errors)}"
-        raise DataError(message)
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------
@@ -285,15 +280,13 @@ def fill_namespace(upload: Upload, namespace: str, aside: Path) -> Upload:
 
     These are a card's code, and the ``datasets`` of a Space's card.
     """
-    from eraser_hub.conversion import HUB_DATASETS
-
     files = dict(upload.files)
     text = files["README.md"].read_text(encoding="utf-8")
     if upload.kind == "space":
         metadata, prose = read_card(files["README.md"])
         names = [name if "/" in str(name) else f"{namespace}/{name}" for name in metadata.get("datasets") or ()]
         text = make_card_text(metadata | ({"datasets": names} if names else {}), prose)
-    ours = "|".join(map(re.escape, (*HUB_DATASETS, upload.name, *list_metric_names())))
+    ours = "|".join(map(re.escape, (*list_datasets(), upload.name, *list_metric_names())))
     text = re.sub(rf'((?:load_dataset|evaluate\.load)\(")({ours})"', rf'\g<1>{namespace}/\g<2>"', text)
     files["README.md"] = aside / "README.md"
     aside.mkdir(parents=True, exist_ok=True)

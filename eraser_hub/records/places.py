@@ -22,7 +22,7 @@ HUB_ID = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
 ADDRESS = re.compile(rf"(?:hf:/{{1,2}}datasets/)?{HUB_ID}")
 CARD = "README.md"
 # files that builds write; other files of a repository are not read
-BUILT = ("*.md", "*.json", "*.yaml", "*.png", "*.parquet", "licenses/*")
+BUILT = ("*.md", "*.json", "*.yaml", "*.png", "*.parquet")
 # the releases say "val", the Hub says "validation"; both are understood everywhere
 DATASET_SPLITS, RELEASE_SPLITS = {"val": "validation"}, {"validation": "val"}
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.readers import NoFile, file_name, read_utf8_file
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.errors import DataError, cut
@@ -22,7 +21,6 @@ from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_
 from eraser_hub.metrics.plain import TextSizes, measure_texts, spans_from_mask
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
 from eraser_hub.metrics.statistics import Statistics
-from eraser_hub.records.places import release_split
 
 from .result import HumanPerformance
 
@@ -270,7 +268,7 @@ def find_split(source: ScoredSplit, ids: Sequence[str], known: Sequence[str]) ->
         known: of the annotations.
     """
     found: dict[str, int] = {}
-    wanted, backup = set(ids) - set(known), f"{release_split(source.split)}.jsonl.bak"
+    wanted = set(ids) - set(known)
     if source.dataset is not None:
         from eraser_hub.conversion.built import read_rows
 
@@ -278,8 +276,6 @@ def find_split(source: ScoredSplit, ids: Sequence[str], known: Sequence[str]) ->
             column = "id" if source.kind == "tokens" else "annotation_id"
             names = {str(name) for table in read_rows(files, [column]) for name in table.column(column).to_pylist()}
             found[split] = len(wanted & names)
-        if not any(found.values()) and any(backup in path.read_text("utf-8") for path in source.built.paths(RELEASE)):
-            return f" (the release has a backup, {backup}, whose own records are not built)"
     else:
         import orjson
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from eraser_hub.conversion.dataset import RELEASE
 from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML, EraserConfig
 from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.errors import DataError, show
@@ -92,11 +91,11 @@ class ScoredSplit:
             from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml  # with YAML: not every score waits
 
             return read_corpus_yaml(self.data_dir)
-        if self.is_shipped or not self.built.paths(RELEASE):
+        if self.is_shipped:
             return None
-        from eraser_hub.conversion.eraser.release import read_configs
+        from eraser_hub.conversion.eraser.dataset import read_own_facts
 
-        return read_configs(self.built).get(self.built_config)  # an unknown config is refused where its rows are read
+        return read_own_facts(self.built, self.built_config)
 
     @property
     def names(self) -> dict[str, str]:
