@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 
 
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> Path:
     """The samples' ``eraser``, built."""
     out = tmp_path_factory.mktemp("hub")
-    HUB_DATASETS["eraser"].build(["movies", "esnli", "fever"], out=out, source=samples / "eraser")
+    get_dataset("eraser").build(["movies", "esnli", "fever"], out=out, source=samples / "eraser")
     return out / "eraser"

@@ -16,7 +16,7 @@ from eraser_hub import ask
 from eraser_hub.asking.questions import Question
 from eraser_hub.asking.run import AskPlan, make_plan
 from eraser_hub.asking.settings import AskConfig, AskSettings
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.metrics.quotes import Quote, make_key
 
 from ..command_line import invoke
@@ -92,7 +92,7 @@ class GoldServer:
 def test_gold_quotes_of_real_corpora_come_back(corpora, tmp_path, config):
     name = "eraser" if config in ERASER else "bilingual_perturbation"
     source = corpora if config in ERASER else corpora / "luge"
-    HUB_DATASETS[name].build([config], out=tmp_path, source=source)
+    get_dataset(name).build([config], out=tmp_path, source=source)
     split, out = ("validation" if config in ERASER else "test"), tmp_path / "quotes.jsonl"
     job = AskConfig(str(tmp_path / name), config, split, 100 if config in ERASER else None)
     server = GoldServer(make_plan(job, SETTINGS))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import eraser_hub
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import open_built
 
 from ..refusals import refused
@@ -62,7 +62,7 @@ def test_a_span_of_no_document_is_refused(change: dict[str, Any]) -> None:
 
 
 def test_the_mask_is_the_positions_of_the_built_rows(samples: Path, tmp_path: Path) -> None:
-    folder = HUB_DATASETS["eraser"].build(["movies", "esnli"], out=tmp_path, source=samples / "eraser").folder
+    folder = get_dataset("eraser").build(["movies", "esnli"], out=tmp_path, source=samples / "eraser").folder
     for config in ("movies", "esnli"):
         for row in open_built(folder).rows(config, "train"):
             positions = [[place for place, flag in enumerate(flags) if flag] for flags in eraser_hub.mask(row)]
@@ -147,7 +147,7 @@ def test_a_data_loader_takes_every_dataset(name: str, format: str | None, sample
     import torch
     from torch.utils.data import DataLoader
 
-    folder = HUB_DATASETS[name].build(ALL[name], out=tmp_path, source=samples / name).folder
+    folder = get_dataset(name).build(ALL[name], out=tmp_path, source=samples / name).folder
     for config in ALL[name]:
         for split, plain in datasets.load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache")).items():
             rows = plain.with_format(format)
@@ -171,7 +171,7 @@ def test_a_collator_takes_a_datasets_rows(tokenizer: Any, format: str | None, sa
     import datasets
     from torch.utils.data import DataLoader
 
-    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
+    folder = get_dataset("eraser").build(["movies"], out=tmp_path, source=samples / "eraser").folder
     plain = datasets.load_dataset(str(folder), "movies", split="train", cache_dir=str(tmp_path / "cache"))
     loader = DataLoader(plain.with_format(format), batch_size=5, collate_fn=eraser_hub.Collator(tokenizer))
     seen = 0

@@ -255,9 +255,9 @@ def test_a_dataset_of_the_hub_is_opened_at_its_revision(tmp_path, monkeypatch, v
 
 
 def test_a_damaged_file_of_a_built_dataset_is_named(samples, tmp_path):
-    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.conversion import get_dataset
 
-    folder = HUB_DATASETS["eraser"].build(["movies"], out=tmp_path, source=samples / "eraser").folder
+    folder = get_dataset("eraser").build(["movies"], out=tmp_path, source=samples / "eraser").folder
     split = open_split(folder, "movies", "val")
     (file,) = (folder / "movies").glob("validation-*.parquet")
     with file.open("r+b") as content:

@@ -14,7 +14,7 @@ from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.dataset import find_kd, open_split
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, build_settings
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 
@@ -28,7 +28,7 @@ def built(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """hub/ with some configs of every dataset."""
     out = tmp_path_factory.mktemp("samples_hub")
     for name, configs in CONFIGS.items():
-        HUB_DATASETS[name].build(configs, source=samples / name, out=out)
+        get_dataset(name).build(configs, source=samples / name, out=out)
     return out
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import read_card
 from eraser_hub.conversion.card import CARDS, compute_content_version, get_size_category, verify_folder
 from eraser_hub.conversion.eraser.configs import CONFIGS
@@ -23,7 +23,7 @@ LABELS = {name: config.label_names for name, config in CONFIGS.items()}
 
 @pytest.fixture
 def copy(tmp_path: Path, samples: Path) -> Path:
-    return HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path).folder
+    return get_dataset("eraser").build(["movies"], source=samples / "eraser", out=tmp_path).folder
 
 
 def test_card_and_parquet_are_compared(copy):
@@ -82,7 +82,7 @@ def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path
 )
 def test_a_built_card_has_its_picture_and_what_the_hub_files_it_under(samples, tmp_path, name, config):
     for _ in range(2):  # a build that replaces a folder writes its own picture
-        folder = HUB_DATASETS[name].build([config], out=tmp_path, source=samples / name).folder
+        folder = get_dataset(name).build([config], out=tmp_path, source=samples / name).folder
     metadata, prose = read_card(folder / "README.md")
     assert f"]({name}.png)" in prose and "<!--" not in prose
     assert (folder / f"{name}.png").read_bytes() == (CARDS / f"{name}.png").read_bytes()

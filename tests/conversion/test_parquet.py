@@ -14,7 +14,7 @@ from datasets import load_dataset, load_dataset_builder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import read_card
 from eraser_hub.conversion.card import ConfigWords
 from eraser_hub.conversion.eraser.configs import CONFIGS, DEFAULT_CONFIG
@@ -25,7 +25,7 @@ from eraser_hub.metrics.plain import split_sentences, split_tokens
 
 from ..refusals import refused
 
-ERASER = HUB_DATASETS["eraser"]
+ERASER = get_dataset("eraser")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pathlib import Path
 import datasets
 import pytest
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.datasets_scripts.eraser import Eraser
 
@@ -18,7 +18,7 @@ from ..refusals import refused
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory, samples: Path) -> Path:
     out = tmp_path_factory.mktemp("hub")
-    HUB_DATASETS["eraser"].build(None, source=samples / "eraser", out=out)
+    get_dataset("eraser").build(None, source=samples / "eraser", out=out)
     return out / "eraser"
 
 

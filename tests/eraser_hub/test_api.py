@@ -59,8 +59,6 @@ def test_a_wrong_argument_is_named_as_python_has_it(folder, monkeypatch):
         eraser_hub.build("metrics", source=folder)
     with refused(argument="dataset"):
         eraser_hub.check("nowhere")
-    with refused(argument="num_proc"):
-        eraser_hub.build("eraser", num_proc=0)
     with refused("validation", "dev"):
         eraser_hub.load("eraser", "movies", "dev")
 

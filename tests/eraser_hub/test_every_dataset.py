@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from eraser_hub import compare, report, tokens
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset, list_datasets
 from eraser_hub.conversion.built import open_built
 
 from ..command_line import invoke
 
-CONFIGS = [(name, config) for name, dataset in HUB_DATASETS.items() for config in dataset.configs]
+CONFIGS = [(name, config) for name in list_datasets() for config in get_dataset(name).configs]
 ONE_OF_EACH = {"movies", "senti_en", "sst"}
 CASES = [
     pytest.param(
@@ -29,7 +29,7 @@ CASES = [
 def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All three datasets, built of the samples."""
     out = tmp_path_factory.mktemp("every") / "hub"
-    for name in HUB_DATASETS:
+    for name in list_datasets():
         verb("build", name, "--source", samples / name, "--out", out)
     return out
 
@@ -148,9 +148,9 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
     report(hub / name, out, config=config, out=tmp_path / "report", only_predicted=True, resamples=5)
 
 
-@pytest.mark.parametrize("name", HUB_DATASETS)
+@pytest.mark.parametrize("name", list_datasets())
 def test_the_dataset_in_every_verb(hub, tmp_path, name):
-    for config in HUB_DATASETS[name].configs:
+    for config in get_dataset(name).configs:
         for command in ("check", "stats"):
             verb(command, "--dataset", hub / name, "--config", config, "--format", "json")
         verb("export", "--dataset", hub / name, "--config", config, "--out", tmp_path / "raw")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.publishing.spaces import build_metrics
 
 from ..attribution.conftest import word_tokenizer
@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 @pytest.fixture(scope="module")
 def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples") / "hub"
-    HUB_DATASETS["eraser"].build(["movies"], out=folder, source=samples / "eraser")
+    get_dataset("eraser").build(["movies"], out=folder, source=samples / "eraser")
     build_metrics(folder)
     return folder
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from eraser_hub import reproduce
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, TableRow
 from eraser_hub.reports.board_lines import read_score_file
 
@@ -38,9 +38,9 @@ def hub(tmp_path_factory) -> Path:
     """A small planted corpus, and one that has a test split alone."""
     folder = tmp_path_factory.mktemp("planted")
     plant(folder / "whole" / CONFIG, {"train": 24, "val": 12, "test": 16})
-    HUB_DATASETS["eraser"].build([CONFIG], source=folder / "whole", out=folder / "hub")
+    get_dataset("eraser").build([CONFIG], source=folder / "whole", out=folder / "hub")
     plant(folder / "part" / CONFIG, {"test": 4})
-    HUB_DATASETS["eraser"].build([CONFIG], source=folder / "part", out=folder / "untrained")
+    get_dataset("eraser").build([CONFIG], source=folder / "part", out=folder / "untrained")
     return folder
 
 
@@ -203,7 +203,7 @@ def test_human_rationales_under_models(hub, tmp_path, only):
 
 
 def test_annotators_of_the_release(samples, tmp_path):
-    HUB_DATASETS["eraser"].build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
+    get_dataset("eraser").build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
     dataset = tmp_path / "hub" / "eraser"
     (table,) = reproduce("eraser-2", dataset=dataset, source=samples / "eraser", out=tmp_path / "out").tables
     ((_, cells),) = table.rows

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from loopback_hub import TOKEN
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import list_datasets
 from eraser_hub.publishing.spaces import list_metric_names
 from eraser_hub.records.files import compute_file_digest
 
@@ -189,7 +189,7 @@ print(json.dumps([[one.exit_code, one.stdout, repr(one.exception)] for one in ca
 def published(loopback, child, samples, tmp_path) -> Path:
     """All three datasets of the samples, built and published."""
     hub = tmp_path / "hub"
-    calls = [["build", name, "--source", str(samples / name), "--out", str(hub)] for name in HUB_DATASETS]
+    calls = [["build", name, "--source", str(samples / name), "--out", str(hub)] for name in list_datasets()]
     typed(child, loopback, [*calls, ["publish", "--namespace", "org", "--folder", str(hub)]], HF_TOKEN=TOKEN)
     return hub
 

@@ -12,10 +12,10 @@ SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample corpora, built."""
-    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.conversion import get_dataset
 
     out = tmp_path_factory.mktemp("hub")
-    HUB_DATASETS["eraser"].build(None, out=out, source=SAMPLES / "eraser")
+    get_dataset("eraser").build(None, out=out, source=SAMPLES / "eraser")
     return out
 
 

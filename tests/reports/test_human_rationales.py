@@ -18,10 +18,10 @@ pytestmark = pytest.mark.unit
 
 @pytest.fixture(scope="module")
 def dataset(samples, tmp_path_factory):
-    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.conversion import get_dataset
 
     out = tmp_path_factory.mktemp("hub")
-    HUB_DATASETS["human_rationales"].build(None, out=out, source=samples / "human_rationales")
+    get_dataset("human_rationales").build(None, out=out, source=samples / "human_rationales")
     return out / "human_rationales"
 
 

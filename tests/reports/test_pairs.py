@@ -21,10 +21,10 @@ from ..refusals import refused
 
 @pytest.fixture(scope="module")
 def bilingual(samples, tmp_path_factory):
-    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.conversion import get_dataset
 
     out = tmp_path_factory.mktemp("hub")
-    HUB_DATASETS["bilingual_perturbation"].build(None, out=out, source=samples / "bilingual_perturbation")
+    get_dataset("bilingual_perturbation").build(None, out=out, source=samples / "bilingual_perturbation")
     return out / "bilingual_perturbation"
 
 

@@ -59,9 +59,9 @@ def test_predictions_without_quotes_have_no_such_scores(hub):
 
 
 def test_quotes_of_pairs(tmp_path):
-    from eraser_hub.conversion import HUB_DATASETS
+    from eraser_hub.conversion import get_dataset
 
-    HUB_DATASETS["bilingual_perturbation"].build(["senti_ch"], out=tmp_path, source=SAMPLES / "bilingual_perturbation")
+    get_dataset("bilingual_perturbation").build(["senti_ch"], out=tmp_path, source=SAMPLES / "bilingual_perturbation")
     split = read_split(tmp_path / "bilingual_perturbation", "senti_ch", "test")
     path = SAMPLES / "predictions/bilingual_perturbation/senti_ch.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]

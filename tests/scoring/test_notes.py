@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.score import ScoreSettings, ask_about, score
 from eraser_hub.scoring.scored_split import ScoredSplit
@@ -92,7 +92,7 @@ def test_a_wrong_split_names_the_one_that_fits(built: bool, samples: Path, tmp_p
     results = samples / "predictions" / "eraser" / "movies.val.jsonl"
     inputs = Inputs(ScoredSplit(samples / "eraser" / "movies", "train"), results)
     if built:
-        HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
+        get_dataset("eraser").build(source=samples / "eraser", configs=["movies"], out=tmp_path)
         inputs = Inputs(ScoredSplit(split="train", dataset=tmp_path / "eraser", config="movies"), results)
     with refused(f"those of {'validation' if built else 'val'}", file=results, line=1) as caught:
         score(*inputs)

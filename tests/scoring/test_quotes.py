@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import open_built
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.scoring.result import to_json_bytes
@@ -33,7 +33,7 @@ KEYS = ("in_text", "exact", "normalised", "fuzzy", "ambiguous", "invented", "cov
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory, samples: Path) -> Path:
     out = tmp_path_factory.mktemp("hub")
-    HUB_DATASETS["eraser"].build(["movies"], out=out, source=samples / "eraser")
+    get_dataset("eraser").build(["movies"], out=out, source=samples / "eraser")
     return out / "eraser"
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.records.files import shorten_digest
 from eraser_hub.scoring.result import to_json_bytes
 from eraser_hub.scoring.score import ScoreSettings, score
@@ -79,7 +79,7 @@ def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
 
 
 def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> None:
-    HUB_DATASETS["eraser"].build(source=samples / "eraser", configs=["movies"], out=tmp_path)
+    get_dataset("eraser").build(source=samples / "eraser", configs=["movies"], out=tmp_path)
     source, results = sample(samples, "movies")
     settings = ScoreSettings(by="classification", per_instance=True)
     built = ScoredSplit(split="val", dataset=tmp_path / "eraser", config="movies")

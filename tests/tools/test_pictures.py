@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import list_datasets
 from eraser_hub.reports.highlight import highlight
 from tools.browser import VIEWS, take_views
 from tools.pictures import DOCUMENT_IMAGES, SHOWN, card_picture, open_file
@@ -19,7 +19,7 @@ CARDS = files("eraser_hub.datasets_scripts").joinpath("cards")
 
 @pytest.mark.unit
 def test_each_dataset_that_is_shown_has_a_small_picture_beside_its_card():
-    assert set(SHOWN) <= set(HUB_DATASETS)
+    assert set(SHOWN) <= set(list_datasets())
     for name in SHOWN:
         content = CARDS.joinpath(f"{name}.png").read_bytes()
         assert content.startswith(b"\x89PNG") and 2_000 < len(content) < 100_000

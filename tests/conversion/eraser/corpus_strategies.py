@@ -75,7 +75,7 @@ def write(folder: Path, corpus: dict[str, Any]) -> Path:
     """Write the corpus's raw folder below ``folder``."""
     target = folder / corpus["config"]
     target.mkdir(parents=True)
-    if CONFIGS[corpus["config"]].documents == "docs.jsonl":
+    if corpus["config"].startswith(("cose", "esnli")):
         lines = [json.dumps({"docid": d, "document": t}) for d, t in corpus["documents"].items()]
         (target / "docs.jsonl").write_text("\n".join(lines))
     else:
@@ -90,13 +90,11 @@ def write(folder: Path, corpus: dict[str, Any]) -> Path:
 
 
 def values(folder: Path) -> dict[str, Any]:
-    """All that a raw corpus folder says, by file, with whether it ends in a newline."""
-    out: dict[str, Any] = {}
-    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
-        name, data = str(path.relative_to(folder)), path.read_bytes()
-        if path.suffix == ".jsonl" and path.parent == folder:
-            records = [json.loads(line) for line in data.decode().split("\n") if line]
-            out[name] = ([(type(r), json.loads(r) if isinstance(r, str) else r) for r in records], data.endswith(b"\n"))
-        else:
-            out[name] = data
-    return out
+    """All that a raw corpus folder says: the records of each split file, and the text of each document."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        lines = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+        records = [(type(line), json.loads(line) if isinstance(line, str) else line) for line in lines]
+        found[path.name] = sorted((r["docid"], r["document"]) for _, r in records) if path.stem == "docs" else records
+    docs = folder / "docs"
+    return found | ({path.name: path.read_bytes() for path in docs.iterdir()} if docs.is_dir() else {})

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import eraser_hub
 from eraser_hub.attribution.dataset import find_kd, open_split
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import open_built, read_card
 from eraser_hub.conversion.dataset import PartlyBuilt
 from eraser_hub.conversion.eraser.configs import CONFIGS
@@ -28,7 +28,7 @@ from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ...refusals import refused
 
-ERASER = HUB_DATASETS["eraser"]
+ERASER = get_dataset("eraser")
 WORDS = "name: reviews\nlabels: [NEG, POS]\n"
 MORE = WORDS + "language: [en, pt-BR]\nlicense: cc-by-4.0\ncitation: |\n  @misc{r, title={R}}\nkd: 0.25\n"
 

@@ -17,7 +17,7 @@ from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.run import explain
 from eraser_hub.attribution.settings import ExplainSettings, build_settings
 from eraser_hub.attribution.transformers.question_answering import LONGEST_ANSWER
-from eraser_hub.conversion import HUB_DATASETS
+from eraser_hub.conversion import get_dataset
 from eraser_hub.systems.data import Data, Training, find_answer_span
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import ANSWERS, TrainConfig
@@ -207,7 +207,7 @@ def test_where_an_answer_stands(tokens, answer, span):
 @pytest.fixture(scope="module")
 def built(samples, tmp_path_factory):
     out = tmp_path_factory.mktemp("answers_hub")
-    HUB_DATASETS["bilingual_perturbation"].build(
+    get_dataset("bilingual_perturbation").build(
         ["mrc_en", "mrc_ch", "senti_en"], source=samples / "bilingual_perturbation", out=out
     )
     return out / "bilingual_perturbation"
