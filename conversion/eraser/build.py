@@ -42,8 +42,7 @@ from eraser_hub.conversion.dataset import (
     build_each,
     read_existing_release,
 )
-from eraser_hub.conversion.download.fetch import NotReleased
-from eraser_hub.conversion.download.http import Unreachable
+from eraser_hub.conversion.download import NotReleased, Unreachable
 from eraser_hub.conversion.errors import MOST_SHOWN, raise_all
 from eraser_hub.conversion.files import link_or_copy, make_process_pool, rebuild_folder
 from eraser_hub.conversion.finish import finish_build

@@ -171,7 +171,7 @@ def find_corpus(config: str, source: Path | None) -> Path:
     Raises:
         DataError: the corpus is missing, or the archive is refused.
     """
-    from eraser_hub.conversion.download import fetch  # imports ssl, which a local corpus does not need
+    from eraser_hub.conversion import download
 
     if source is None:
 
@@ -180,14 +180,14 @@ def find_corpus(config: str, source: Path | None) -> Path:
                 for _ in read_annotations(file.path):
                     pass
 
-        return fetch.fetch_corpus(config, read=read)
+        return download.fetch_corpus(config, read=read)
     place = find_custom_corpora(source).get(config) or _find_released(config, source)
     if place is None:
         message = f"expected a folder {config}/ or an archive {config}.tar.gz, found neither"
         raise DataError(message, file=source)
     if place.is_dir():
         return place
-    inside = fetch.find_corpus(fetch.unpack_archive(place), config)
+    inside = download.find_corpus(download.unpack_archive(place), config)
     if inside is None:
         message = f"expected a folder {config} with split files in the archive, found none"
         raise DataError(message, file=place)
