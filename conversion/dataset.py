@@ -47,6 +47,7 @@ from .card import (
     make_features,
 )
 from .checks import ALL, CheckResult, Quirk
+from .download import NotReleased, Unreachable
 from .files import carry_over, link_or_copy, rebuild_folder
 from .leaderboard import EVAL_YAML, Headline, make_eval_yaml
 from .parquet import write_parquet
@@ -56,14 +57,6 @@ from .typed import convert_type
 log = logging.getLogger("eraser_hub")
 RELEASE, FORMAT = "release.json", 3
 RECORDS = pa.schema([("file", pa.string()), ("content", pa.binary())])
-
-
-class NotReleased(DataError):
-    """The servers answer, but no archive holds the corpus."""
-
-
-class Unreachable(DataError):
-    """No server answers under the address."""
 
 
 class SplitEntry(msgspec.Struct):

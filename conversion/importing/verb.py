@@ -163,7 +163,7 @@ def _is_file(source: Any, reader: str | None) -> bool:
 
 def _is_export(source: Any, columns: Mapping[str, Any], span_label: Names, reader: str | None) -> bool:
     """Return True if the marks and labels of an annotation tool's export are wanted, not columns of its rows."""
-    from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.conversion.download import fetch_file
 
     from .sources import READERS, find_tools
     from .tasks import TaskReader
@@ -177,7 +177,7 @@ def _is_export(source: Any, columns: Mapping[str, Any], span_label: Names, reade
 
 def _open_exports(files: Mapping[str, Any], reader: str | None, text: Sequence[str]) -> dict[str, TaskReader]:
     """Open the exports of an annotation tool."""
-    from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.conversion.download import fetch_file
 
     from .sources import UnknownEndingError, open_file, open_tool
 
@@ -222,7 +222,7 @@ def _open_rows(
     source: Any, splits: Mapping[str, str], config: str | None, reader: str | None = None
 ) -> dict[str, Source]:
     """Open the rows of each split."""
-    from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.conversion.download import fetch_file
 
     from .sources import open_dataset, open_file, wrap_rows
 

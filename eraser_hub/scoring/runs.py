@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os.path import exists, realpath
 from pathlib import Path
 
-from eraser_hub.conversion.download.addresses import REMOTE, fetch_file
+from eraser_hub.conversion.download import REMOTE, fetch_file
 from eraser_hub.records.errors import DataError, UsageError, describe_bad_name
 from eraser_hub.records.predictions import find_seed_files, read_signature
 

@@ -13,7 +13,7 @@ from ..refusals import refused
 
 FETCH = """
 import json, sys
-from eraser_hub.conversion.download.addresses import fetch_file
+from eraser_hub.conversion.download import fetch_file
 found = fetch_file(sys.argv[-1] if len(sys.argv) > 1 else "hf://datasets/org/eraser/p.jsonl")
 print(json.dumps([found.name, found.read_text(), found.with_name(found.name + ".run.json").read_text()]))
 """
@@ -29,7 +29,7 @@ def served(loopback: LoopbackHub) -> LoopbackHub:
 
 
 def test_predictions_come_from_the_web_with_what_their_run_says(served: LoopbackHub) -> None:
-    from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.conversion.download import fetch_file
 
     address = f"{served.url}/datasets/org/eraser/resolve/main"
     path = fetch_file(f"{address}/p.jsonl")
@@ -53,7 +53,7 @@ def test_predictions_come_from_the_hub(served: LoopbackHub, child) -> None:
     ["hf://me:secret@org/x/p", "hf://datasets/me:secret@org/x/p", "hf://hf_secret@org/x/p", "hf://o/x/p?token=secret"],
 )
 def test_an_address_of_the_hub_with_credentials_is_refused_and_not_repeated(address):
-    from eraser_hub.conversion.download.addresses import fetch_file
+    from eraser_hub.conversion.download import fetch_file
 
     with refused("HF_TOKEN") as caught:
         fetch_file(address)

@@ -19,7 +19,7 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.conversion.download.unpack import Limits
+from eraser_hub.conversion.download import FREE_BYTES, MAX_MEMBERS, get_max_unpacked_bytes
 from eraser_hub.records.errors import DataError, UsageError, get_first_line
 from eraser_hub.records.extras import need
 
@@ -145,11 +145,11 @@ def check_takes_strings(model: Any, path: Path | None) -> None:
 
 def check_archive(path: Path) -> None:
     """Refuse a skops file that unpacks to immense data: its directory tells the sizes, and no more is unpacked."""
-    limits, packed = Limits(), path.stat().st_size
+    packed = path.stat().st_size
     with ZipFile(path) as archive:
         sizes = {member.filename: member.file_size for member in archive.infolist()}
-    most, total = min(limits.total_bytes, limits.free_bytes + limits.ratio * packed), sum(sizes.values())
-    if len(sizes) > limits.members or total > most or sizes.get(SCHEMA, 0) > limits.free_bytes:
+    total = sum(sizes.values())
+    if len(sizes) > MAX_MEMBERS or total > get_max_unpacked_bytes(packed) or sizes.get(SCHEMA, 0) > FREE_BYTES:
         message = f"unpacks to {total:,} bytes, which no model does ({packed:,} packed)"
         raise DataError(message, file=path)
 

@@ -1,1 +1,0 @@
-"""Download of releases over HTTP: resumable, verified, and unpacked safely."""
