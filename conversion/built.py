@@ -336,7 +336,7 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.S
 def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
     if pa.types.is_nested(one):
         return is_same_type(one, other)
-    for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean):
+    for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_binary):
         if kind(one):
             return bool(kind(other))
     return bool(pa.types.is_string(other) or pa.types.is_large_string(other))
