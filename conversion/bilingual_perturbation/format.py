@@ -13,267 +13,221 @@ Source: Wang et al., "A Fine-grained Interpretability Evaluation Benchmark for N
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from os import PathLike
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from eraser_hub.conversion.readers import parse_strict_object
 from eraser_hub.conversion.typed import convert_type, refuse_half_characters
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.readers import read_line_batches
 
-from .configs import PerturbationConfig
-
-PathType = str | PathLike[str]
-RationaleSets = tuple[tuple[tuple[int, ...], ...], ...]
-
-
 SAMPLE_TYPES = ("ori", "disturb")
 GOLD_FIELDS = ("rationale_ids", "rationales", "rationale_q_idx", "rationale_t_idx")
-_LABEL_FIELDS = ("sent_label", "label")
-_ANSWER_FIELDS = ("answer", "answers", "sent_label")
+LABEL_NAMES = {
+    "senti": ("negative", "positive"),
+    "similarity": ("different", "same"),
+    "mrc": ("unanswerable", "answerable"),
+}
+OPTIONAL_TEXTS = ("title", "question")  # gold files of the reading task have the passage alone
+Id = int | Annotated[str, msgspec.Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the files of a configuration hold.
+
+    Attributes:
+        name: ``senti``, ``similarity`` or ``mrc``.
+        language: ``en`` or ``zh`` (the files say ``ch``).
+        texts: column -> field of the public file.
+    """
+
+    name: str
+    language: str
+    texts: Mapping[str, str]
+
+    @property
+    def sequences(self) -> tuple[str, ...]:
+        """The fields with the tokens, one a sequence."""
+        return ("text_q_seg", "text_t_seg") if self.name == "similarity" else ("sent_token",)
+
+
+_READING = {"title": "title", "context": "context", "question": "question"}
+CONFIGS = {
+    "senti_en": Task("senti", "en", {"context": "context"}),
+    "senti_ch": Task("senti", "zh", {"context": "context"}),
+    "similarity_en": Task("similarity", "en", {"sentence1": "sentence1", "sentence2": "sentence2"}),
+    "similarity_ch": Task("similarity", "zh", {"sentence1": "query", "sentence2": "title"}),
+    "mrc_en": Task("mrc", "en", _READING),
+    "mrc_ch": Task("mrc", "zh", _READING),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a file: its 1-based number, its text as released without the line feed, and its JSON object."""
-
-    file: Path
-    line: int
-    text: str
-    fields: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """Content of a public record, a gold record, or both of one id; missing values are None.
+    """A line of a public or a gold file; what it does not say is None.
 
     Attributes:
         id: the id, always as a string.
+        line: its 1-based line.
         texts: column -> text, of the task's columns.
         tokens: the tokens of each sequence.
         sample_type: ``ori`` or ``disturb``.
         rel_ids: ids of an original's perturbed records.
-        original_id: id of a perturbed record's original.
         label: 0 or 1.
         answer: answer of the reading task; "" if there is none.
-        rationale_ids: [sequence][set][index].
-        public: the public record.
-        gold: the gold record.
+        rationale_ids: [sequence][set][index], of every gold record.
     """
 
     id: str
+    line: int
     texts: Mapping[str, str]
-    tokens: tuple[tuple[str, ...], ...] | None
+    tokens: list[list[str]] | None
     sample_type: str | None
-    rel_ids: tuple[str, ...] | None
-    original_id: str | None = None
+    rel_ids: list[str] | None
     label: int | None = None
     answer: str | None = None
-    rationale_ids: RationaleSets | None = None
-    public: Record | None = None
-    gold: Record | None = None
+    rationale_ids: list[list[list[int]]] | None = None
+
+    def list_missing(self, task: Task, optional: Sequence[str] = ()) -> list[str]:
+        """Return what a row needs and the record does not say."""
+        missing = [name for name in ("tokens", "sample_type") if getattr(self, name) is None]
+        return [*missing, *(name for name in task.texts if name not in self.texts and name not in optional)]
 
 
-def read_records(path: PathType) -> Iterator[Record]:
-    """Yield the JSON object of each line of a file; a byte order mark at its start is skipped.
+def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (1-based line, JSON object) of each line of a file; a byte order mark at its start is skipped.
 
     Raises:
         DataError: a line is empty, broken UTF-8, no JSON or no object, or has a repeated field, NaN, or half a
             surrogate pair.
     """
-    for lines in read_line_batches(Path(path)):
+    for lines in read_line_batches(path):
         for number, raw in zip(lines.numbers, lines.lines, strict=True):
             line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
-            fields = parse_strict_object(line, file=Path(path), number=number)
+            fields = parse_strict_object(line, file=path, number=number)
             if b"\\u" in line:
                 refuse_half_characters(fields, file=path, line=number)
-            yield Record(Path(path), number, line.decode("utf-8"), MappingProxyType(fields))
+            yield number, fields
 
 
-class _Reader:
-    """Typed access to one record; every error names the file, the line, the record's id and the field."""
+def read_records(path: Path, task: Task, is_gold: bool) -> list[Record]:
+    """Return the records of a public file, or of a gold file in any of its released forms.
 
-    def __init__(self, record: Record, id_field: str, seen: dict[str, int]) -> None:
-        self.fields, self.path, self.line = record.fields, record.file, record.line
-        self.id = ""
-        if id_field not in self.fields:
-            names = show(", ".join(self.fields))
-            raise self.fail(f"expected {id_field}, found the fields {names}", None)
-        self.id = self.parse_id(self.fields[id_field], id_field)
-        if self.id in seen:
-            raise self.fail(f"expected each id once, found it on line {seen[self.id]} as well", "id")
-        seen[self.id] = self.line
+    Raises:
+        DataError: see `read_objects`; a missing field, or one of another type, a repeated id, a record whose
+            ``rel_ids`` name itself; of a gold file, no rationales, a label other than 0 and 1, an index that is none.
+    """
+    is_pair = task.name == "similarity"
+    kinds = {
+        **dict.fromkeys(task.texts.values(), str),
+        **({"sent_token": list[list[str]]} if is_pair else {}),
+        **dict.fromkeys(task.sequences, list[str]),
+        "sent_text": str | list[str] if is_pair else str,
+        "sample_type": str,
+        "rel_ids": list[Id],
+        "answer": str | list[str],
+        "answers": str | list[str],
+        **dict.fromkeys(("sent_label", "label", *GOLD_FIELDS), Any),
+    }
+    kind = msgspec.defstruct("Line", [("id", Id), *((name, kind | None, None) for name, kind in kinds.items())])
+    records, seen = [], dict[str, int]()
+    for line, fields in read_objects(path):
+        if is_gold and "sent_id" in fields:
+            fields["id"] = fields["sent_id"]
+        place = {"file": path, "line": line, "instance": fields.get("id")}
+        record = _make_record(convert_type(fields, kind, **place), task, is_gold, place)
+        if (first := seen.setdefault(record.id, line)) != line:
+            raise DataError(f"expected each id once, found it on line {first} as well", field="id", **place)
+        records.append(record)
+    if not records:
+        raise DataError("expected a record a line, found an empty file", file=path, line=1)
+    return records
 
-    def fail(self, message: str, name: str | None = None) -> DataError:
-        """Return an error about the field ``name`` of the record."""
-        return DataError(message, file=self.path, line=self.line, instance=self.id or None, field=name)
 
-    def parse_id(self, value: Any, name: str) -> str:
-        """Return an id, given as a string or an integer, as a string."""
-        if type(value) is int or (isinstance(value, str) and value):
-            return str(value)
-        raise self.fail(f"expected an id, found {show(value)}", name)
+def _make_record(found: Any, task: Task, is_gold: bool, place: Mapping[str, Any]) -> Record:
+    if found.sample_type not in (None, *SAMPLE_TYPES):
+        message = f"expected 'ori' or 'disturb', found {show(found.sample_type)}"
+        raise DataError(message, field="sample_type", **place)
+    rel_ids = None if found.rel_ids is None else [str(rel_id) for rel_id in found.rel_ids]
+    if rel_ids and (str(found.id) in rel_ids or len(set(rel_ids)) != len(rel_ids)):
+        message = f"expected the ids of other records, each once, found {show(rel_ids)}"
+        raise DataError(message, field="rel_ids", **place)
+    tokens = [getattr(found, name) for name in task.sequences]
+    if None in tokens:
+        tokens = found.sent_token if is_gold and task.name == "similarity" else None
+    texts = {column: text for column, name in task.texts.items() if (text := getattr(found, name)) is not None}
+    if is_gold and found.sent_text is not None:
+        sentences = [found.sent_text] if isinstance(found.sent_text, str) else found.sent_text
+        columns = task.texts if task.name == "similarity" else ("context",)
+        texts = dict(zip(columns, sentences, strict=False)) | texts
+    record = Record(str(found.id), place["line"], texts, tokens, found.sample_type, rel_ids)
+    if not is_gold:
+        if missing := record.list_missing(task):
+            raise DataError(f"expected a value, found no {' and no '.join(missing)}", field=missing[0], **place)
+        return record
+    answer = _choose_answer(found) if task.name == "mrc" else None
+    label = None if answer is None else int(bool(answer))
+    if task.name != "mrc":
+        label = _read_label(found, LABEL_NAMES[task.name], place)
+    rationales = _read_rationales(found, len(task.sequences), place)
+    return replace(record, label=label, answer=answer, rationale_ids=rationales)
 
-    def read(self, name: str, kind: Any) -> Any:
-        """Return the field ``name`` as a value of type ``kind``."""
-        if name not in self.fields:
-            raise self.fail("expected a value, found no such field", name)
-        return convert_type(self.fields[name], kind, name, file=self.path, line=self.line, instance=self.id)
 
-    def parse_rel_ids(self) -> tuple[str, ...] | None:
-        """Return the ids of the perturbed records; None if the field is absent."""
-        if self.fields.get("rel_ids") is None:
-            return None
-        ids = tuple(
-            self.parse_id(item, f"rel_ids[{index}]") for index, item in enumerate(self.read("rel_ids", list[Any]))
-        )
-        if self.id in ids:
-            message = "expected the ids of perturbed records, found the record's own"
-            raise self.fail(message, f"rel_ids[{ids.index(self.id)}]")
-        if len(set(ids)) != len(ids):
-            raise self.fail(f"expected each id once, found {show(list(ids))}", "rel_ids")
-        return ids
+def _read_label(found: Any, names: Sequence[str], place: Mapping[str, Any]) -> int | None:
+    """Return the label, given as a number or a name, as 0 or 1; None if it is absent."""
+    for field in ("sent_label", "label"):
+        value = getattr(found, field)
+        if value is None:
+            continue
+        for number, name in enumerate(names):
+            if value in (str(number), name) or (type(value) is int and value == number):
+                return number
+        expected = " or ".join(f"{number} ({name})" for number, name in enumerate(names))
+        raise DataError(f"expected {expected}, found {show(value)}", field=field, **place)
+    return None
 
-    def parse_sample_type(self, required: bool = False) -> str | None:
-        """Return ``ori`` or ``disturb``; None if the field is absent and not required."""
-        value = self.fields.get("sample_type")
-        if required and value is None:
-            raise self.fail("expected 'ori' or 'disturb', found no such field", "sample_type")
-        if value is not None and value not in SAMPLE_TYPES:
-            raise self.fail(f"expected 'ori' or 'disturb', found {show(value)}", "sample_type")
-        return value
 
-    def parse_label(self, names: Sequence[str]) -> int | None:
-        """Return the label, given as a number or a name, as 0 or 1; None if it is absent."""
-        name = next((name for name in _LABEL_FIELDS if self.fields.get(name) is not None), None)
-        if name is None:
-            return None
-        value = self.fields[name]
-        if (type(value) is int and 0 <= value < len(names)) or value in ("0", "1"):
-            return int(value)
-        if isinstance(value, str) and value in names:
-            return names.index(value)
-        raise self.fail(f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}", name)
+def _choose_answer(found: Any) -> str | None:
+    """Return the first answer; "" if the gold has an empty one; None without the field."""
+    for value in (found.answer, found.answers, found.sent_label):
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list):
+            return value[0] if value else ""
+    return None
 
-    def parse_answer(self) -> str | None:
-        """Return the first answer; "" if the gold has an empty one; None without the field."""
-        for name in _ANSWER_FIELDS:
-            value = self.fields.get(name)
-            if isinstance(value, str):
-                return value
-            if name != "sent_label" and value is not None:
-                return next(iter(self.read(name, list[str])), "")
-        return None
 
-    def parse_sets(self, name: str, sequences: int) -> RationaleSets:
-        """Return the rationale sets per sequence, from one, two or three levels of lists."""
-        value = self.fields[name]
-        depth = self._compute_depth(value, name)
+def _read_rationales(found: Any, sequences: int, place: Mapping[str, Any]) -> list[list[list[int]]]:
+    """Return the rationale sets of each sequence, from one, two or three levels of lists."""
+    names = [name for name in GOLD_FIELDS[:2] if getattr(found, name) is not None][:1]
+    if not names and sequences == 2 and None not in (found.rationale_q_idx, found.rationale_t_idx):
+        names = list(GOLD_FIELDS[2:])
+    if not names:
+        raise DataError(f"expected rationales ({', '.join(GOLD_FIELDS)}), found none of these fields", **place)
+    result = []
+    for name in names:
+        value = getattr(found, name)
+        depth = _measure_depth(value)
         if depth == 1:
             value = [[value]] if value else [[]]
         elif depth == 2:
             value = [value]
-        if len(value) != sequences:
-            raise self.fail(f"expected {sequences} sequences, found {len(value)}", name)
-        return tuple(
-            tuple(
-                tuple(self._parse_index(index, f"{name}[{k}][{s}][{i}]") for i, index in enumerate(chosen))
-                for s, chosen in enumerate(sets)
-            )
-            for k, sets in enumerate(value)
-        )
-
-    def _compute_depth(self, value: Any, name: str) -> int:
-        """Return the number of list levels above the indices, which must be equal on every branch."""
-        level, depth = [value], 0
-        while any(isinstance(item, list) for item in level):
-            if not all(isinstance(item, list) for item in level):
-                raise self.fail(f"expected lists of one depth, found {show(value)}", name)
-            depth += 1
-            level = [item for items in level for item in items]
-        if not 1 <= depth <= 3:
-            raise self.fail(f"expected a list of indices, or lists of them, found {show(value)}", name)
-        return depth
-
-    def _parse_index(self, value: Any, name: str) -> int:
-        digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10
-        if (digits or type(value) is int) and 0 <= int(value) < 2**31:
-            return int(value)
-        raise self.fail(f"expected the index of a token, found {show(value)}", name)
+        for sets in convert_type(value, list[list[list[int | str]]], name, **place):
+            for index in (index for chosen in sets for index in chosen):
+                if not re.fullmatch("[0-9]{1,9}", str(index)):
+                    raise DataError(f"expected the index of a token, found {show(index)}", field=name, **place)
+            result.append([[int(index) for index in chosen] for chosen in sets])
+    if len(result) != sequences:
+        raise DataError(f"expected {sequences} sequences, found {len(result)}", field=names[0], **place)
+    return result
 
 
-def read_public(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
-    """Yield the records of a public file.
-
-    Raises:
-        DataError: see :func:`read_records`; also a missing field, another type, a repeated id, or a record whose
-            ``rel_ids`` name itself.
-    """
-    seen: dict[str, int] = {}
-    for record in read_records(path):
-        reader = _Reader(record, "id", seen)
-        sample_type = reader.parse_sample_type(required=True)
-        texts = {column: reader.read(name, str) for column, name in config.texts.items()}
-        tokens = tuple(tuple(reader.read(name, list[str])) for name in config.sequences)
-        yield Example(reader.id, texts, tokens, sample_type, reader.parse_rel_ids(), public=record)
-
-
-def read_gold(path: PathType, config: PerturbationConfig) -> Iterator[Example]:
-    """Yield the records of a gold file in any of its released forms.
-
-    Raises:
-        DataError: see :func:`read_records`; also missing rationales, a label other than 0 and 1, an index that is
-            negative or outside the record's tokens (if it has them), a repeated id, or a record that names itself.
-    """
-    seen: dict[str, int] = {}
-    for record in read_records(path):
-        reader = _Reader(record, "sent_id" if "sent_id" in record.fields else "id", seen)
-        count = len(config.sequences)
-        name = next((name for name in ("rationale_ids", "rationales") if name in record.fields), "")
-        if name:
-            rationale_ids = reader.parse_sets(name, count)
-        elif count == 2 and "rationale_q_idx" in record.fields and "rationale_t_idx" in record.fields:
-            name = "rationale_q_idx"
-            rationale_ids = reader.parse_sets("rationale_q_idx", 1) + reader.parse_sets("rationale_t_idx", 1)
-        else:
-            message = f"expected rationales ({', '.join(GOLD_FIELDS)}), found none of these fields"
-            raise reader.fail(message, None)
-        tokens = None
-        if all(sequence in reader.fields for sequence in config.sequences):
-            tokens = tuple(tuple(reader.read(sequence, list[str])) for sequence in config.sequences)
-        elif reader.fields.get("sent_token") is not None:
-            tokens = tuple(map(tuple, reader.read("sent_token", list[list[str]])))
-            if len(tokens) != count:
-                found = show(reader.fields["sent_token"])
-                raise reader.fail(f"expected {count} lists of tokens, found {found}", "sent_token")
-        if tokens is not None:
-            check_inside(rationale_ids, tokens, record, reader.id, name)
-        texts = {column: reader.read(field, str) for column, field in config.texts.items() if field in reader.fields}
-        if count == 1 and reader.fields.get("sent_text") is not None:
-            texts.setdefault("context", reader.read("sent_text", str))
-        elif isinstance(reader.fields.get("sent_text"), list):
-            texts = dict(zip(config.texts, reader.read("sent_text", list[str]), strict=False)) | texts
-        answer = reader.parse_answer() if config.task == "mrc" else None
-        label = None if answer is None else int(bool(answer))
-        if config.task != "mrc":
-            label = reader.parse_label(config.label_names)
-        kind, rel_ids = reader.parse_sample_type(), reader.parse_rel_ids()
-        yield Example(reader.id, texts, tokens, kind, rel_ids, None, label, answer, rationale_ids, gold=record)
-
-
-def check_inside(
-    rationale_ids: RationaleSets, tokens: Sequence[Sequence[str]], record: Record, instance: str, field: str
-) -> None:
-    """Raise a DataError at the first index that lies outside its sequence's tokens."""
-    for sequence, sets in enumerate(rationale_ids):
-        length = len(tokens[sequence])
-        for number, chosen in enumerate(sets):
-            if outside := [index for index in chosen if index >= length]:
-                message = f"expected an index below {length}, the number of tokens, found {outside[0]}"
-                where, line = f"{field}[{sequence}][{number}]", record.line
-                raise DataError(message, file=record.file, line=line, instance=instance, field=where)
+def _measure_depth(value: Any) -> int:
+    return 1 + max(map(_measure_depth, value), default=0) if isinstance(value, list) else 0

@@ -5,47 +5,25 @@ columns ``platform_comment_id,rationale``; a rationale is a JSON list of 0 and 1
 are in ``attack_annotated_comments.tsv`` (Wulczyn, Thain and Dixon, 2017: ``rev_id``, ``comment``, ..), and the
 judgements of ten workers per comment in ``attack_annotations.tsv`` (``rev_id``, ``attack``, ..).
 
-The masks count the tokens of :func:`tokenize_comment`.
+The masks count the tokens of `tokenize_comment`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from os import PathLike
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from eraser_hub.conversion.readers import read_csv_records, read_utf8_lines
 from eraser_hub.records.errors import DataError, show
 
-RATIONALE_COLUMNS = ("platform_comment_id", "rationale")
-COMMENTS_FILE = "attack_annotated_comments.tsv"
-ANNOTATIONS_FILE = "attack_annotations.tsv"
-COMMENTS_URL = "https://ndownloader.figshare.com/files/7554634"
-ANNOTATIONS_URL = "https://ndownloader.figshare.com/files/7554637"
-_ID_COLUMNS = ("rev_id", "platform_comment_id", "comment_id", "id")
-_TEXT_COLUMNS = ("comment", "text")
+RATIONALE_COLUMNS = ["platform_comment_id", "rationale"]
+ID_COLUMNS = ("rev_id", "platform_comment_id", "comment_id", "id")
+TEXT_COLUMNS = ("comment", "text")
+ATTACK_SHARE = 0.5  # a comment is an attack if at least half of its annotators say so
 _TOKEN = re.compile(r"\w+|[^\w\s]+")
-
-
-@dataclass(frozen=True, slots=True)
-class AttackRationale:
-    """One record of the rationale CSV; ``text`` is its line as released, ``line`` the 1-based number of that line."""
-
-    comment_id: str
-    mask: tuple[bool, ...]
-    line: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Comment:
-    """One comment with line feeds and tabs restored, and the 1-based line of the file that holds it."""
-
-    text: str
-    line: int
 
 
 def restore_comment(released: str) -> str:
@@ -66,108 +44,64 @@ def tokenize_comment(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def _parse_mask(value: str, path: str | PathLike[str], line: int, comment_id: str) -> tuple[bool, ...]:
-    def wrong(message: str) -> DataError:
-        return DataError(message, file=path, line=line, instance=comment_id, field="rationale")
-
-    try:
-        mask = json.loads(value)
-    except (ValueError, RecursionError):
-        raise wrong(f"expected a JSON list of 0 and 1, found {show(value)}") from None
-    if not isinstance(mask, list):
-        raise wrong(f"expected a JSON list of 0 and 1, found {show(mask)}")
-    for index, bit in enumerate(mask):
-        if type(bit) is not int or bit not in (0, 1):
-            raise wrong(f"expected 0 or 1 at index {index}, found {show(bit)}")
-    return tuple(bit == 1 for bit in mask)
-
-
-def read_rationales(path: str | PathLike[str]) -> Iterator[AttackRationale]:
-    """Yield the records of a rationale CSV, in order.
+def read_masks(path: Path) -> dict[str, tuple[int, list[bool]]]:
+    """Return id -> (line, mask) of a rationale CSV, in order.
 
     Raises:
         DataError: broken UTF-8 or CSV, another header, a missing or an extra field, an empty or repeated id, a mask
-            that is no JSON list of 0 and 1.
+            that is no JSON list of 0 and 1; no record.
     """
-    columns = ",".join(RATIONALE_COLUMNS)
-    seen: dict[str, int] = {}
-    header_read = False
-    for line, fields, text in read_csv_records(path):
-        if not header_read:
-            if tuple(fields) != RATIONALE_COLUMNS:
-                message = f"expected the columns {columns}, found {show(','.join(fields))}"
-                raise DataError(message, file=path, line=line)
-            header_read = True
-            continue
-        if len(fields) != len(RATIONALE_COLUMNS):
-            message = f"expected {len(RATIONALE_COLUMNS)} fields, found {len(fields)}"
-            raise DataError(message, file=path, line=line)
-        comment_id, value = fields
-        if not comment_id:
-            message = "expected an id, found nothing"
-            raise DataError(message, file=path, line=line, field=RATIONALE_COLUMNS[0])
-        if comment_id in seen:
-            raise _make_repeated_error(comment_id, seen[comment_id], path, line)
-        seen[comment_id] = line
-        yield AttackRationale(comment_id, _parse_mask(value, path, line, comment_id), line, text)
-    if not header_read:
-        raise DataError(f"expected the columns {columns}, found an empty file", file=path, line=1)
+    masks: dict[str, tuple[int, list[bool]]] = {}
+    records = read_csv_records(path)
+    _, header, _ = next(records, (1, [], ""))
+    if header != RATIONALE_COLUMNS:
+        message = f"expected the columns {','.join(RATIONALE_COLUMNS)}, found {show(','.join(header))}"
+        raise DataError(message, file=path, line=1)
+    for line, fields, _ in records:
+        if len(fields) != 2:
+            raise DataError(f"expected 2 fields, found {len(fields)}", file=path, line=line)
+        comment_id, text = fields
+        if not comment_id or comment_id in masks:
+            before = f"it on line {masks[comment_id][0]} as well" if comment_id else "none"
+            message, field = f"expected an id that no other record has, found {before}", RATIONALE_COLUMNS[0]
+            raise DataError(message, file=path, line=line, instance=comment_id or None, field=field)
+        try:
+            bits = json.loads(text)
+        except (ValueError, RecursionError):
+            bits = None
+        if not isinstance(bits, list) or any(type(bit) is not int or bit not in (0, 1) for bit in bits):
+            message = f"expected a JSON list of 0 and 1, found {show(text)}"
+            raise DataError(message, file=path, line=line, instance=comment_id, field="rationale")
+        masks[comment_id] = line, [bit == 1 for bit in bits]
+    if not masks:
+        raise DataError("expected a record a line, found the header alone", file=path, line=1)
+    return masks
 
 
-def _make_repeated_error(comment_id: str, before: int, path: str | PathLike[str], line: int) -> DataError:
-    message = f"expected each id once, found it on line {before} as well"
-    return DataError(message, file=path, line=line, instance=comment_id)
-
-
-def format_rationale(comment_id: str, mask: Collection[bool]) -> str:
-    """Return the line of one record in the form of the release.
-
-    >>> format_rationale("7", [True, False])
-    '7,"[1, 0]"'
-    """
-    return f'{comment_id},"[{", ".join("1" if bit else "0" for bit in mask)}]"'
-
-
-def _read_table(path: str | PathLike[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, fields) of a comments or annotations file: a .csv, or tabs without quoting."""
-    if Path(path).suffix.lower() == ".csv":
-        yield from ((line, fields) for line, fields, _ in read_csv_records(path))
-        return
-    for line, text in enumerate(read_utf8_lines(path), 1):
-        # the release maps quotes to ` and tabs to TAB_TOKEN, so a tab always separates
-        yield line, text.rstrip("\r\n").split("\t")
-
-
-def _find_column(header: list[str], names: tuple[str, ...]) -> int | None:
-    return next((header.index(name) for name in names if name in header), None)
-
-
-def find_kind(path: str | PathLike[str]) -> str | None:
+def find_kind(path: Path) -> str | None:
     """Return ``comments`` or ``annotations`` by the columns of a .tsv or .csv file; None for another file."""
-    header = next((fields for _, fields in _read_table(path)), [])
-    if _find_column(header, _ID_COLUMNS) is None:
+    _, header = next(_read_table(path), (1, []))
+    if not {*header} & {*ID_COLUMNS}:
         return None
-    if _find_column(header, _TEXT_COLUMNS) is not None:
-        return "comments"
-    return "annotations" if "attack" in header else None
+    return "comments" if {*header} & {*TEXT_COLUMNS} else "annotations" if "attack" in header else None
 
 
-def read_comments(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, Comment]:
-    """Read the comments with the wanted ids from a file that may have many more (it is streamed).
+def read_comments(path: Path, wanted: Collection[str]) -> dict[str, str]:
+    """Return id -> text of the wanted comments in a file that may have many more (it is streamed).
 
     Raises:
         DataError: no id or text column, a line with another number of fields, a wanted comment twice, broken UTF-8.
     """
-    comments: dict[str, Comment] = {}
-    for line, comment_id, text in _read_values(path, _TEXT_COLUMNS, wanted):
+    comments: dict[str, str] = {}
+    for line, comment_id, text in _read_values(path, TEXT_COLUMNS, wanted):
         if comment_id in comments:
-            raise _make_repeated_error(comment_id, comments[comment_id].line, path, line)
-        comments[comment_id] = Comment(restore_comment(text), line)
+            raise DataError("expected each id once, found it twice", file=path, line=line, instance=comment_id)
+        comments[comment_id] = restore_comment(text)
     return comments
 
 
-def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str, float]:
-    """Read the share of workers, 0 to 1, who saw a personal attack in each wanted comment.
+def read_attacks(path: Path, wanted: Collection[str]) -> dict[str, float]:
+    """Return the share of workers, 0 to 1, who saw a personal attack in each wanted comment.
 
     Raises:
         DataError: no id or attack column, a line with another number of fields, a judgement other than 0 and 1.
@@ -181,14 +115,22 @@ def read_attacks(path: str | PathLike[str], wanted: Collection[str]) -> dict[str
     return {comment_id: sum(ballots) / len(ballots) for comment_id, ballots in votes.items()}
 
 
-def _read_values(
-    path: str | PathLike[str], columns: tuple[str, ...], wanted: Collection[str]
-) -> Iterator[tuple[int, str, str]]:
+def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line, fields) of a comments or annotations file: a .csv, or tabs without quoting."""
+    if path.suffix.lower() == ".csv":
+        yield from ((line, fields) for line, fields, _ in read_csv_records(path))
+        return
+    for line, text in enumerate(read_utf8_lines(path), 1):
+        # the release maps quotes to ` and tabs to TAB_TOKEN, so a tab always separates
+        yield line, text.rstrip("\r\n").split("\t")
+
+
+def _read_values(path: Path, columns: tuple[str, ...], wanted: Collection[str]) -> Iterator[tuple[int, str, str]]:
     """Yield (line, id, value in the first existing column of ``columns``) for the wanted ids."""
-    wanted = frozenset(wanted)
     rows = _read_table(path)
     _, header = next(rows, (1, []))
-    id_column, value_column = _find_column(header, _ID_COLUMNS), _find_column(header, columns)
+    found = [next((header.index(name) for name in names if name in header), None) for names in (ID_COLUMNS, columns)]
+    id_column, value_column = found
     if id_column is None or value_column is None:
         message = f"expected the columns rev_id and {columns[0]}, found {show(header)}"
         raise DataError(message, file=path, line=1)
@@ -198,3 +140,47 @@ def _read_values(
         comment_id = fields[id_column].removesuffix(".0")
         if comment_id in wanted:
             yield line, comment_id, fields[value_column]
+
+
+def make_attack_rows(
+    path: Path,
+    masks: Mapping[str, tuple[int, list[bool]]],
+    comments: Mapping[str, str] | None,
+    attacks: Mapping[str, float] | None,
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Return the rows of a rationale CSV, and what is missing -> in how many of them.
+
+    Args:
+        path: the CSV, for errors.
+        masks: what `read_masks` returns.
+        comments: id -> text; None where the file is not at hand.
+        attacks: id -> share of workers who saw an attack; None where the file is not at hand.
+
+    Raises:
+        DataError: a mask whose length differs from its comment's tokens.
+    """
+    rows = []
+    for comment_id, (line, mask) in masks.items():
+        text, share = (comments or {}).get(comment_id), (attacks or {}).get(comment_id)
+        tokens = None if text is None else tokenize_comment(text)
+        if tokens is not None and len(tokens) != len(mask):
+            message = f"expected a mask of the {len(tokens)} tokens of its comment, found one of {len(mask)}"
+            raise DataError(message, file=path, line=line, instance=comment_id, field="rationale")
+        rows.append(
+            {
+                "id": comment_id,
+                "text": text,
+                "tokens": tokens,
+                "label": None if share is None else int(share >= ATTACK_SHARE),
+                "rationale_mask": mask,
+                "rationale_scores": [float(bit) for bit in mask],
+                "num_tokens": len(mask),
+                "rationale_ratio": sum(mask) / len(mask) if mask else 0.0,
+                "position": line,
+                "attack_share": share,
+            }
+        )
+    return rows, {
+        "ids without a comment": 0 if comments is None else len(masks.keys() - comments.keys()),
+        "ids without annotations": 0 if attacks is None else len(masks.keys() - attacks.keys()),
+    }
