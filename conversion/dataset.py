@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from tqdm import tqdm
 
-from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
+from eraser_hub.records.errors import BusyError, DataError, UsageError, describe_choice, show
 from eraser_hub.records.files import compute_file_digest
 from eraser_hub.records.tables import Tables
 from eraser_hub.version import __version__
@@ -224,44 +224,41 @@ class HubDataset(ABC):
                     raw = open_config()
                     entries[config] = self._write_config(config, raw, folder)
                     notes += raw.notes
-                except NotReleased as error:
-                    if configs:
-                        failed[config] = error
-                    notes += [] if configs else [f"{config}: left out: {error}"]
-                except Unreachable as error:
-                    failed[config] = error
-                    break
+                except BusyError:
+                    raise
                 except DataError as error:
+                    if isinstance(error, NotReleased) and not configs:
+                        notes.append(f"{config}: left out: {error}")
+                        continue
                     failed[config] = error
-                    for left in folder.glob(f"*/{config}.*"):
-                        left.unlink()
                     shutil.rmtree(folder / config, ignore_errors=True)
+                    if isinstance(error, Unreachable):
+                        break
             if not entries:
                 raise next(
                     iter(failed.values()), DataError("expected a configuration to build, found none", file=target)
                 )
+            counts = {
+                name: {split: facts["num_examples"] for split, facts in entry["splits"].items()}
+                for name, entry in entries.items()
+            }
             old = _read_old(target)  # under the lock: another build may have finished meanwhile
             for config in old.keys() - entries.keys():
                 entries[config] = old[config]
                 for path in old[config]["files"]:
                     link_or_copy(target / path, folder / path)
-            order = {name: number for number, name in enumerate(self.configs)}
-            entries = {name: entries[name] for name in sorted(entries, key=lambda name: order.get(name, len(order)))}
-            written = {path for entry in old.values() for path in entry["files"]} | {RELEASE, EVAL_YAML, "README.md"}
+            entries = {name: entries[name] for name in self.choose(None, entries)}
             self._write_card(folder, target.name, entries)
+            written = {path for entry in old.values() for path in entry["files"]} | {RELEASE, EVAL_YAML, "README.md"}
             carry_over(target, folder, lambda path: path.as_posix() in written)
-        counts = {
-            name: {split: facts["num_examples"] for split, facts in entries[name]["splits"].items()}
-            for name in found
-            if name in entries and name not in failed
-        }
         result = BuildResult(target, counts, notes)
-        for config, error in failed.items():
-            if error is not next(iter(failed.values())):
+        for number, (config, error) in enumerate(failed.items()):
+            if number == 0:
+                for line in (*notes, *str(result).splitlines()):
+                    log.warning(line)
+            else:
                 log.warning(f"{config}: not built: {error}")
         if failed:
-            for line in (*notes, *str(result).splitlines()):
-                log.warning(line)
             raise next(iter(failed.values()))
         return result
 
