@@ -252,14 +252,12 @@ class HubDataset(ABC):
             written = {path for entry in old.values() for path in entry["files"]} | {RELEASE, EVAL_YAML, "README.md"}
             carry_over(target, folder, lambda path: path.as_posix() in written)
         result = BuildResult(target, counts, notes)
-        for number, (config, error) in enumerate(failed.items()):
-            if number == 0:
-                for line in (*notes, *str(result).splitlines()):
-                    log.warning(line)
-            else:
-                log.warning(f"{config}: not built: {error}")
         if failed:
-            raise next(iter(failed.values()))
+            first, *others = failed.items()
+            told = [*notes, *str(result).splitlines(), *(f"{config}: not built: {error}" for config, error in others)]
+            for line in told:
+                log.warning(line)
+            raise first[1]
         return result
 
     def _write_config(self, config: str, raw: RawConfig, folder: Path) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def test_rows_of_one_document_stand_together_in_small_row_groups(samples: Path, 
     assert values(tmp_path / "raw" / "fever") == released(samples / "eraser" / "fever")
 
 
-# -- what is refused, and where -----------------------------------------------------------------------------------------
+# -- what is refused, and where ---------------------------------------------------------------------------------------
 
 EVIDENCE = {"docid": "two", "text": "b", "start_token": 1, "end_token": 2, "start_sentence": 0, "end_sentence": 1}
 
