@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -42,51 +41,22 @@ def convert_type(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         message, _, path = str(error).partition(" - at `$")
-    keys, path = _name_keys(value, kind, path.rstrip("`"))
-    for key in keys:
-        value = value[key]
+    path = path.rstrip("`")
+    for step in re.findall(r"\[\d+\]|[^.\[\]]+", path) if "[...]" not in path else ():
+        value = value[int(step[1:-1])] if step.startswith("[") else value[step]
     if (key := message.removeprefix("Object missing required field `")) != message:
         names = ", ".join(show(name, 30) for name in list(value)[:8]) or "no keys"
-        message = f"expected the key {key[:-1]!r}, found an object with {names}"
+        found = "none" if "[...]" in path else f"an object with {names}"
+        message = f"expected the key {key[:-1]!r}, found {found}"
     elif (key := message.removeprefix("Object contains unknown field `")) != message:
         message = f"expected the format's keys alone, found {show(key[:-1])}"
     elif expected := _EXPECTED.match(message):
         words = " or ".join(_NOUNS.get(name, name) for name in expected[1].split(" | "))
         words += " of length 1 or more" if " of length >= 1" in message else ""
         bound = expected[2] and f" {_BITS.get(expected[3]) or f'{_BOUNDS[expected[2]]} {expected[3]}'}"
-        message = f"expected {words}{bound or ''}, found {describe_value(value)}"
+        found = "another value" if "[...]" in path else describe_value(value)
+        message = f"expected {words}{bound or ''}, found {found}"
     raise DataError(message, field=f"{at}{path}".lstrip(".") or None, **place)
-
-
-def _name_keys(value: Any, kind: Any, path: str) -> tuple[list[Any], str]:
-    """Return the keys on the way to a wrong value, and its path with the keys that msgspec writes as ``[...]``."""
-    whole, steps, named = value, list[Any](), ""
-    for step in re.findall(r"\[\.\.\.\]|\[\d+\]|[^.\[\]]+", path):
-        key: Any = int(step[1:-1]) if re.fullmatch(r"\[\d+\]", step) else step
-        if step == "[...]":
-            key = next(key for key in value if not _fits(_put(whole, steps, {key: value[key]}), kind))
-            whole = _put(whole, steps, {key: value[key]})
-        named += f"[{key}]" if isinstance(key, int) else f".{key}"
-        steps.append(key)
-        value = value[key]
-    return steps, named
-
-
-def _put(whole: Any, steps: Sequence[Any], new: Any) -> Any:
-    """Return a copy of nested lists and dictionaries with another value at the end of the keys."""
-    if not steps:
-        return new
-    copy = whole.copy()
-    copy[steps[0]] = _put(whole[steps[0]], steps[1:], new)
-    return copy
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    try:
-        msgspec.convert(value, kind)
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def refuse_half_characters(value: Any, at: str = "", **place: Any) -> None:
