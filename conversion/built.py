@@ -31,11 +31,11 @@ import pyarrow.parquet as pq
 
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.places import Place, dataset_split, find_place
+from eraser_hub.records.predictions import read_tables
 from eraser_hub.records.readers import wrap_read_errors
 
 from .readers import load_yaml, read_utf8_lines
 
-BATCH_ROWS = 400
 LABEL_COLUMNS = ("classification", "label")
 _FRONT = re.compile(r"\A\s*---[ \t]*\n(|.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 
@@ -257,7 +257,6 @@ class _Card(msgspec.Struct):
 def read_rows(
     files: Iterable[Path],
     columns: Sequence[str] | None = None,
-    rows: int = BATCH_ROWS,
     kinds: pa.Schema | None = None,
     whole: Sequence[str] = (),
 ) -> Iterator[pa.Table]:
@@ -266,7 +265,6 @@ def read_rows(
     Args:
         files: the files, one after another.
         columns: the columns to read; all by default.
-        rows: most rows at a time.
         kinds: a schema; each column has to be of the same kind there (nested alike, or a string, an integer, a float).
         whole: the columns that hold no null, at any depth; ``name[]`` may be null as a whole, and holds none below.
 
@@ -276,17 +274,17 @@ def read_rows(
     """
     for path in files:
         first = 1
-        with wrap_parquet_errors(path), pq.ParquetFile(path) as file:
-            _check_columns(file.schema_arrow, columns, kinds, path)
-            for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
-                batch.validate(full=True)
+        with wrap_parquet_errors(path):
+            metadata = pq.read_metadata(path)
+            _check_columns(metadata.schema.to_arrow_schema(), columns, kinds, path)
+            for table in read_tables(path, columns):
+                table.validate(full=True)
                 for name in whole:
-                    _check_whole(batch.column(name.removesuffix("[]")), name, path, first)
-                first += batch.num_rows
-                yield pa.Table.from_batches([batch])
-            if first <= file.metadata.num_rows:  # pyarrow ends where a damaged column does
-                message = f"expected {file.metadata.num_rows} rows, found {first - 1}"
-                raise DataError(message, file=path)
+                    _check_whole(table[name.removesuffix("[]")].combine_chunks(), name, path, first)
+                first += table.num_rows
+                yield table
+        if first <= metadata.num_rows:  # pyarrow ends where a damaged column does
+            raise DataError(f"expected {metadata.num_rows} rows, found {first - 1}", file=path)
 
 
 @contextmanager

@@ -128,7 +128,7 @@ def read_built_documents(path: Path) -> Documents:
     Raises:
         DataError: the file cannot be read, lacks a value, or repeats an id.
     """
-    tables = list(read_rows([path], ("docid", "text"), kinds=SCHEMA, whole=("docid", "text"), rows=10_000))
+    tables = list(read_rows([path], ("docid", "text"), kinds=SCHEMA, whole=("docid", "text")))
     names = [name for table in tables for name in table["docid"].to_pylist()]
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])

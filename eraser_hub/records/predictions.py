@@ -118,8 +118,8 @@ def parse_line(line: bytes, path: Path, number: int) -> Any:
     raise DataError(message, file=path, line=number)
 
 
-def read_tables(path: Path) -> Iterator[Any]:
-    """Yield the rows of a Parquet file as Arrow tables of about four megabytes.
+def read_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """Yield the rows of a Parquet file, all columns or some, as Arrow tables of about four megabytes.
 
     Raises:
         DataError: it is no Parquet, has a column twice, or a column holds more values than its bytes account for.
@@ -135,15 +135,16 @@ def read_tables(path: Path) -> Iterator[Any]:
                 raise DataError(f"expected each column once, found {cut(twice)} twice", file=path)
             groups, size = [metadata.row_group(number) for number in range(metadata.num_row_groups)], 1
             for number in range(metadata.num_columns):
-                columns = [group.column(number) for group in groups]
-                values, stored = (sum(getattr(c, k) for c in columns) for k in ("num_values", "total_compressed_size"))
+                chunks = [group.column(number) for group in groups]
+                values, stored = (sum(getattr(c, k) for c in chunks) for k in ("num_values", "total_compressed_size"))
                 limit = max(MAX_VALUES, MAX_VALUES_A_BYTE * stored)
                 if values > limit:
-                    name, words = columns[0].path_in_schema, f"at most {limit:,} values in {stored:,} bytes"
+                    name, words = chunks[0].path_in_schema, f"at most {limit:,} values in {stored:,} bytes"
                     raise DataError(f"expected {words} of a column, found {values:,}", file=path, field=name)
-                size += max(8 * values, sum(column.total_uncompressed_size for column in columns))
+                size += max(8 * values, sum(chunk.total_uncompressed_size for chunk in chunks))
             wanted = CHUNK_BYTES * metadata.num_rows // size
-            for batch in file.iter_batches(batch_size=min(max(wanted, MIN_ROWS), MAX_ROWS)):
+            rows = min(max(wanted, MIN_ROWS), MAX_ROWS)
+            for batch in file.iter_batches(batch_size=rows, columns=None if columns is None else list(columns)):
                 yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, UnicodeError, OverflowError) as error:
         raise DataError(f"not a readable Parquet file: {get_first_line(error)}", file=path) from None

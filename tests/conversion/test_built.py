@@ -167,9 +167,9 @@ def test_a_null_is_named_with_its_row_and_its_place(tmp_path):
     rows = [{"a": [[1], [2]]}, {"a": None}, {"a": [[3], [4, None]]}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")
     with refused("null", file="x.parquet", line=2, field="a"):
-        list(read_rows([tmp_path / "x.parquet"], rows=1, whole=["a"]))
+        list(read_rows([tmp_path / "x.parquet"], whole=["a"]))
     with refused("null", file="x.parquet", line=3, field="a[][]"):
-        list(read_rows([tmp_path / "x.parquet"], rows=2, whole=["a[]"]))
+        list(read_rows([tmp_path / "x.parquet"], whole=["a[]"]))
     assert sum(table.num_rows for table in read_rows([tmp_path / "x.parquet"])) == 3
 
 
@@ -217,10 +217,10 @@ def test_a_card_keeps_its_prose(tmp_path):
     assert read_card(tmp_path / "card.md") == ({"title": "One"}, "\nWords --- and more.\n")
 
 
-def test_rows_come_in_batches_over_files(folder):
+def test_rows_come_file_by_file(folder):
     files = open_built(folder).files("movies", "train")
-    parts = list(read_rows(files, ["classification"], rows=2))
-    assert [part.num_rows for part in parts] == [2, 1, 2, 1] and parts[0].column_names == ["classification"]
+    parts = list(read_rows(files, ["classification"]))
+    assert [part.num_rows for part in parts] == [3, 3] and parts[0].column_names == ["classification"]
     assert [row["annotation_id"] for part in read_rows(files) for row in part.to_pylist()] == ["a", "b", "c"] * 2
 
 
