@@ -12,12 +12,19 @@ folders hold Parquet and no script.
 
 from __future__ import annotations
 
-from eraser_hub.conversion import get_dataset
+from eraser_hub.conversion.dataset import HubDataset
+from eraser_hub.conversion.eraser.dataset import DATASET, open_own
 from eraser_hub.datasets_scripts.builder import RationaleBuilder
 
 
 class Eraser(RationaleBuilder):
     """Builder of one configuration of ERASER, or of a corpus of one's own."""
 
-    dataset = get_dataset("eraser")
+    dataset = DATASET
     from_samples = False
+
+    def choose_dataset(self, name: str) -> HubDataset:
+        """Return the dataset of a corpus of one's own in ``data_dir`` that has the name, else ERASER."""
+        if self.source is None or name in self.dataset.configs:
+            return self.dataset
+        return open_own(self.source, name) or self.dataset
