@@ -181,17 +181,12 @@ def _make_record(found: Any, task: Task, is_gold: bool, place: Mapping[str, Any]
 
 
 def _read_label(found: Any, names: Sequence[str], place: Mapping[str, Any]) -> int | None:
-    """Return the label, given as a number or a name, as 0 or 1; None if it is absent."""
-    for field in ("sent_label", "label"):
-        value = getattr(found, field)
-        if value is None:
-            continue
-        for number, name in enumerate(names):
-            if value in (str(number), name) or (type(value) is int and value == number):
-                return number
-        expected = " or ".join(f"{number} ({name})" for number, name in enumerate(names))
-        raise DataError(f"expected {expected}, found {show(value)}", field=field, **place)
-    return None
+    """Return the label, 0 or 1, which may be given as a string; None if it is absent."""
+    value = found.label if found.sent_label is None else found.sent_label
+    if value in (None, "0", "1") or (type(value) is int and value in (0, 1)):
+        return None if value is None else int(value)
+    message = f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}"
+    raise DataError(message, field="label" if found.sent_label is None else "sent_label", **place)
 
 
 def _choose_answer(found: Any) -> str | None:

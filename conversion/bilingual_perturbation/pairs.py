@@ -32,24 +32,16 @@ def pairs(
     by_id = _index_by_id(rows, "row")
     outputs = None if predictions is None else _index_by_id(predictions, "prediction")
     joined = []
-    for identifier, row in by_id.items():
-        if row["sample_type"] != "ori":
-            continue
-        for rel_id in map(str, row.get("rel_ids") or ()):
-            if rel_id not in by_id:
-                continue
-            pair = {
-                "original_id": identifier,
-                "perturbed_id": rel_id,
-                "original": dict(row),
-                "perturbed": dict(by_id[rel_id]),
-            }
-            if outputs is not None:
-                for side, wanted in (("original", identifier), ("perturbed", rel_id)):
-                    if wanted not in outputs:
-                        message = f"expected a prediction for the {side} row, found none"
-                        raise DataError(message, instance=wanted)
-                    pair[f"{side}_prediction"] = dict(outputs[wanted])
+    for reference in map_references(by_id.values()):
+        for rel_id in reference["rel_ids"] if reference["sample_type"] == "ori" else ():
+            pair = {"original_id": reference["id"], "perturbed_id": rel_id}
+            for side in ("original", "perturbed"):
+                identifier = pair[f"{side}_id"]
+                pair[side] = dict(by_id[identifier])
+                if outputs is not None:
+                    if identifier not in outputs:
+                        raise DataError(f"expected a prediction for the {side} row, found none", instance=identifier)
+                    pair[f"{side}_prediction"] = dict(outputs[identifier])
             joined.append(pair)
     return joined
 
