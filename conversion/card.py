@@ -37,6 +37,7 @@ class ConfigInfo(NamedTuple):
         license: as the Hub names it.
         citation: BibTeX.
         task: the Hub's task category.
+        min_rows: the release has at least so many; the card of fewer says that they are a part of it.
     """
 
     description: str
@@ -45,6 +46,7 @@ class ConfigInfo(NamedTuple):
     license: str = "unknown"
     citation: str = ""
     task: str = "text-classification"
+    min_rows: int = 0
 
 
 def compute_content_version(parts: Iterable[str]) -> str:

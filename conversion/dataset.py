@@ -184,7 +184,15 @@ class HubDataset(ABC):
     def make_card_parts(self, built: BuiltDataset) -> tuple[Mapping[str, Any], str, Mapping[str, str]]:
         """Return the metadata and the prose of the card, and mark in the prose -> text; see `card.fill_prose`."""
         metadata, prose = read_card(CARDS / f"{self.name}.md")
-        return metadata, prose, {"statistics": self.make_tables(built, built.configs).written("markdown")}
+        rows = {
+            config: sum(split["num_examples"] for split in built.info(config)["splits"]) for config in built.configs
+        }
+        parts = [
+            f"`{config}` ({rows[config]:,} rows)" for config in rows if rows[config] < self.configs[config].min_rows
+        ]
+        extent = f"**A sample, or a part of the release**: {', '.join(parts)}." if parts else ""
+        statistics = self.make_tables(built, built.configs).written("markdown")
+        return metadata, prose, {"statistics": statistics, "extent": extent}
 
     def export_config(self, built: BuiltDataset, config: str, entry: Mapping[str, Any], folder: Path) -> None:
         """Write the raw files of a configuration into a folder: those that the build kept."""

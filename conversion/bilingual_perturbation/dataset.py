@@ -45,6 +45,7 @@ class BilingualPerturbation(HubDataset):
             HOMEPAGE,
             citation=load_paper("wang_2022").citation,
             task="question-answering" if task.name == "mrc" else "text-classification",
+            min_rows=int(load_paper("wang_2022").tables["table_3"].row(name)["pairs"]),
         )
         for name, task in CONFIGS.items()
     }

@@ -53,12 +53,14 @@ class HumanRationales(HubDataset):
             {"label": ("negative", "positive"), "sentiment": SENTIMENTS},
             "https://nlp.stanford.edu/sentiment/",
             citation=load_paper("carton_2020").citation,
+            min_rows=9_613,
         ),
         "wikiattack": ConfigInfo(
             "English comments on Wikipedia talk pages, with what people highlighted as a personal attack.",
             {"label": ("no-attack", "personal-attack"), "sentiment": SENTIMENTS},
             RATIONALES_URL,
             citation=load_paper("carton_2020").citation,
+            min_rows=1_049,
         ),
     }
     default_config = "sst"
