@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -133,7 +132,7 @@ def load(dataset: Place, config: str | None = None, split: str = "test") -> Data
 
     from eraser_hub.conversion.built import open_built
 
-    built = open_built(find_in_hub(dataset))
+    built = open_built(dataset)
     config = config or built.default_config
     built.files(config, split)
     repository = built.place.repository
@@ -148,8 +147,8 @@ def open_dataset(dataset: Place) -> tuple[HubDataset, Path]:
     Raises:
         DataError: there is no such folder, and the Hub has no such dataset.
     """
-    place = find_place(find_in_hub(dataset))
-    folder = Path(place.name) if place.name == BUILT else place.fetch()
+    place = find_place(dataset)
+    folder = Path(place.name) if place.name == BUILT else place.fetch()  # it is no dataset of the Hub
     if not folder.is_dir():
         message = f"expected a folder, found none at {folder} (`eraser-hub build` makes it)"
         raise DataError(message, argument="dataset")
@@ -169,13 +168,6 @@ def recognize_dataset(name: str, folder: Path) -> HubDataset:
         return own
     names = {folder.name, *(path.name.partition(".")[0] for path in folder.iterdir())}
     return next((each for each in map(get_dataset, known) if not names.isdisjoint(each.configs)), get_dataset("eraser"))
-
-
-def find_in_hub(dataset: Place) -> str:
-    """Return a dataset's place; a bare name is a folder in hub/, unless a folder of that name exists here."""
-    name = os.fspath(dataset)
-    is_built = name in list_datasets() or ("/" not in name and (Path("hub") / name / "README.md").is_file())
-    return f"hub/{name}" if is_built and not Path(name).is_dir() else name
 
 
 def list_configs(config: str | Iterable[str] | None) -> list[str] | None:

@@ -153,7 +153,6 @@ def explain(
         of_texts: Any = {"queries": queries, "label_names": label_names, "ids": ids}
         return explain_texts(model, dataset, **given, **of_texts, **settings)
 
-    from eraser_hub.conversion.verbs import find_in_hub
 
     from .config import ExplainConfig, parse_model
     from .run import plan_trainings
@@ -172,7 +171,7 @@ def explain(
     # the records and signatures of a model in memory name its class
     place, of_model = parse_model(model) if named else (f"{type(model).__module__}.{type(model).__qualname__}", {})
     data = ExplainConfig(
-        find_in_hub(dataset),
+        dataset,
         config,
         split,
         place,

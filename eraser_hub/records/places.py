@@ -21,8 +21,9 @@ HUB_ID = r"([A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)(?:@([^/]+))?/?"
 # a Path makes one stroke of the two behind "hf:"
 ADDRESS = re.compile(rf"(?:hf:/{{1,2}}datasets/)?{HUB_ID}")
 CARD = "README.md"
+HUB = "hub"  # the folder into which `build` builds where it is told no other
 # files that builds write; other files of a repository are not read
-BUILT = ("*.md", "*.json", "*.yaml", "*.png", "*.parquet")
+BUILT_FILES = ("*.md", "*.json", "*.yaml", "*.png", "*.parquet")
 # the releases say "val", the Hub says "validation"; both are understood everywhere
 DATASET_SPLITS, RELEASE_SPLITS = {"val": "validation"}, {"validation": "val"}
 
@@ -53,7 +54,7 @@ class Place(NamedTuple):
         """The name of the dataset without its folder or namespace: ``eraser``."""
         return (self.repository or str(Path(self.name).resolve())).rpartition("/")[2]
 
-    def fetch(self, patterns: Sequence[str] = BUILT) -> Path:
+    def fetch(self, patterns: Sequence[str] = BUILT_FILES) -> Path:
         """Return the folder with the files of these patterns: the local folder, or the Hub library's cache.
 
         Raises:
@@ -80,10 +81,12 @@ class Place(NamedTuple):
 def find_place(dataset: str | PathLike[str]) -> Place:
     """Return the place that a ``--dataset`` names.
 
-    What exists here comes first, then a dataset of the Hub (``org/name``, ``hf://datasets/org/name``; a revision may
-    follow behind ``@``), then a folder that does not exist.
+    What exists here comes first, then a folder of the name in hub/, then a dataset of the Hub (``org/name``,
+    ``hf://datasets/org/name``; a revision may follow behind ``@``), then a folder that does not exist.
     """
     name = os.fspath(dataset)
+    if "/" not in name and not os.path.lexists(name) and os.path.isfile(os.path.join(HUB, name, CARD)):
+        name = f"{HUB}/{name}"
     match = None if os.path.lexists(name) else ADDRESS.fullmatch(name)
     if match is None:
         return Place(name, None, None)
