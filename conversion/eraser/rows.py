@@ -223,7 +223,7 @@ def find_covered_tokens(
 
 
 def make_full_rows(numbered: pa.Table, documents: Documents) -> pa.Table:
-    """Return numbered rows with the ids and texts of their documents, encoded as dictionaries.
+    """Return numbered rows with the ids and texts of their documents; shared ones are encoded as dictionaries.
 
     Args:
         numbered: the rows, in one chunk.
@@ -236,7 +236,9 @@ def make_full_rows(numbered: pa.Table, documents: Documents) -> pa.Table:
     chosen = sort_distinct(row_documents)
     places = make_numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
     names, texts = documents.take(chosen)
-    leaves = [pa.DictionaryArray.from_arrays(places, values) for values in (names, texts)]
+    # a dictionary stores a document of many rows once; where few repeat, Parquet would write all texts twice
+    make_leaf = pa.DictionaryArray.from_arrays if len(places) > 1.2 * len(chosen) else lambda at, values: values.take(at)
+    leaves = [make_leaf(places, values) for values in (names, texts)]
     evidence_ids = names.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))
     fields = [evidence_ids, *(evidences.field(name) for name in EVIDENCE.names[1:])]
     structs = pa.StructArray.from_arrays(fields, fields=list(EVIDENCE))
