@@ -176,7 +176,7 @@ class Client:
             return answer
         try:
             self.cache.put(request, answer)
-        except TypeError as error:  # half a surrogate pair, an immense number, or nesting without end
+        except (ValueError, RecursionError) as error:  # half a surrogate pair, or nesting without end
             return Answer(BROKEN, reason=f"expected an answer that can be stored, found another ({error})")
         return self._parse_response(answer, request)
 

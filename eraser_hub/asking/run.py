@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 from tqdm import tqdm
 
 from eraser_hub.attribution.dataset import Split, open_split
@@ -149,7 +149,7 @@ async def ask_all(asker: Asker, partial: PartialResult, concurrency: int) -> lis
             number, answer, line = held.pop(0)
             facts: dict[str, Any] = {"outcome": answer.outcome, "reason": answer.reason}
             statuses = [quote["status"] for quote in line["quotes"]]
-            partial.append(number, [orjson.dumps(line)], {**facts, "statuses": statuses})
+            partial.append(number, [msgspec.json.encode(line)], {**facts, "statuses": statuses})
             bar.update()
 
     bar = tqdm(total=asker.plan.config.limit, unit=" instances", disable=None, delay=2)

@@ -72,11 +72,11 @@ def asking(hub, tmp_path) -> Asking:
         ("half an emoji in a quote", completion('{"label": "NEG", "quotes": ["\\ud83d"]}'), "broken"),
         ("half an emoji in the label", completion('{"label": "\\udc00", "quotes": []}'), "broken"),
         ("half an emoji outside", completion('{"label": "NEG", "quotes": []} \ud83d'), "broken"),
-        ("an immense number", Reply(body=GOOD.body.replace(b'"index": 0', b'"index": 1' + b"0" * 30)), "broken"),
+        ("an immense number", Reply(body=GOOD.body.replace(b'"index": 0', b'"index": 1' + b"0" * 30)), "answered"),
         (
             "a deep choice",
             Reply(body=GOOD.body.replace(b'"index": 0', b'"index": ' + b"[" * 300 + b"]" * 300)),
-            "broken",
+            "answered",
         ),
         ("many braces", completion("{" * 200_000 + '{"label": "NEG", "quotes": []}'), "answered"),
         ("many objects without end", completion('{"a":' * 100_000), "broken"),
