@@ -12,11 +12,10 @@ from pathlib import Path
 from eraser_hub.conversion.built import open_built, read_card
 from eraser_hub.conversion.card import get_dataset_version, make_card_text
 from eraser_hub.conversion.dataset import read_build_version
-from eraser_hub.conversion.errors import raise_all, summarize_errors
 from eraser_hub.conversion.finish import is_build_text
 from eraser_hub.conversion.leaderboard import verify_eval_yaml
 from eraser_hub.conversion.written_files import read_digests, verify_digests
-from eraser_hub.records.errors import DataError, UsageError
+from eraser_hub.records.errors import DataError, UsageError, add_count
 from eraser_hub.records.files import compute_file_digest
 from eraser_hub.version import __version__
 
@@ -114,18 +113,16 @@ def collect(
     }
     everything = not datasets and not metrics
     uploads: list[Upload] = []
-    errors: list[DataError] = []
     for kind, requested in (("dataset", datasets), ("space", metrics)):
         for name in known[kind] if everything else dict.fromkeys(requested or ()):
             if name not in known[kind]:
                 message = f"no {'metric' if kind == 'space' else kind} {name!r}: there are {', '.join(known[kind])}"
-                errors.append(UsageError(message))
-            elif (folder / name / "README.md").is_file():
+                raise UsageError(message)
+            if (folder / name / "README.md").is_file():
                 uploads.append(_make_upload(folder / name, name, f"{namespace}/{name}", kind))
             elif not everything:
                 message = f"no such folder: run `eraser-hub build {name if kind == 'dataset' else 'metrics'}` first"
-                errors.append(DataError(message, file=folder / name))
-    raise_all(errors)
+                raise DataError(message, file=folder / name)
     if not uploads:
         raise DataError("nothing to publish: `eraser-hub build` writes what can be", file=folder)
     return uploads
@@ -172,7 +169,7 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
 
 
 def verify_space(upload: Upload, contents: Mapping[str, bytes]) -> None:
-    """Raise a DataError for each file of a Space that ``build metrics`` did not write so, and for each missing one.
+    """Refuse a Space that is not as ``build metrics`` writes it.
 
     Args:
         upload: The Space.
@@ -188,7 +185,8 @@ def verify_space(upload: Upload, contents: Mapping[str, bytes]) -> None:
         elif upload.files[path].read_bytes() != contents[path]:
             words = "not as `eraser-hub build metrics` wrote it: run `eraser-hub build metrics` again"
             errors.append(DataError(words, file=upload.files[path]))
-    raise_all(errors)
+    if errors:
+        raise add_count(errors[0], len(errors))
 
 
 def check_dataset(name: str, folder: Path) -> None:
@@ -198,8 +196,8 @@ def check_dataset(name: str, folder: Path) -> None:
     dataset = find_dataset(name, folder)
     errors = [] if dataset is None else dataset.check(folder).errors
     if errors:
-        message = f"`eraser-hub check` does not pass {name}, so it is not published:\n{summarize_errors(errors)}"
-        raise DataError(message)
+        message = f"`eraser-hub check` does not pass {name}, so it is not published: {errors[0]}"
+        raise add_count(DataError(message), len(errors))
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------

@@ -197,12 +197,12 @@ def test_a_server_that_goes_on_failing_is_an_error_and_answers_are_kept(asking):
     def script(request, before):
         return error(500, "oh") if "ladder" in request["messages"][-1]["content"] else GOOD
 
-    with refused(asking.out, "`resume`", "\ninstance '") as caught:
+    with refused(asking.out, "`resume`", "instance '", "(and 1 more)") as caught:
         asking(script, limit=None, concurrency=1)
     assert not asking.out.exists()
     lines = asking(lambda request, before: GOOD, limit=None, resume=True)
     assert {line["outcome"] for line in lines} == {"answered"}
-    assert f"{len(lines) - len(asking.server.requests)} are kept" in str(caught.error)
+    assert f"{len(lines) - len(asking.server.requests)} answers are kept" in str(caught.error)
     assert len(asking.server.requests) < len(lines)
 
 
