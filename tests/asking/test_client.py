@@ -137,7 +137,7 @@ def test_the_timeout_bounds_the_whole_answer(asking):
 
 
 def test_a_body_without_end_is_cut(asking, monkeypatch):
-    monkeypatch.setattr("eraser_hub.asking.client.MOST_BYTES", 1 << 16)
+    monkeypatch.setattr("eraser_hub.asking.client.MAX_BYTES", 1 << 16)
     sent = []
 
     def flood():
@@ -152,7 +152,7 @@ def test_a_body_without_end_is_cut(asking, monkeypatch):
 
 
 def test_a_packed_body_without_end_is_cut(asking, monkeypatch):
-    monkeypatch.setattr("eraser_hub.asking.client.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("eraser_hub.asking.client.MAX_BYTES", 1 << 20)
     body = gzip.compress(b" " * (64 << 20))
     with refused("not an OpenAI-compatible"):
         asking(lambda request, before: Reply(body=body, headers=(("Content-Encoding", "gzip"),)))
