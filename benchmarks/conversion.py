@@ -1,6 +1,6 @@
 """Conversion at the papers' full sizes, side by side with the least that any conversion has to do.
 
-    least = orjson.loads of every line of the .jsonl files + pyarrow's write_table of the finished tables
+    least = msgspec on every line of the .jsonl files + pyarrow's write_table of the finished tables
 
 The tables are written in two ways: as pyarrow does by itself (snappy), and with compression="zstd". Bars: at most 3
 times that; peak memory under 1 GiB; Parquet no larger than a .tar.gz of the release's files; the first row in under a
@@ -44,7 +44,7 @@ HEAD = (
 
 def least(raw: Path, built: Path, config: str) -> dict[str, float]:
     """Seconds, by the clock and of CPU, of parsing the lines and of writing the finished tables in two ways."""
-    import orjson
+    import msgspec
     import pyarrow.parquet as pq
 
     spent = {"parse": 0.0, "plain": 0.0, "zstd": 0.0, "parse_cpu": 0.0, "plain_cpu": 0.0, "zstd_cpu": 0.0}
@@ -58,7 +58,7 @@ def least(raw: Path, built: Path, config: str) -> dict[str, float]:
     def parse(path: Path) -> None:
         with path.open("rb") as file:
             for line in file:
-                orjson.loads(line)
+                msgspec.json.decode(line)
 
     for path in sorted(raw.glob("*.jsonl")):
         timed("parse", lambda path=path: parse(path))
@@ -159,7 +159,7 @@ def write_results(row: list[str], rounds: int, load: float) -> None:
     lines = "\n".join("| " + " | ".join(each) + " |" for each in table)
     RESULTS.write_text(
         "## Conversion\n\n`python -m benchmarks.conversion`: made-up corpora of the papers' full sizes, each build "
-        f"in a process of its own, the median of {rounds}. *least* is orjson on every line of the .jsonl files plus "
+        f"in a process of its own, the median of {rounds}. *least* is msgspec on every line of the .jsonl files plus "
         '`pq.write_table(table)` of the finished tables, or the same with `compression="zstd"`; a build also reads '
         "docs/, counts tokens, makes the derived columns, checks spans, sorts rows by document, compresses harder "
         "and verifies what it wrote. By the clock a build has two threads (one makes rows, one compresses), least "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import nullcontext
 from pathlib import Path
 
+import msgspec
 import numpy as np
-import orjson
 
 # name: (instances, tokens per document, documents per instance, labels, docs.jsonl)
 SHAPES: dict[str, tuple[int, int, int, int, bool]] = {
@@ -42,7 +42,7 @@ def generate(folder: Path, name: str, count: int | None = None) -> None:
                 if documents is None:
                     (folder / "docs" / docid).write_text(text, encoding="utf-8")
                 else:
-                    documents.write(orjson.dumps({"docid": docid, "document": text}) + b"\n")
+                    documents.write(msgspec.json.encode({"docid": docid, "document": text}) + b"\n")
                 soft = random.random(size)
                 hard: list[dict[str, int]] = []
                 for start in np.unique(random.integers(0, size - 3, 1 + size // 200)).tolist()[::2]:
@@ -69,7 +69,7 @@ def generate(folder: Path, name: str, count: int | None = None) -> None:
                     for at, t in enumerate(AOPC)
                 ],
             }
-            predictions.write(orjson.dumps(instance) + b"\n")
+            predictions.write(msgspec.json.encode(instance) + b"\n")
             annotation = {
                 "annotation_id": str(k),
                 "classification": labels[k % n_labels],
@@ -78,6 +78,6 @@ def generate(folder: Path, name: str, count: int | None = None) -> None:
                 "query": "what",
                 "query_type": None,
             }
-            gold.write(orjson.dumps(annotation) + b"\n")
+            gold.write(msgspec.json.encode(annotation) + b"\n")
     if jsonl:
         (folder / "docs").rmdir()

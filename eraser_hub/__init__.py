@@ -13,7 +13,7 @@ Public names (loaded when first asked for, so that ``import eraser_hub`` stays c
 - ``highlight(row, instance)``: a dataset row's document with gold and predicted rationales marked, for notebooks.
 - ``Eraser``, ``BilingualPerturbation``, ``HumanRationales``: the dataset builders.
 - ``compare``: paired significance tests of two systems.
-- ``DataError``, ``DataErrors``, ``BusyError``: what is raised for bad input, and where another run is at work.
+- ``DataError``, ``BusyError``: what is raised for bad input, and where another run is at work.
 - ``dataset_split``, ``release_split``: a split's name on the Hub (``validation``) and in a release (``val``).
 """
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.explain import explain, explain_texts
     from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
     from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
-    from eraser_hub.conversion.errors import DataErrors
     from eraser_hub.conversion.importing.verb import import_corpus
     from eraser_hub.conversion.verbs import check, export, load, stats
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
@@ -66,7 +65,6 @@ _LAZY = {
     "experiments.bench": "bench",
     "experiments.reproduce": "reproduce",
     "publishing.publish": "publish",
-    "conversion.errors": "DataErrors",
     "records.places": "dataset_split release_split",
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
@@ -78,7 +76,7 @@ _LAZY = {
     "publishing.build": "build",
 }
 _MODULES = {name: module for module, names in _LAZY.items() for name in names.split()}
-__all__ = ["BusyError", "DataError", "DataErrors", "__version__", "dataset_split", "release_split"]
+__all__ = ["BusyError", "DataError", "__version__", "dataset_split", "release_split"]
 # in the order of the site's page of the Python API
 __all__ += ["tokens", "mask", "align", "Collator", "collate", "token_scores", "write_scores"]  # noqa: RUF022
 __all__ += ["spans_from_mask", "mask_from_spans", "locate_quotes", "instances_from"]  # noqa: RUF022

@@ -182,12 +182,11 @@ def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
 
 def print_json(content: Any) -> None:
     """Print JSON to stdout; what could steer a terminal is written by its number, which means the same."""
-    import orjson
+    from eraser_hub.records.files import to_json_bytes
 
-    text = orjson.dumps(content, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
     steering = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *STEERING)}
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.translate(steering).encode())
+    sys.stdout.buffer.write(to_json_bytes(content).decode().translate(steering).encode())
 
 
 def print_error(words: str) -> None:

@@ -17,8 +17,8 @@ ANSWERED, REFUSAL, CUT, BROKEN = "answered", "refusal", "cut", "broken"
 OUTCOMES = (ANSWERED, REFUSAL, CUT, BROKEN)
 # more characters than any label and quotes take; what is longer is not looked through
 LONGEST = 1 << 20
-MOST_QUOTES = 1000
-MOST_ATTEMPTS = 64  # at parsing an object that turns out to be none: each may read the whole text
+MAX_QUOTES = 1000
+MAX_ATTEMPTS = 64  # at parsing an object that turns out to be none: each may read the whole text
 _LABEL = re.compile(r'"label"\s*:\s*"?')
 _OBJECT = re.compile(r'\{\s*"')
 _DECODER = json.JSONDecoder()
@@ -94,7 +94,7 @@ def _find_object(content: str) -> dict[str, Any] | None:
     """Return the last object with a label in a text, whatever surrounds it; None without one."""
     content, at, attempts = _THOUGHTS.sub("", content), 0, 0
     last = None
-    while attempts < MOST_ATTEMPTS and (found := _OBJECT.search(content, at)):
+    while attempts < MAX_ATTEMPTS and (found := _OBJECT.search(content, at)):
         try:
             value, at = _DECODER.raw_decode(content, found.start())
         except (ValueError, RecursionError):
@@ -111,8 +111,8 @@ def _check_answer(fields: dict[str, Any], labels: Sequence[str]) -> Answer:
     quotes = [quotes] if isinstance(quotes, str) else quotes
     if not isinstance(quotes, list) or not all(isinstance(one, str) for one in quotes):
         return Answer(BROKEN, reason=f"quotes: expected a list of strings, found {show(quotes)}")
-    if len(quotes) > MOST_QUOTES:
-        return Answer(BROKEN, reason=f"quotes: expected at most {MOST_QUOTES}, found {len(quotes)}")
+    if len(quotes) > MAX_QUOTES:
+        return Answer(BROKEN, reason=f"quotes: expected at most {MAX_QUOTES}, found {len(quotes)}")
     name = _find_label(label, labels)
     if name is None:
         return Answer(BROKEN, reason=f"label: expected one of {', '.join(labels)}, found {show(label)}")

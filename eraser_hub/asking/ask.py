@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from eraser_hub.conversion.errors import MOST_SHOWN
 from eraser_hub.metrics.errors import check_number
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, add_count, show
 
 if TYPE_CHECKING:
     from .run import AskReport
@@ -149,8 +148,7 @@ def ask(
             logging.getLogger("eraser_hub").warning("every answer that came is kept; `resume` goes on")
             raise
         if failures:
-            head = f"{path}: not written: instances without an answer; {len(partial.places)} are kept: `resume` goes on"
-            more = len(failures) - MOST_SHOWN
-            lines = [head, *failures[:MOST_SHOWN], *([f"… and {more} more"] if more > 0 else [])]
-            raise DataError("\n".join(lines))
+            kept = f"{len(partial.places)} answers are kept: `resume` goes on"
+            message = f"expected an answer for each instance; {kept}: {failures[0]}"
+            raise add_count(DataError(message, file=path), len(failures))
         return run.write_answers(path, partial, plan, client, header, writer)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 
 from eraser_hub.records.errors import DataError, get_first_line
 
@@ -42,8 +42,8 @@ class Cache:
         """
         rows = self._execute("SELECT answer FROM answers WHERE request = ?", (_compute_digest(request),))
         try:
-            cached = orjson.loads(rows[0][0]) if rows else None
-        except orjson.JSONDecodeError:
+            cached = msgspec.json.decode(rows[0][0]) if rows else None
+        except (ValueError, RecursionError):
             return None
         return cached if isinstance(cached, dict) and isinstance(cached.get("choices"), list) else None
 
@@ -52,9 +52,11 @@ class Cache:
 
         Raises:
             DataError: the database cannot be written.
-            TypeError: the answer cannot be written as JSON in UTF-8; nothing is stored.
+            ValueError: the answer cannot be written as JSON in UTF-8; nothing is stored.
+            RecursionError: it is nested too deeply; likewise.
         """
-        self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (_compute_digest(request), orjson.dumps(answer)))
+        row = _compute_digest(request), msgspec.json.encode(answer)
+        self._execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", row)
 
     def close(self) -> None:
         """Close the database; the next answer opens it again."""
@@ -82,4 +84,4 @@ class Cache:
 
 
 def _compute_digest(request: dict[str, Any]) -> bytes:
-    return hashlib.blake2b(orjson.dumps(request, option=orjson.OPT_SORT_KEYS), digest_size=24).digest()
+    return hashlib.blake2b(msgspec.json.encode(request, order="sorted"), digest_size=24).digest()

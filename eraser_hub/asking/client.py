@@ -24,7 +24,7 @@ Message = dict[str, str]
 KEY_VARIABLE = "OPENAI_API_KEY"
 TOP_LOGPROBS = 20  # alternatives of a token; servers allow no more
 BYTES_A_TOKEN = 4  # of UTF-8, for estimates
-MOST_BYTES = 32 << 20  # of an answer; log-probabilities of 16,000 tokens take so much
+MAX_BYTES = 32 << 20  # of an answer; log-probabilities of 16,000 tokens take so much
 # what is asked for beside the answer, as notes name it, and what is done where a server does not take it
 NAMES = {"schema": "JSON schema", "log-probabilities": "log-probabilities"}
 INSTEAD = {"schema": "answers are read from the words", "log-probabilities": "answers come without them"}
@@ -176,7 +176,7 @@ class Client:
             return answer
         try:
             self.cache.put(request, answer)
-        except TypeError as error:  # half a surrogate pair, an immense number, or nesting without end
+        except (ValueError, RecursionError) as error:  # half a surrogate pair, or nesting without end
             return Answer(BROKEN, reason=f"expected an answer that can be stored, found another ({error})")
         return self._parse_response(answer, request)
 
@@ -270,7 +270,7 @@ class Client:
         choices = answer.get("choices")
         self._note_kind(choices or None, show(raw))
         if not isinstance(choices, list) or not choices:
-            words = f"expected a chat completion of at most {MOST_BYTES >> 20} MiB, found {show(raw)}"
+            words = f"expected a chat completion of at most {MAX_BYTES >> 20} MiB, found {show(raw)}"
             return Answer(BROKEN, reason=words)
         first, usage = choices[0], answer.get("usage")
         tokens = usage.get("total_tokens") if isinstance(usage, dict) else None
@@ -313,7 +313,7 @@ def _check_endpoint(endpoint: str) -> None:
 
 
 async def _limit_body(response: Any) -> None:
-    """Cut the body of a response at `MOST_BYTES`, and read it as UTF-8 whatever its head says."""
+    """Cut the body of a response at `MAX_BYTES`, and read it as UTF-8 whatever its head says."""
     read = response.aiter_bytes
 
     async def read_first_bytes() -> AsyncIterator[bytes]:
@@ -322,7 +322,7 @@ async def _limit_body(response: Any) -> None:
             async for part in parts:
                 yield part
                 size += len(part)
-                if size > MOST_BYTES:
+                if size > MAX_BYTES:
                     await response.aclose()
                     return
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
+import msgspec
 
 from eraser_hub.attribution.prompts import QUOTES, Prompt
 
@@ -28,7 +28,7 @@ def make_messages(
     """
     messages = [{"role": "system", "content": _render(prompt, "system", question, labels)}]
     for example in shots:
-        gold = orjson.dumps(_make_gold_answer(example)).decode()
+        gold = msgspec.json.encode(_make_gold_answer(example)).decode()
         messages.append({"role": "user", "content": _render(prompt, "user", example, labels)})
         messages.append({"role": "assistant", "content": gold})
     return [*messages, {"role": "user", "content": _render(prompt, "user", question, labels)}]

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 from tqdm import tqdm
 
 from eraser_hub.attribution.dataset import Split, open_split
@@ -18,7 +18,6 @@ from eraser_hub.attribution.outputs import (
     write_predictions,
 )
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_family, open_prompt
-from eraser_hub.conversion.errors import MOST_SHOWN
 from eraser_hub.metrics.quotes import Quote, align
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import OutputWriter
@@ -38,6 +37,9 @@ from .prediction_rows import make_eraser_row, make_pair_row
 from .prompts import make_messages
 from .questions import Question, choose_examples, draw_examples, read_questions
 from .settings import AskConfig, AskSettings
+
+MAX_FAILURES = 10  # after which nothing more is asked
+MAX_REASONS = 10  # that the notes count one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +137,13 @@ async def ask_all(asker: Asker, partial: PartialResult, concurrency: int) -> lis
                 return
             except UnreachableError as error:
                 failures.append(f"instance {show(question.instance.id)}: {error}")
-                if len(failures) > MOST_SHOWN + concurrency:
+                if len(failures) > MAX_FAILURES + concurrency:
                     return
                 continue
             held.append((number, answer, line))
             if not client.is_foreign:
                 keep_held()
-            elif len(held) > MOST_SHOWN + concurrency:
+            elif len(held) > MAX_FAILURES + concurrency:
                 return
 
     def keep_held() -> None:
@@ -149,7 +151,7 @@ async def ask_all(asker: Asker, partial: PartialResult, concurrency: int) -> lis
             number, answer, line = held.pop(0)
             facts: dict[str, Any] = {"outcome": answer.outcome, "reason": answer.reason}
             statuses = [quote["status"] for quote in line["quotes"]]
-            partial.append(number, [orjson.dumps(line)], {**facts, "statuses": statuses})
+            partial.append(number, [msgspec.json.encode(line)], {**facts, "statuses": statuses})
             bar.update()
 
     bar = tqdm(total=asker.plan.config.limit, unit=" instances", disable=None, delay=2)
@@ -251,9 +253,9 @@ def write_answers(
     if not outcomes:
         raise DataError(f"split {plan.config.split}: no instances to ask about", file=plan.config.dataset)
     bill = client.bill
-    notes = [f"{words} ({count} times)" for words, count in (*reasons.most_common(MOST_SHOWN), *bill.notes.items())]
-    if len(reasons) > MOST_SHOWN:
-        notes.append(f"… and {len(reasons) - MOST_SHOWN} more reasons: {out.name}.run.json counts outcomes")
+    notes = [f"{words} ({count} times)" for words, count in (*reasons.most_common(MAX_REASONS), *bill.notes.items())]
+    if len(reasons) > MAX_REASONS:
+        notes.append(f"… and {len(reasons) - MAX_REASONS} more reasons: {out.name}.run.json counts outcomes")
     if plan.config.prompt is None and find_family(plan.split.config) == GENERIC:
         words = f"no prompt is made for the config {plan.split.config}"
         notes.append(f"{words}: a general one is used (`prompt` gives another)")

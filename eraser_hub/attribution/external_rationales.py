@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.conversion.errors import MOST_SHOWN, DataErrors
 from eraser_hub.metrics.match import HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.plain import mask_from_spans
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, add_count, show
 from eraser_hub.records.files import compute_file_digest
 from eraser_hub.records.predictions import read_instances, read_plain_rows
 
@@ -109,26 +108,25 @@ class ExternalFile(ABC):
             A message for the reader of the results; "" for none.
 
         Raises:
-            DataError: names at most ten instances whose values are missing or do not fit, and counts all.
+            DataError: names the first instance whose values are missing or do not fit, and counts all.
         """
-        errors, wrong, ids = list[DataError](), 0, set[str]()
-        for one in instances:
-            ids.add(one.id)
+        first: DataError | None = None
+        wrong, ids = 0, set[str]()
+        for instance in instances:
+            ids.add(instance.id)
             try:
-                self.attach(one)
+                self.attach(instance)
             except DataError as error:
-                wrong += 1
-                errors = [*errors, error][:MOST_SHOWN]  # all are counted, only so many are shown
+                first, wrong = first or error, wrong + 1
         if ids.isdisjoint(self._documents):
             message = "expected the split's instances, none of its ids occur: another corpus or split?"
             raise DataError(message, file=self.path)
         others = [] if partly else [identity for identity in self._documents if identity not in ids]
-        for identity in others[:MOST_SHOWN]:
-            message, (line, _) = "expected an instance of the split, found another", self._documents[identity]
-            errors.append(DataError(message, file=self.path, line=line, instance=identity))
-        if errors:
-            total = wrong + len(others)
-            raise errors[0] if total == 1 else DataErrors(errors, total)
+        if others and first is None:
+            message, (line, _) = "expected an instance of the split, found another", self._documents[others[0]]
+            first = DataError(message, file=self.path, line=line, instance=others[0])
+        if first is not None:
+            raise add_count(first, wrong + len(others))
         return ""
 
     def attach_all(self, instances: Iterable[Instance]) -> Iterator[Instance]:

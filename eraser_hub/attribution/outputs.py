@@ -14,7 +14,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import orjson
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -129,7 +129,7 @@ class PartialResult:
             self.file.seek(0)
             self.file.truncate(0)
             try:
-                self.write(orjson.dumps(header))
+                self.write(msgspec.json.encode(header))
             except OSError:
                 self.path.unlink(missing_ok=True)  # of no use without its first line
                 raise
@@ -163,7 +163,7 @@ class PartialResult:
         """
         record = {"chunk": chunk, **facts, "predictions": [line.decode("utf-8") for line in predictions]}
         place = self.file.seek(0, os.SEEK_END)
-        self.write(orjson.dumps(record))
+        self.write(msgspec.json.encode(record))
         self.places[chunk] = place
 
     def write(self, line: bytes) -> None:
@@ -178,7 +178,7 @@ class PartialResult:
         """Yield the finished chunks in the dataset's order."""
         for chunk in sorted(self.places):
             self.file.seek(self.places[chunk])
-            yield orjson.loads(self.file.readline())
+            yield msgspec.json.decode(self.file.readline())
 
 
 @contextmanager
@@ -219,14 +219,14 @@ def open_partial_result(out: Path, header: dict[str, Any], resume: bool) -> Iter
 
 def _parse(line: bytes) -> Any:
     try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
+        return msgspec.json.decode(line)
+    except (ValueError, RecursionError):
         return None
 
 
 def describe_differences(before: dict[str, Any], header: dict[str, Any]) -> list[str]:
     """Describe how a stopped run's header differs from this one's."""
-    now = orjson.loads(orjson.dumps(header))
+    now = msgspec.json.decode(msgspec.json.encode(header))
     words = []
     for key in sorted(before.keys() | now.keys()):
         left, right = before.get(key), now.get(key)
@@ -250,7 +250,7 @@ def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], ki
             with open(beside, "w", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{line}\n" for line in lines)
             return
-        predictions = map(orjson.loads, lines)
+        predictions = map(msgspec.json.decode, lines)
         groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
         first = next(groups)
         # the fields of rationales are those of an instance that has documents

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 
 from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import load_preset
@@ -395,7 +395,7 @@ def _find_complete_report(plan: ResolvedRun) -> RunReport | None:
         record = read_run(plan.out) if plan.out.is_file() else {}
     except DataError:
         return None
-    if any(record.get(key) != value for key, value in orjson.loads(orjson.dumps(plan.header())).items()):
+    if any(record.get(key) != value for key, value in msgspec.json.decode(msgspec.json.encode(plan.header())).items()):
         return None
     return _make_report(plan, record["instances"], Notes(record["counts"], record["maxima"], record["notes"]))
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 from tqdm import tqdm
 
 from eraser_hub.records.errors import DataError, UsageError, show
@@ -75,7 +75,7 @@ def explain_listed(
     rows = explain_instances(adapter, instances, checked)
     predictions = list(tqdm(rows, total=len(instances), unit=" texts", disable=None, delay=2))
     if written is not None and predictions:
-        path, lines = Path(str(out)), (orjson.dumps(one).decode() for one in predictions)
+        path, lines = Path(str(out)), (msgspec.json.encode(one).decode() for one in predictions)
         write_predictions(path, lines, list(predictions[0]["classification_scores"]), "eraser", written)
         write_run(path, {"signature": checked.signature(adapter.description), "instances": len(predictions)})
     return predictions

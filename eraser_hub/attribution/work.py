@@ -13,7 +13,6 @@ from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 import msgspec
-import orjson
 
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
@@ -73,7 +72,7 @@ class Worker:
             "maxima": notes.maxima,
             "words": notes.messages,
         }
-        return ChunkResult(number, list(map(orjson.dumps, predictions)), facts)
+        return ChunkResult(number, list(map(msgspec.json.encode, predictions)), facts)
 
 
 def load_model(config: ExplainConfig, label_names: Sequence[str], model: Adapter | None = None) -> Adapter:
@@ -214,7 +213,7 @@ def explain_on_ray(
             num_cpus=CPUS_PER_WORKER,
         )
         for batch in results.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0):
-            number, lines, facts, error = orjson.loads(batch["result"][0].as_py())
+            number, lines, facts, error = msgspec.json.decode(batch["result"][0].as_py())
             if error:
                 raise DataError(error)
             on_passes(facts["passes"])
@@ -247,4 +246,4 @@ class ChunkWorker:
                 lines = [line.decode("utf-8") for line in predictions]
             except DataError as error:
                 self.error = str(error)
-        return {"result": [orjson.dumps([int(batch["chunk"][0]), lines, facts, self.error])]}
+        return {"result": [msgspec.json.encode([int(batch["chunk"][0]), lines, facts, self.error])]}

@@ -15,9 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from eraser_hub.conversion.errors import raise_all
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import DataError, UsageError, show
+from eraser_hub.records.errors import DataError, UsageError, add_count, show
 
 if TYPE_CHECKING:
     from .publisher import Publisher
@@ -170,7 +169,7 @@ def publish_folder(
         for line in lines:
             log.info(line)
         if check:
-            raise_all(different)
+            raise add_count(different[0], len(different))
         return publish_all(uploads, publisher, folder)
 
 

@@ -13,10 +13,9 @@ from eraser_hub.conversion import list_datasets
 from eraser_hub.conversion.built import open_built, read_card
 from eraser_hub.conversion.card import get_dataset_version, make_card_text
 from eraser_hub.conversion.dataset import RELEASE, read_release, read_release_key
-from eraser_hub.conversion.errors import raise_all
 from eraser_hub.conversion.leaderboard import EVAL_YAML
 from eraser_hub.conversion.verbs import recognize_dataset
-from eraser_hub.records.errors import DataError, UsageError
+from eraser_hub.records.errors import DataError, UsageError, add_count
 from eraser_hub.records.files import compute_file_digest
 from eraser_hub.version import __version__
 
@@ -112,18 +111,16 @@ def collect(
     }
     everything = not datasets and not metrics
     uploads: list[Upload] = []
-    errors: list[DataError] = []
     for kind, requested in (("dataset", datasets), ("space", metrics)):
         for name in known[kind] if everything else dict.fromkeys(requested or ()):
             if name not in known[kind]:
                 message = f"no {'metric' if kind == 'space' else kind} {name!r}: there are {', '.join(known[kind])}"
-                errors.append(UsageError(message))
-            elif (folder / name / "README.md").is_file():
+                raise UsageError(message)
+            if (folder / name / "README.md").is_file():
                 uploads.append(_make_upload(folder / name, name, f"{namespace}/{name}", kind))
             elif not everything:
                 message = f"no such folder: run `eraser-hub build {name if kind == 'dataset' else 'metrics'}` first"
-                errors.append(DataError(message, file=folder / name))
-    raise_all(errors)
+                raise DataError(message, file=folder / name)
     if not uploads:
         raise DataError("nothing to publish: `eraser-hub build` writes what can be", file=folder)
     return uploads
@@ -168,9 +165,8 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
     dataset = recognize_dataset(upload.name, folder / upload.name)
     result = dataset.check(folder / upload.name)
     if result.failed:
-        more = f" (and {len(result.errors) - 1} more)" if len(result.errors) > 1 else ""
-        message = f"`eraser-hub check` does not pass {upload.name}, so it is not published: {result.errors[0]}{more}"
-        raise DataError(message)
+        message = f"`eraser-hub check` does not pass {upload.name}, so it is not published: {result.errors[0]}"
+        raise add_count(DataError(message), len(result.errors))
     entries = read_release(folder / upload.name)
     path, text = folder / upload.name / EVAL_YAML, dataset.make_eval_yaml({c: e["splits"] for c, e in entries.items()})
     if text and (not path.is_file() or path.read_text(encoding="utf-8") != text):
@@ -178,7 +174,7 @@ def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
 
 
 def verify_space(upload: Upload, contents: Mapping[str, bytes]) -> None:
-    """Raise a DataError for each file of a Space that ``build metrics`` did not write so, and for each missing one.
+    """Refuse a Space that is not as ``build metrics`` writes it.
 
     Args:
         upload: The Space.
@@ -194,7 +190,8 @@ def verify_space(upload: Upload, contents: Mapping[str, bytes]) -> None:
         elif upload.files[path].read_bytes() != contents[path]:
             words = "not as `eraser-hub build metrics` wrote it: run `eraser-hub build metrics` again"
             errors.append(DataError(words, file=upload.files[path]))
-    raise_all(errors)
+    if errors:
+        raise add_count(errors[0], len(errors))
 
 
 # -- comparing --------------------------------------------------------------------------------------------------------

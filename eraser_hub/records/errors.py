@@ -63,6 +63,17 @@ def get_first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def add_count(error: DataError, total: int) -> DataError:
+    """Return the first of ``total`` errors, its message with the number of the others.
+
+    >>> str(add_count(DataError("expected a label, found none", line=3), 12))
+    'expected a label, found none (and 11 more)'
+    """
+    if total > 1:
+        error.message += f" (and {total - 1:,} more)"
+    return error
+
+
 class UsageError(DataError):
     """A wrong argument, or arguments that do not go together: seen before any work, exit status 2."""
 

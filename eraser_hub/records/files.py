@@ -19,8 +19,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
-import orjson
+import msgspec
 
 from eraser_hub.metrics.errors import VERSION
 
@@ -87,6 +88,17 @@ def atomic_write(path: Path, data: bytes) -> None:
         beside.write_bytes(data)
 
 
+def to_json_bytes(content: Any) -> bytes:
+    """Return JSON as files hold it: indented by two blanks, ending in a newline; NaN and infinity become null."""
+    return msgspec.json.format(msgspec.json.encode(content, enc_hook=_to_builtin), indent=2) + b"\n"
+
+
+def _to_builtin(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"expected a value of JSON or numpy, found a {type(value).__name__}")
+
+
 @contextmanager
 def hold_lock(lock: Path, busy: str, file: str | PathLike[str] | None = None) -> Iterator[None]:
     """Hold the file ``lock`` during the block.
@@ -145,8 +157,8 @@ def is_generated(path: Path) -> bool:
     if path.stat().st_size > MAX_SCORES_BYTES:
         return False
     try:
-        signature = orjson.loads(path.read_bytes()).get("signature")
-    except ValueError:
+        signature = msgspec.json.decode(path.read_bytes()).get("signature")
+    except (ValueError, RecursionError):
         return False
     lines = signature if isinstance(signature, list) else [signature]
     return any(isinstance(line, str) and "version:" in line for line in lines)

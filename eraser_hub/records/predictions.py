@@ -12,13 +12,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 
 from eraser_hub.metrics.errors import DataError, cut
 
 from .errors import get_first_line
-from .files import RUN_SUFFIX, atomic_write, compute_file_digest
-from .readers import describe_bad_byte, read_json_object, read_line_batches, wrap_read_errors
+from .files import RUN_SUFFIX, atomic_write, compute_file_digest, to_json_bytes
+from .readers import describe_bad_json, read_json_object, read_line_batches, wrap_read_errors
 
 CHUNK_BYTES = 1 << 22
 # values of a Parquet column: any file may have so many, more only as its bytes grow (half a bit each)
@@ -57,12 +57,12 @@ def read_chunks(path: Path, digest: Any = None) -> Iterator[tuple[list[dict[str,
             yield table.to_pylist(), range(first, first + table.num_rows)
             first += table.num_rows
         return
-    empty = True
+    empty, decode = True, msgspec.json.Decoder().decode
     for batch in read_line_batches(path, CHUNK_BYTES):
         digest.update(batch.data)
         try:
-            rows = list(map(orjson.loads, batch.raw))
-        except orjson.JSONDecodeError:
+            rows = list(map(decode, batch.raw))
+        except (ValueError, RecursionError):
             rows = [parse_line(line, path, number) for line, number in zip(batch.lines, batch.numbers, strict=True)]
         if set(map(type, rows)) - {dict}:
             at = next(at for at, row in enumerate(rows) if type(row) is not dict)
@@ -106,16 +106,13 @@ def parse_line(line: bytes, path: Path, number: int) -> Any:
         DataError: it is no JSON, or no UTF-8.
     """
     try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        message = f"expected JSON, found {error.msg}" if line.strip() else "expected JSON, found an empty line"
+        return msgspec.json.decode(line)
+    except (ValueError, RecursionError) as error:
+        message = describe_bad_json(line, error) if line.strip() else "expected JSON, found an empty line"
     try:
         return json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-    except UnicodeDecodeError as error:
-        message = f"expected UTF-8, found {describe_bad_byte(line, error)}"
     except (ValueError, RecursionError):
-        pass
-    raise DataError(message, file=path, line=number)
+        raise DataError(message, file=path, line=number) from None
 
 
 def read_tables(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
@@ -172,8 +169,7 @@ def write_run(out: Path, facts: Mapping[str, Any]) -> None:
     """Write the record of a run atomically, with the SHA-256 of the predictions that stand in ``out``."""
     if out.is_file():  # it may lead to a device
         facts = {**facts, "predictions_sha256": compute_file_digest(out)}
-    data = orjson.dumps(facts, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    atomic_write(run_path(out).resolve(), data)
+    atomic_write(run_path(out).resolve(), to_json_bytes(facts))
 
 
 def read_signature(results: Path) -> str:

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import orjson
+import msgspec
 
 from .errors import DataError
 
@@ -66,10 +66,11 @@ def read_json(path: str | PathLike[str]) -> Any:
     Raises:
         DataError: it is no JSON, or cannot be read.
     """
+    data = read_limited(path)
     try:
-        return orjson.loads(read_limited(path))
-    except orjson.JSONDecodeError as error:
-        raise DataError(f"expected JSON, found {error}", file=path) from None
+        return msgspec.json.decode(data)
+    except (ValueError, RecursionError) as error:
+        raise DataError(describe_bad_json(data, error), file=path) from None
 
 
 def read_json_object(path: str | PathLike[str]) -> dict[str, Any]:
@@ -118,6 +119,23 @@ def read_line_batches(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Li
             raw = BytesIO(data).readlines()
             yield LineBatch(range(first, first + len(raw)), raw, data)
             first += len(raw)
+
+
+def describe_bad_json(data: bytes, error: ValueError | RecursionError) -> str:
+    """Return the message for a line or a file that msgspec cannot decode.
+
+    >>> describe_bad_json(b'{"a": 1', msgspec.DecodeError("Input data was truncated"))
+    'expected JSON, found unexpected end of data'
+    """
+    if isinstance(error, RecursionError):
+        return "expected JSON, found lists or objects nested too deeply"
+    try:
+        data.decode()
+    except UnicodeDecodeError as bad:  # msgspec's own error counts from the beginning of the string
+        return f"expected UTF-8, found byte 0x{data[bad.start]:02x} at byte {bad.start + 1}"
+    reason = str(error).removeprefix("JSON is malformed: ").partition(" - at ")[0]
+    reason = "unexpected end of data" if reason == "Input data was truncated" else reason
+    return f"expected JSON, found {reason[0].lower()}{reason[1:]}"
 
 
 def describe_bad_byte(line: bytes, error: UnicodeDecodeError) -> str:

@@ -24,7 +24,7 @@ from .catalogue import metric
 from .score_ranges import check_scores
 
 _SEED = re.compile(r"\bseed:[^|]*")
-MOST_SIGNATURE = 10_000
+MAX_SIGNATURE = 10_000
 _INSTANCES = re.compile(r"\|n:(\d{1,12})\b")
 
 
@@ -262,8 +262,8 @@ def _check_signatures(content: Mapping[str, Any], names: Mapping[str, str], file
     split, data = names["split"], names["data_digest"]
     for key in ("signature", "run"):
         for signature in "; ".join(_list_texts(content.get(key))).split("; "):
-            if show_controls(signature) != signature or len(signature) > MOST_SIGNATURE:
-                words = f"expected one printable line of at most {MOST_SIGNATURE:,} characters, found {show(signature)}"
+            if show_controls(signature) != signature or len(signature) > MAX_SIGNATURE:
+                words = f"expected one printable line of at most {MAX_SIGNATURE:,} characters, found {show(signature)}"
                 raise DataError(words, file=file, field=key)
             stated = dict(part.split(":", 1) for part in signature.split("|")[1:] if ":" in part and key != "run")
             claimed_split, claimed_data = stated.get("split", split), stated.get("data", data)

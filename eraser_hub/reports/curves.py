@@ -13,7 +13,7 @@ from .catalogue import metric
 from .figures import Figure, Series, compute_histogram
 
 Keys: TypeAlias = Mapping[str, object]
-MOST_NAMED = 4  # systems whose medians a caption lists
+MAX_NAMED = 4  # systems whose medians a caption lists
 BINS = 20
 
 
@@ -156,7 +156,7 @@ def make_distribution_figures(systems: Sequence[Scores], keys: Sequence[str]) ->
 
 def _describe_medians(columns: Sequence[tuple[str, Sequence[float]]]) -> str:
     """Return each system's count and median in words; of many systems the least and the greatest."""
-    if len(columns) <= MOST_NAMED:
+    if len(columns) <= MAX_NAMED:
         return ", ".join(f"{name}: {len(own)} instances, median {median(own):.3f}" for name, own in columns) + "."
     counts, medians = {len(own) for _, own in columns}, sorted((median(own), name) for name, own in columns)
     (low, lowest), (high, highest) = medians[0], medians[-1]

@@ -12,7 +12,7 @@ from eraser_hub.records.errors import DataError, show
 
 from .marked_instances import MarkedDocument, MarkedInstance, read_marked_quotes
 
-MOST_TOP = 10
+MAX_TOP = 10
 
 
 def _indices(value: Any, tokens: int, where: str, identity: str) -> list[int]:
@@ -57,8 +57,8 @@ def mark_side(
         indices = [] if parts is None else _indices(parts[k], len(sequence), f"rationale[{k}]", identity)
         predicted += find_runs(indices, offsets[k])
         words = [] if order is None else [str(word) for word in order[k]]
-        wanted = len(set(indices)) or MOST_TOP
-        top += words[: min(wanted, MOST_TOP)]
+        wanted = len(set(indices)) or MAX_TOP
+        top += words[: min(wanted, MAX_TOP)]
         for rank, word in enumerate(words[:wanted], 1):
             place = next((i for i in sorted(indices) if sequence[i] == word and i + offsets[k] not in ranks), None)
             if place is not None:

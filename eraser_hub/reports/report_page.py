@@ -61,7 +61,7 @@ GOLD_WORDS = {
     "majority": ("gold: more than half of the annotators",),
     "union": ("gold: any annotator",),
 }
-MOST_NAMED = 6  # systems below the title
+MAX_NAMED = 6  # systems below the title
 PAIR_DISTRIBUTIONS = ("map", "token_f1", "sufficiency", "comprehensiveness")
 PAIRS_BY_CLASS = (
     ("iou_f1", "map", "token_f1"),
@@ -278,7 +278,7 @@ def describe_systems(systems: Sequence[System]) -> str:
     if not systems:
         return "gold rationales alone, no predictions were given"
     count = f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}"
-    return count if len(systems) > MOST_NAMED else f"{count}: {', '.join(system.name for system in systems)}"
+    return count if len(systems) > MAX_NAMED else f"{count}: {', '.join(system.name for system in systems)}"
 
 
 def _of_all(count: int, total: int) -> str:

@@ -26,7 +26,7 @@ from .figures import Figure
 
 STAR = "★ "
 # systems that a table has as columns; more are lines
-MOST_COLUMNS = 4
+MAX_COLUMNS = 4
 _TITLES = {
     AGREEMENT: "Agreement with the human rationales",
     FAITHFULNESS: "Faithfulness to the model",
@@ -109,7 +109,7 @@ def make_score_blocks(systems: Sequence[Scores], headline: Sequence[str]) -> lis
     blocks = []
     if headline:
         words = " and chance."
-        if len(systems) > MOST_COLUMNS:
+        if len(systems) > MAX_COLUMNS:
             words = "; of chance the least and the greatest of the systems, where they differ."
         words += " n: documents that count, if not all. ↑ higher is better, ↓ lower is better."
         caption = f"Small print: confidence interval{words}"
@@ -130,7 +130,7 @@ def _make_score_block(
     systems: Sequence[Scores], keys: Sequence[str], *, name: str, caption: str = "", summary: str = ""
 ) -> Block:
     """Return a table of scores: a line a score; of many systems a line a system, then chance."""
-    if len(systems) > MOST_COLUMNS:
+    if len(systems) > MAX_COLUMNS:
         rows = [ShownRow(one.name, tuple(make_score_cell(one, key, chance=False) for key in keys)) for one in systems]
         rows += _make_chance_row(systems, keys)
         return Block(("system", *map(label_with_arrow, keys)), tuple(rows), caption, name, summary, ("", *keys))

@@ -19,7 +19,7 @@ from eraser_hub.records.errors import DataError
 # a score is a sum of many rounded numbers
 SLACK = 1e-9
 # with lower levels than this the interval of a skewed score may lie beside it
-LEAST_LEVEL = 0.5
+MIN_LEVEL = 0.5
 _LEVEL = re.compile(r"\|level:(\d*\.?\d+(?:e-\d+)?)")
 _OF_MODULES = (AGREEMENT_SCORES, ERASURE_SCORES, MAP_SCORES, SET_SCORES, QUOTE_SCORES, TOKEN_SCORES, LABEL_SCORES)
 SCORES: Sequence[Mapping[str, Score]] = (*_OF_MODULES, fidelity_scores((0.0, 1.0)))
@@ -58,7 +58,7 @@ def check_scores(
         DataError: the first such score; names the key, what was expected and what was found.
     """
     levels = [float(level) for line in signatures for level in _LEVEL.findall(line)]
-    holds = min(levels, default=1.0) >= LEAST_LEVEL
+    holds = min(levels, default=1.0) >= MIN_LEVEL
     bounds = [(key, value, *find_range(key)) for key, value in scores.items() if value is not None]
     for key, (low, high) in intervals.items():
         least, greatest = find_range(key)

@@ -277,11 +277,11 @@ def find_split(source: ScoredSplit, ids: Sequence[str], known: Sequence[str]) ->
             names = {str(name) for table in read_rows(files, [column]) for name in table.column(column).to_pylist()}
             found[split] = len(wanted & names)
     else:
-        import orjson
+        import msgspec
 
         for path in sorted(source.data_dir.glob("*.jsonl*")):
-            with suppress(OSError, ValueError, AttributeError, TypeError):
-                rows = [row for row in map(orjson.loads, path.read_bytes().splitlines()) if "evidences" in row]
+            with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
+                rows = [row for row in map(msgspec.json.decode, path.read_bytes().splitlines()) if "evidences" in row]
                 found[path.name.removesuffix(".jsonl")] = len(wanted & {str(row.get("annotation_id")) for row in rows})
     best = max(found, key=found.__getitem__, default="")
     return f" ({found[best]:,} of the file's ids are those of {best})" if best and found[best] else ""

@@ -21,12 +21,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
-import orjson
+import msgspec
 
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.statistics import Statistics
 from eraser_hub.papers import COMPREHENSIVE
-from eraser_hub.records.files import OutputWriter
+from eraser_hub.records.files import OutputWriter, to_json_bytes
 from eraser_hub.records.tables import Cell, Table, Tables
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class Scores(Mapping[str, Any]):
         if self.data_digest:
             content |= {"data_digest": self.data_digest, "predictions_sha256": self.predictions_sha256}
         content["signature"] = self.signatures
-        plain: dict[str, Any] = orjson.loads(to_json_bytes(content))
+        plain: dict[str, Any] = msgspec.json.decode(to_json_bytes(content))
         return plain
 
     def _find_clusters(self) -> dict[str, list[int]]:
@@ -470,12 +470,6 @@ def average_chance(chance: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean of each score of chance that all runs have."""
     shared = [key for key in chance[0] if all(key in values for values in chance)]
     return {key: fmean(values[key] for values in chance) for key in shared}
-
-
-def to_json_bytes(content: Mapping[str, Any]) -> bytes:
-    """Return a result as JSON; NaN and infinity become null."""
-    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
-    return orjson.dumps(content, option=options)
 
 
 def save_json(

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from eraser_hub.records.errors import DataError, UsageError, show
 
-MOST_TRIALS = 100
+MAX_TRIALS = 100
 LARGEST = 1e12  # of a number: far above what trains, and far below what float32 cannot multiply
 Value = int | float | str | bool
 Size = Annotated[int, Meta(ge=1)]
@@ -129,7 +129,7 @@ def parse_grid(grid: Sequence[str]) -> list[tuple[str, ...]]:
         grid: Entries ``NAME=VALUE,VALUE,..``; an empty grid has one empty combination.
 
     Raises:
-        DataError: Another form, a name or a value twice, or more than :data:`MOST_TRIALS` combinations.
+        DataError: Another form, a name or a value twice, or more than :data:`MAX_TRIALS` combinations.
     """
     rows, names = list[list[str]](), set[str]()
     for one in grid:
@@ -141,7 +141,7 @@ def parse_grid(grid: Sequence[str]) -> list[tuple[str, ...]]:
         names.add(name)
         rows.append([f"{name}={value}" for value in values])
     trials = list(product(*rows))
-    if len(trials) > MOST_TRIALS:
-        words = f"expected at most {MOST_TRIALS} combinations, found {len(trials)}"
+    if len(trials) > MAX_TRIALS:
+        words = f"expected at most {MAX_TRIALS} combinations, found {len(trials)}"
         raise DataError(words, argument="model")
     return trials

@@ -202,7 +202,7 @@ WRONG: list[tuple[str, tuple[Any, ...], Any, str | None, str]] = [
     ("p.jsonl", (*FIRST, "soft_rationale_predictions", 0), GONE, None, "soft_rationale_predictions"),
     ("p.jsonl", (*FIRST, "docid"), "../p.jsonl", None, "'../p.jsonl'"),
     ("p.jsonl", (*FIRST, "docid"), GONE, "rationales[0].docid", ""),
-    ("p.jsonl", END, 2**70, SPAN, ""),
+    ("p.jsonl", END, 2**70, f"rationales.{HARD}", f"{2**70}"),
     ("p.jsonl", END, 2.0, SPAN, "2.0"),
     ("p.jsonl", ("thresholded_scores", 1, "threshold"), 0.01, None, ""),
     ("p.jsonl", ("thresholded_scores", 1, "threshold"), GONE, "thresholded_scores[1].threshold", ""),

@@ -12,7 +12,7 @@ import pytest
 from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import open_built
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
-from eraser_hub.scoring.result import to_json_bytes
+from eraser_hub.records.files import to_json_bytes
 
 from ..command_line import Result, invoke
 from ..refusals import refused

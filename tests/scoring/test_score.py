@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eraser_hub.conversion import get_dataset
-from eraser_hub.records.files import shorten_digest
-from eraser_hub.scoring.result import to_json_bytes
+from eraser_hub.records.files import shorten_digest, to_json_bytes
 from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
 

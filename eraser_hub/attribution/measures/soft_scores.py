@@ -29,7 +29,7 @@ from ..measure import Fields, Measure
 from ..method import Setting
 
 EXACT_UNITS = 8
-LEAST_SPAN = 1e-5  # of 1 - S0 below which nothing can be normalised
+MIN_SPAN = 1e-5  # of 1 - S0 below which nothing can be normalised
 
 
 class SoftScores(Measure):
@@ -101,7 +101,7 @@ def compute_importance(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def normalise_losses(full: float, p: CoalitionValues, nothing: float) -> tuple[CoalitionValues, CoalitionValues]:
     """Compute soft comprehensiveness and soft sufficiency of noisy predictions ``p``, each in [0, 1]."""
     span = max(0.0, full - nothing)  # 1 - S0
-    if span < LEAST_SPAN:
+    if span < MIN_SPAN:
         return np.zeros_like(p), np.zeros_like(p)
     loss = np.maximum(0.0, full - p) / span
     return np.clip(loss, 0.0, 1.0), np.clip(1.0 - loss, 0.0, 1.0)

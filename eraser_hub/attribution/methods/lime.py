@@ -16,8 +16,8 @@ from ..method import Method, Setting
 
 RANDOM_KEYS = 1_000_000  # that are drawn in one step
 KERNEL_WIDTH = 25.0  # LIME's own, for distances in hundredths
-MOST_FORWARD = 6  # features that lime still selects one by one
-LEAST_NORM = 1e-12  # of a column that those chosen before do not hold already
+MAX_FORWARD = 6  # features that lime still selects one by one
+MIN_NORM = 1e-12  # of a column that those chosen before do not hold already
 
 
 class Lime(Method):
@@ -102,7 +102,7 @@ def _fit_weights(present: NDArray[np.float32], values: NDArray[np.float64], fitt
     weights = np.sqrt(np.exp(-(distance**2) / KERNEL_WIDTH**2))
     used = np.arange(present.shape[1])
     if fitted:
-        select = _select_forward if fitted <= MOST_FORWARD else _select_heaviest
+        select = _select_forward if fitted <= MAX_FORWARD else _select_heaviest
         used = select(present, values, weights, fitted)
     fit = Ridge(alpha=1.0, fit_intercept=True).fit(present[:, used], values, sample_weight=weights)
     scores = np.zeros(present.shape[1])
@@ -135,11 +135,11 @@ def _select_forward(
     used: list[int] = []
     for _ in range(min(number, columns.shape[1])):
         norms = (columns**2).sum(axis=0)
-        gains = np.divide((rest @ columns) ** 2, norms, out=np.zeros(len(norms)), where=norms > LEAST_NORM)
+        gains = np.divide((rest @ columns) ** 2, norms, out=np.zeros(len(norms)), where=norms > MIN_NORM)
         gains[used] = -1.0
         best = int(gains.argmax())
         used.append(best)
-        if norms[best] > LEAST_NORM:
+        if norms[best] > MIN_NORM:
             axis = columns[:, best] / np.sqrt(norms[best])
             rest = rest - axis * (axis @ rest)
             columns = columns - np.outer(axis, axis @ columns)

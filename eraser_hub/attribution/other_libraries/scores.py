@@ -7,8 +7,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.adapter import to_array
@@ -182,7 +182,7 @@ def write_scores(
             raise DataError(message, instance=instance.id, field="scores")
         one = attach_scores(instance, [values[start:end] for start, end in pairwise(bounds)])
         rationales = [{"docid": name, SOFT: list(part)} for name, part in zip(one.names, one.scores or (), strict=True)]
-        lines.append(orjson.dumps({"annotation_id": one.id, "rationales": rationales}) + b"\n")
+        lines.append(msgspec.json.encode({"annotation_id": one.id, "rationales": rationales}) + b"\n")
     if next(parts, None) is not None:
         raise DataError(f"expected scores for {len(lines)} rows, found more")
     writer.write(path, b"".join(lines), is_recorded)

@@ -133,12 +133,12 @@ def test_a_pipeline_explains_itself_by_its_own_rationale():
 
 
 def test_what_is_written_is_read_again(tmp_path):
-    import orjson
+    import msgspec
 
     model, _ = pipeline()
     settings = build_settings("", "", False, True).for_kind("eraser")
     path = tmp_path / "p.jsonl"
-    path.write_bytes(b"\n".join(map(orjson.dumps, explain_instances(model, [text()], settings))) + b"\n")
+    path.write_bytes(b"\n".join(map(msgspec.json.encode, explain_instances(model, [text()], settings))) + b"\n")
     ((_, one),) = read_instances(path)
     assert len(one["rationales"][0]["soft_sentence_predictions"]) == 4
 
