@@ -157,7 +157,7 @@ def parse_strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
     """Parse one line as JSON.
 
     Refuse what JSON does not have (NaN), repeated keys, numbers that no float holds, and more than `MAX_NESTED`
-    levels. Callers with many lines decode them with msgspec or orjson, and strictly only the lines that fail.
+    levels. Callers with many lines decode them with msgspec, and strictly only the lines that fail.
 
     Raises:
         DataError: with file and line, saying what was expected and what was found.

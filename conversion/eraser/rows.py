@@ -237,8 +237,11 @@ def make_full_rows(numbered: pa.Table, documents: Documents) -> pa.Table:
     places = make_numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
     names, texts = documents.take(chosen)
     # a dictionary stores a document of many rows once; where few repeat, Parquet would write all texts twice
-    make_leaf = pa.DictionaryArray.from_arrays if len(places) > 1.2 * len(chosen) else lambda at, values: values.take(at)
-    leaves = [make_leaf(places, values) for values in (names, texts)]
+    is_shared = len(places) > 1.2 * len(chosen)
+    leaves = [
+        pa.DictionaryArray.from_arrays(places, values) if is_shared else values.take(places)
+        for values in (names, texts)
+    ]
     evidence_ids = names.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))
     fields = [evidence_ids, *(evidences.field(name) for name in EVIDENCE.names[1:])]
     structs = pa.StructArray.from_arrays(fields, fields=list(EVIDENCE))

@@ -1,4 +1,4 @@
-"""Plain values become typed records; an error names the place of the wrong value, a key of any name is shown as [...]."""
+"""Plain values become typed records; errors name the place of the wrong value, a key of any name as [...]."""
 
 from __future__ import annotations
 
