@@ -73,6 +73,7 @@ def least(raw: Path, built: Path, config: str) -> dict[str, float]:
 def build(raw: Path, out: Path, config: str) -> dict[str, float]:
     """Seconds, CPU seconds and peak memory (MiB) of a build."""
     import datasets  # noqa: F401 -- imports are not what is measured
+
     import eraser_hub.conversion.eraser.dataset  # noqa: F401
     from eraser_hub.conversion import get_dataset
 

@@ -22,7 +22,7 @@ HOSTS = {"cose_simplified": "cose", "esnli_flat": "esnli"}  # config -> the conf
 
 
 class CorpusFolder(NamedTuple):
-    """A corpus on disk: its split files (train, validation, test, then others by name), and path -> why it is no split."""
+    """A corpus on disk: its split files (train, validation, test, then others by name), and path -> why it is none."""
 
     config: EraserConfig
     folder: Path
@@ -122,7 +122,7 @@ def describe_skipped(corpus: CorpusFolder) -> list[str]:
 
 
 def is_double(path: Path) -> bool:
-    """Return True if the lines of a split file are JSON strings that hold JSON (evidence_inference's test_exhaustive)."""
+    """Return True if the lines of a split file are JSON strings of JSON (evidence_inference's test_exhaustive)."""
     return is_double_encoded(next(iter(read_line_batches(path, 1 << 16))).lines[0])
 
 

@@ -153,7 +153,6 @@ def explain(
         of_texts: Any = {"queries": queries, "label_names": label_names, "ids": ids}
         return explain_texts(model, dataset, **given, **of_texts, **settings)
 
-
     from .config import ExplainConfig, parse_model
     from .run import plan_trainings
     from .settings import check_whole_number

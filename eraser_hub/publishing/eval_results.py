@@ -29,14 +29,13 @@ if TYPE_CHECKING:
     from huggingface_hub import EvalResult, EvalResultEntry, ModelCard, ModelCardData
 
 
+HIDDEN, CARD = ".eval_results", "README.md"
+log = logging.getLogger("eraser_hub")
+
 
 def get_headlines(name: str) -> Sequence[Headline]:
     """Return the scores by which systems are ranked on a dataset; a corpus of one's own has those of ``eraser``."""
     return get_dataset(name).headlines if name in list_datasets() else SPAN_HEADLINES
-
-
-HIDDEN, CARD = ".eval_results", "README.md"
-log = logging.getLogger("eraser_hub")
 
 
 def check_model(model: str) -> None:
