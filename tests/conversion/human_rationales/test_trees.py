@@ -1,0 +1,179 @@
+"""Sentiment trees: parsing, phrases by the definition, hostile lines, the real development file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eraser_hub.conversion.human_rationales.trees import (
+    Phrase,
+    SentimentTree,
+    find_rationale_phrases,
+    make_tree_row,
+    parse_tree,
+    read_tree_rows,
+    unescape,
+)
+
+from ...refusals import refused
+
+pytestmark = pytest.mark.unit
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="() \t\n\r"), min_size=1, max_size=6)
+LABELS = st.integers(0, 4)
+
+
+@st.composite
+def tree_texts(draw: st.DrawFn) -> str:
+    """A tree as a line, unary and wide nodes too."""
+    leaves = st.tuples(LABELS, WORDS).map(lambda leaf: f"({leaf[0]} {leaf[1]})")
+
+    def join(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+        nodes = st.tuples(LABELS, st.lists(inner, min_size=1, max_size=4))
+        return nodes.map(lambda node: f"({node[0]} {' '.join(node[1])})")
+
+    return draw(st.recursive(leaves, join, max_leaves=12))
+
+
+def list_children(tree: SentimentTree) -> list[list[int]]:
+    children: list[list[int]] = [[] for _ in tree.labels]
+    for node, parent in list(enumerate(tree.parents))[1:]:
+        children[parent].append(node)
+    return children
+
+
+def format_tree(tree: SentimentTree) -> str:
+    """The line of a tree: the inverse of parse_tree for a line with single blanks."""
+    children, out, pending = list_children(tree), list[str](), list[int | str]([0])
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            out.append(item)
+        elif children[item]:
+            out.append(f" ({tree.labels[item]}")
+            pending += [")", *reversed(children[item])]
+        else:
+            out.append(f" ({tree.labels[item]} {tree.words[tree.starts[item]]})")
+    return "".join(out)[1:]
+
+
+def recursive_phrases(tree: SentimentTree) -> list[Phrase]:
+    """Appendix A as it is told: a node exceeds every descendant, or its children are asked."""
+    children = list_children(tree)
+
+    def descendants(node: int) -> list[int]:
+        return [below for child in children[node] for below in (child, *descendants(child))]
+
+    def ask(node: int) -> list[Phrase]:
+        magnitude = abs(tree.labels[node] - 2)
+        if all(magnitude > abs(tree.labels[below] - 2) for below in descendants(node)):
+            return [Phrase(tree.starts[node], tree.ends[node], tree.labels[node])] if magnitude else []
+        return [phrase for child in children[node] for phrase in ask(child)]
+
+    return ask(0)
+
+
+@settings(derandomize=True, max_examples=150)
+@given(tree_texts())
+def test_a_tree_comes_back_and_its_phrases_are_those_of_the_definition(text: str) -> None:
+    tree, row = parse_tree(text), make_tree_row(text)
+    assert format_tree(tree) == text
+    phrases = find_rationale_phrases(tree)
+    assert phrases == sorted(recursive_phrases(tree)) and row["phrases"] == [phrase._asdict() for phrase in phrases]
+    covered = [index for start, end, _ in phrases for index in range(start, end)]
+    assert len(covered) == len(set(covered))
+    assert row["rationale_mask"] == [index in covered for index in range(len(tree.words))]
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases", "scores"),
+    [
+        ("(4 (4 lovely) (2 film))", [(0, 1, 4)], [1.0, 0.0]),  # a tie goes to the descendant
+        ("(1 (2 not) (0 (2 a) (1 bad)))", [(1, 3, 0)], [0.0, 1.0, 1.0]),
+        ("(3 (2 so) (2 so))", [(0, 2, 3)], [0.5, 0.5]),
+        ("(2 meh)", [], [0.0]),
+    ],
+)
+def test_phrases_and_scores(text: str, phrases: list, scores: list[float]) -> None:
+    row = make_tree_row(text)
+    assert [tuple(phrase.values()) for phrase in row["phrases"]] == phrases
+    assert row["rationale_scores"] == scores and row["sentiment"] == int(text[1])
+
+
+def test_deep_trees_need_no_recursion() -> None:
+    depth = 200_000
+    tree = parse_tree("(3 " * depth + "(4 deep)" + ")" * depth)
+    assert len(tree.labels) == depth + 1
+    assert find_rationale_phrases(tree) == [Phrase(0, 1, 4)]
+    assert format_tree(tree).count("(") == depth + 1
+
+
+@pytest.mark.parametrize(
+    ("word", "token"),
+    [("-LRB-", "("), ("-RRB-", ")"), ("-lrb-", "("), ("-LCB-", "{"), ("1\\/2", "1/2"), ("\\*", "*"), ("-LRB", "-LRB")],
+)
+def test_escapes_are_undone(word: str, token: str) -> None:
+    assert unescape(word) == token
+
+
+def test_a_no_break_space_is_no_blank() -> None:
+    assert make_tree_row("(1 (2 2\u00a01\\/2) (1 hours))")["tokens"] == ["2\u00a01/2", "hours"]
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "mentioned"),
+    [
+        ("(3 (2 a) (4 b)", 15, "1 more ')'"),
+        ("(3 (2 a)) )", 11, "')'"),
+        ("(3 (2 a)) (2 b)", 11, "'("),
+        ("(5 a)", 2, "'5'"),
+        ("(-1 a)", 2, "'-1'"),
+        ("(44 a)", 2, "'44'"),
+        ("(x a)", 2, "'x'"),
+        ("(٣ a)", 2, "'٣'"),
+        ("(3)", 3, "')'"),
+        ("()", 2, "')'"),
+        ("((2 a))", 2, "'('"),
+        ("(3 a b)", 6, "'b'"),
+        ("(3 a (2 b))", 6, "'("),
+        ("(3 (2 a) b)", 10, "'b'"),
+        ("word", 1, "'word'"),
+        (")", 1, "')'"),
+        ("(3", 3, "1 more"),
+        ("(", 2, "a label"),
+        ("(3 a " + "b" * 100_000 + ")", 6, "'bbb"),
+    ],
+)
+def test_what_is_no_tree_is_refused_with_its_line(tmp_path: Path, line: str, column: int, mentioned: str) -> None:
+    path = tmp_path / "dev.txt"
+    path.write_text(f"(3 fine)\n{line}\n(3 fine)\n", encoding="utf-8")
+    with refused(f":2: column {column}: ", mentioned, file=path, line=2) as caught:
+        read_tree_rows(path)
+    assert len(str(caught.error)) < 500
+
+
+def test_broken_utf8_is_refused_and_a_byte_order_mark_is_passed_over_at_the_start_alone(tmp_path: Path) -> None:
+    path = tmp_path / "dev.txt"
+    path.write_bytes(b"(3 fine)\n(3 caf\xe9)\n")
+    with refused("0xe9", "byte 7", line=2):
+        read_tree_rows(path)
+    path.write_text("\ufeff(3 good)\r\n\n(4 \ufeffodd)\n(2 meh)", encoding="utf-8")
+    rows, skipped = read_tree_rows(path)
+    assert [(row["id"], row["tokens"]) for row in rows] == [("dev_1", ["good"]), ("dev_3", ["\ufeffodd"])]
+    assert rows[0]["tree"] == "(3 good)\r" and skipped == {"blank lines": 1, "neutral roots": 1}
+
+
+def test_the_real_development_trees(corpora: Path) -> None:
+    path = corpora / "sst" / "trees" / "dev.txt"
+    if not path.is_file():
+        pytest.skip("skipped: no sst/trees/dev.txt")
+    rows, skipped = read_tree_rows(path)
+    assert (len(rows), skipped) == (872, {"blank lines": 0, "neutral roots": 229})
+    assert all(format_tree(parse_tree(row["tree"])) == row["tree"] for row in rows)
+    first, last = parse_tree(rows[0]["tree"]), rows[-1]
+    assert find_rationale_phrases(first) == [Phrase(3, 5, 4), Phrase(6, 12, 4)]
+    assert (rows[0]["sentiment"], rows[0]["num_tokens"], rows[0]["tokens"][:3]) == (3, 13, ["It", "'s", "a"])
+    assert (last["sentiment"], last["num_tokens"], last["tokens"][:3]) == (1, 28, ["Schaeffer", "has", "to"])
