@@ -7,26 +7,25 @@ rows), and ``sample`` (file -> text of this project's own writing) with ``expect
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
 from eraser_hub.conversion.readers import load_yaml
 from eraser_hub.metrics.plain import find_runs
-from eraser_hub.records.errors import DataError, get_first_line, show
+from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.readers import wrap_read_errors
 
-from .corpus import Columns
-from .reader import SourceRow
-from .sources import Source, open_file
-from .texts import get_cell, parse_literal
+from .rows import Columns
+from .sources import Source, SourceRow, open_file
+from .tally import Tally
+from .texts import get_cell, is_empty, parse_literal
 
-log = logging.getLogger("eraser_hub")
 FOLDER = Path(__file__).with_name("recipe_files")
+STAR = "*"
 Cells = dict[str, Any]
 Step = Callable[[Cells, Mapping[str, Any], Path], Iterator[Cells]]
 
@@ -35,16 +34,22 @@ Step = Callable[[Cells, Mapping[str, Any], Path], Iterator[Cells]]
 class Recipe:
     """A way to import a released corpus; see the module for its fields."""
 
-    name: str
     title: str
     url: str
+    license: str
+    language: str
+    citation: str
     layout: str
     tried: str
     columns: Columns
-    facts: Mapping[str, str]
     steps: Sequence[tuple[str, Mapping[str, Any]]] = ()
     sample: Mapping[str, str] = field(default_factory=dict)
     expect: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """The keys of corpus.yaml that the recipe knows."""
+        return {"language": self.language, "license": self.license, "citation": self.citation}
 
 
 def list_recipes() -> list[str]:
@@ -61,70 +66,47 @@ def read_recipe(name: str) -> Recipe:
     path = FOLDER / f"{name}.yaml" if name in list_recipes() else Path(name)
     if not path.name.endswith((".yaml", ".yml")):
         message = f"expected one of {', '.join(list_recipes())}, or a YAML file, found {show(name)}"
-        raise DataError(message, argument="recipe")
+        raise UsageError(message, argument="recipe")
     with wrap_read_errors(path):
-        text = path.read_text(encoding="utf-8")
+        values = load_yaml(path.read_text(encoding="utf-8"), path)
     try:
-        values = load_yaml(text, path)
         columns: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in values["columns"].items()
+            key: tuple(cell) if isinstance(cell, list) else cell for key, cell in values["columns"].items()
         }
-        steps = [(step, arguments) for each in values.get("steps", ()) for step, arguments in each.items()]
-        words: dict[str, Any] = {key: str(values[key]) for key in ("title", "url", "layout", "tried")}
-        facts = {key: str(values[key]) for key in ("language", "license", "citation")}
-        more: dict[str, Any] = {key: dict(values.get(key, {})) for key in ("sample", "expect")}
-        recipe = Recipe(path.stem, columns=Columns(**columns), facts=facts, steps=steps, **words, **more)
+        steps = [pair for step in values.get("steps", ()) for pair in step.items()]
+        recipe = Recipe(**{**values, "columns": Columns(**columns), "steps": steps})
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        message = f"expected a recipe, found none: {get_first_line(error)}"
-        raise DataError(message, file=path) from None
+        raise DataError(f"expected a recipe, found none: {get_first_line(error)}", file=path) from None
     if unknown := [step for step, _ in steps if step not in STEPS]:
         message = f"expected steps of {', '.join(STEPS)}, found {show(unknown[0])}"
         raise DataError(message, file=path, field="steps")
     return recipe
 
 
-def open_recipe(name: str, sources: Mapping[str, Source]) -> tuple[dict[str, Source], Columns, Mapping[str, str]]:
-    """Return the rows of each split after a recipe's steps, their columns, and facts for the card."""
-    recipe = read_recipe(name)
-    log.info(f"recipe: {recipe.title}, {recipe.url}; licence: {recipe.facts['license']}")
-    log.info(f"tried on: {recipe.tried}")
-    dropped: Counter[str] = Counter()
-    made = {split: apply_steps(recipe, source, dropped) for split, source in sources.items()}
-    for step, count in dropped.items():
-        log.warning(f"rows left out by the recipe's step {step}: {count:,}")
-    return made, recipe.columns, recipe.facts
-
-
-def apply_steps(recipe: Recipe, source: Source, dropped: Counter[str]) -> Source:
-    """Return a source whose rows are those of a file after the recipe's steps; ``dropped`` counts rows without any.
+def apply_steps(recipe: Recipe, source: Source, tally: Tally) -> Source:
+    """Return a source whose rows are those of a file after the recipe's steps; ``tally`` counts rows without any.
 
     Raises:
         DataError: during iteration, at a row that lacks what a step needs, with file and line.
     """
-    if not recipe.steps:
-        return source
-    rows: list[SourceRow] = []
     folder = Path(source.name).parent
-    for row in source.rows():
-        made: Iterable[Cells] = [dict(row.cells)]
-        for name, arguments in recipe.steps:
+
+    def iterate() -> Iterator[SourceRow]:
+        for row in source.rows():
+            made: list[Cells] = [dict(row.cells)]
             try:
-                made = [each for cells in made for each in STEPS[name](cells, arguments, folder)]
+                for name, arguments in recipe.steps:
+                    made = [each for cells in made for each in STEPS[name](cells, arguments, folder)]
             except DataError as error:
                 raise error if error.file else error.at(file=source.name, line=row.number) from None
             except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
-                message = f"does not fit the layout of the recipe {recipe.name}: {get_first_line(error)}"
+                message = f"does not fit the layout of the recipe ({recipe.title}): {get_first_line(error)}"
                 raise DataError(message, file=source.name, line=row.number) from None
-            if not made:
-                dropped[name] += 1
-                break
-        several = len(list(made)) > 1
-        for at, cells in enumerate(made, 1):
-            key = f"{row.key or row.number}_{at}" if several else row.key
-            rows.append(SourceRow(row.number, key, cells))
-    return replace(source, rows=lambda: iter(rows))
+            tally.add("recipe", not made, place=f"{Path(source.name).name}:{row.number}")
+            for at, cells in enumerate(made, 1):
+                yield SourceRow(row.number, f"{row.key or row.number}_{at}" if len(made) > 1 else row.key, cells)
+
+    return replace(source, rows=iterate)
 
 
 # -- steps ------------------------------------------------------------------------------------------------------------
@@ -133,7 +115,7 @@ def apply_steps(recipe: Recipe, source: Source, dropped: Counter[str]) -> Source
 def _choose(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterator[Cells]:
     """Set ``to`` to the case of a column's value; ``empty`` is the case of an empty list or text."""
     value = parse_literal(get_cell(cells, arguments["column"]))
-    case = "empty" if value in ("", [], None) else str(value)
+    case = "empty" if is_empty(value) else str(value)
     yield {**cells, arguments["to"]: arguments["cases"].get(case, arguments["else"])}
 
 
@@ -202,7 +184,38 @@ def _statements(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Ite
     yield {**cells, "text": text, "spans": list(range(len(lines[0]))), "label": label, "query": query}
 
 
+def _stars(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterator[Cells]:
+    """Turn each person's copy of a text with asterisks around marked words (``a *fine* film``) into spans.
+
+    Raises:
+        DataError: a copy differs from the text, or an asterisk has no partner.
+    """
+    source, people = cells[arguments["text"]], []
+    names = takewhile(cells.__contains__, (f"{arguments['marked']}{number}" for number in count(1)))
+    for name in names:
+        copy, place, opened, spans = cells[name], 0, -1, []
+        for sign in "" if is_empty(copy) else copy:
+            if sign == source[place : place + 1]:
+                place += 1
+            elif sign != STAR:
+                break
+            elif opened < 0:
+                opened = place
+            elif spans and not source[spans[-1][1] : opened].strip():  # words side by side
+                spans[-1][1], opened = place, -1
+            else:
+                spans.append([opened, place])
+                opened = -1
+        rest = "" if is_empty(copy) else source[place:]
+        if opened >= 0 or rest.strip():
+            what = f"another at {show(rest[:20])}" if rest.strip() else "an asterisk without its partner"
+            raise DataError(f"expected the text with marks (*word*), found {what}", field=name)
+        people.append([span for span in spans if span[0] < span[1]])
+    yield {**cells, arguments["to"]: people}
+
+
 STEPS: dict[str, Step] = {
+    "stars": _stars,
     "choose": _choose,
     "characters": _characters,
     "join": _join,

@@ -1,30 +1,47 @@
-"""Sources of the rows of an import: files with a reader, datasets on disk or on the Hub, and Datasets in memory."""
+"""Sources of the rows of an import: files, datasets on disk or on the Hub, and rows in memory.
+
+Tables are read here and not by `datasets`: its errors name no line, it guesses the types of a CSV's cells (so that the
+label 1 becomes 1.0 beside an empty cell), and importing it takes longer than the import of a small table.
+"""
 
 from __future__ import annotations
 
+import json
+import logging
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+from eraser_hub.conversion.readers import (
+    NotCsvError,
+    describe_value,
+    parse_strict_object,
+    parse_strict_value,
+    read_csv_records,
+    read_utf8_lines,
+)
+from eraser_hub.metrics.plain import to_list
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show, show_controls
 from eraser_hub.records.places import find_place
-from eraser_hub.records.readers import wrap_read_errors
-from eraser_hub.records.registry import Registry
+from eraser_hub.records.readers import read_limited, read_line_batches
 
-from .reader import Reader, SourceRow, describe_separator, find_class_names
-from .tasks import TaskReader
+from .texts import describe_separator
 
-if TYPE_CHECKING:
-    from datasets import Dataset, IterableDataset
-
-READERS = Registry("eraser_hub.readers", "reader", Reader, "eraser_hub.conversion.importing.readers")  # type: ignore[type-abstract]
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
+WORKBOOKS = (".xlsx", ".xls", ".ods", ".numbers")
+log = logging.getLogger("eraser_hub")
 
 
-def list_suffixes() -> tuple[str, ...]:
-    """Return the endings of file names that the readers, those of plug-ins included, accept."""
-    return tuple(suffix for reader in READERS.values() for suffix in reader.suffixes)
+class SourceRow(NamedTuple):
+    """A row: its line in the file (or its number, from 1), its key if the source is an object of rows, its cells."""
+
+    number: int
+    key: str | None
+    cells: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -42,101 +59,159 @@ class Source:
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-class UnknownEndingError(DataError):
-    """A file whose name says of no reader that it reads it."""
+# -- files ------------------------------------------------------------------------------------------------------------
 
 
-def find_reader(path: Path, name: str | None = None) -> type[Reader]:
-    """Return the reader of a file or a folder: by name, by looking for an annotation tool's export, or by its ending.
-
-    Args:
-        path: the file, or a folder of a tool that writes several files.
-        name: name of the reader, such as ``doccano``; None to look.
+def open_file(path: Path) -> Source:
+    """Open a file as rows.
 
     Raises:
-        DataError: there is no reader of that name, or none, or several, for the file.
+        DataError: it has an ending that is not read; during iteration also the first fault of the file.
     """
-    if name is not None:
-        return READERS.find(name, "reader")
-    tools = find_tools(path)
-    if len(tools) > 1:
-        message = f"expected an export of one tool, found signs of {', '.join(tools)}: `reader` says which"
-        raise UsageError(message, argument="reader")
-    return next(iter(tools.values())) if tools else _find_by_ending(path)
+    readers = (_read_csv, _read_csv, _read_json_lines, _read_json_lines, _read_json, _read_parquet)
+    for suffix, read in zip(SUFFIXES, readers, strict=True):
+        if path.name.endswith(suffix):
+            classes = _read_parquet_classes(path) if suffix == ".parquet" else {}
+            return Source(str(path), partial(read, path), classes)
+    message = f"expected a file ending in {', '.join(SUFFIXES)}, found {show(path.name)}"
+    raise DataError(message, file=path)
 
 
-def _find_by_ending(path: Path) -> type[Reader]:
-    for kind in READERS.values():
-        if path.name.endswith(kind.suffixes):
-            return kind
-    message = f"expected a file ending in {', '.join(list_suffixes())}, found {show(path.name)}"
-    raise UnknownEndingError(message, file=path)
+def _read_csv(path: Path) -> Iterator[SourceRow]:
+    """Yield the records below the header, each with its first line."""
+    header: list[str] = []
+    separator, dialect = ("\t", "excel-tab") if path.suffix == ".tsv" else (",", "excel")
+    try:
+        for line, fields, _ in read_csv_records(path, dialect):
+            if not header:
+                header = fields
+                if len(set(header)) < len(header):
+                    raise DataError(f"expected each column once, found {show(header, 200)}", file=path, line=line)
+            elif len(fields) != len(header):
+                message = f"expected {len(header)} fields, found {len(fields)}{describe_separator(header, separator)}"
+                raise DataError(message, file=path, line=line)
+            else:
+                yield SourceRow(line, None, dict(zip(header, fields, strict=True)))
+    except NotCsvError as error:
+        hint = describe_separator([next(read_utf8_lines(path), "")], separator) if error.line == 1 else ""
+        raise DataError(error.message + hint, file=error.file, line=error.line) from None
 
 
-def find_tools(path: Path) -> dict[str, type[TaskReader]]:
-    """Return the readers of annotation tools that recognize a file or a folder, by name."""
-    return {name: kind for name, kind in READERS.items() if issubclass(kind, TaskReader) and kind.recognizes(path)}
+def _read_json_lines(path: Path) -> Iterator[SourceRow]:
+    """Yield an object a line."""
+    for batch in read_line_batches(path):
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            line = line.removeprefix(BOM_UTF8) if number == 1 else line
+            yield SourceRow(number, None, parse_strict_object(line, file=path, number=number))
 
 
-def open_file(path: Path, name: str | None = None) -> Source:
-    """Open a file as rows, with the reader of that name, or of the file's ending.
-
-    Raises:
-        DataError: no reader has this ending; during iteration also the first fault of the file.
-    """
-    kind = READERS.find(name, "reader") if name is not None else _find_by_ending(path)
-    with wrap_read_errors(path):
-        reader = kind(path)
-        return Source(str(path), reader.rows, reader.classes())
-
-
-def open_tool(path: Path, name: str | None = None, text: Sequence[str] = ()) -> TaskReader:
-    """Return the reader of an annotation tool's export; ``text`` has the columns of texts that it does not say itself.
-
-    Raises:
-        DataError: no tool's reader recognizes the file or folder.
-    """
-    if not path.exists():
-        raise DataError("cannot be read: no such file or folder", file=path)
-    kind = find_reader(path, name)
-    if not issubclass(kind, TaskReader):
-        tools = [name for name, each in READERS.items() if issubclass(each, TaskReader)]
-        message = f"expected an export of {', '.join(tools)}; plain rows need `tokens` or `text`"
-        raise UsageError(message, file=path)
-    return kind(path, text)
+def _read_json(path: Path) -> Iterator[SourceRow]:
+    """Yield the objects of a list, of an object by key, or of lines."""
+    data = read_limited(path, 1 << 30).removeprefix(BOM_UTF8)
+    first, _, rest = data.partition(b"\n")
+    if rest.strip() and first.strip().startswith(b"{") and first.strip().endswith(b"}"):
+        yield from _read_json_lines(path)
+        return
+    value = parse_strict_value(data, file=path, number=1)
+    rows: Any = enumerate(value) if isinstance(value, list) else None
+    if isinstance(value, dict):
+        rows = value.items() if all(isinstance(each, dict) for each in value.values()) else [(0, value)]
+    if rows is None:
+        message = f"expected a list of rows, or an object of rows, found {describe_value(value)}"
+        raise DataError(message, file=path)
+    for number, (key, row) in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise DataError(f"expected an object, found {describe_value(row)}", file=path, line=number)
+        yield SourceRow(number, key if isinstance(key, str) else None, row)
 
 
-def wrap_rows(rows: Dataset | IterableDataset | Sequence[Mapping[str, Any]], name: str) -> Source:
-    """Return the source of a Dataset, in memory or streamed, or of a list of dicts.
+def _read_parquet(path: Path) -> Iterator[SourceRow]:
+    """Yield the rows of a table, numbered from 1."""
+    from eraser_hub.conversion.built import read_rows
 
-    A Dataset's format, such as numpy's, does not count.
+    rows = (row for table in read_rows([path]) for row in table.to_pylist())
+    return (SourceRow(number, None, row) for number, row in enumerate(rows, 1))
+
+
+def _read_parquet_classes(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the names that `datasets` wrote into the file's schema, where it did."""
+    import pyarrow.parquet as pq
+
+    from eraser_hub.conversion.built import wrap_parquet_errors
+
+    with wrap_parquet_errors(path):
+        metadata = pq.read_schema(path).metadata or {}
+    try:
+        return dict(find_class_names(json.loads(metadata[b"huggingface"])["info"]["features"]))
+    except (KeyError, ValueError, TypeError):
+        return {}
+
+
+def find_class_names(features: Any, name: str = "") -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield (column, names) of each ClassLabel in the JSON of a dataset's features; ``a.b`` is a nested column."""
+    if isinstance(features, list):
+        yield from find_class_names(features[0], name)
+    elif isinstance(features, dict) and features.get("_type") == "ClassLabel":
+        yield name, tuple(features["names"])
+    elif isinstance(features, dict) and "feature" in features:
+        yield from find_class_names(features["feature"], name)
+    elif isinstance(features, dict) and not isinstance(features.get("_type"), str):
+        for key, feature in features.items():
+            yield from find_class_names(feature, f"{name}.{key}" if name else key)
+
+
+def refuse_other_kinds(path: Path) -> None:
+    """Raise a DataError that says what a file or folder is and what takes it, if it is no table and no export."""
+    taken_by = ""
+    if path.name.endswith(WORKBOOKS):
+        taken_by = "a workbook: save its sheet as CSV (UTF-8, with commas)"
+    elif path.is_dir() and (path / "corpus.yaml").is_file():
+        taken_by = "a corpus in ERASER's format already: `eraser-hub build own --source` takes it"
+    elif path.is_dir() and ((path / "docs").is_dir() or (path / "docs.jsonl").is_file()):
+        taken_by = "a folder in ERASER's format: with a corpus.yaml in it `eraser-hub build own --source` takes it"
+    elif path.is_file() and path.name.endswith((".json", ".jsonl")):
+        start = path.open("rb").read(1 << 16)
+        if b'"signature"' in start and b'"eraser-hub ' in start:
+            taken_by = "a score file: `eraser-hub board --scores` takes it"
+        elif b'"rationales"' in start and b'_rationale_predictions"' in start:
+            taken_by = "a file of predictions: `eraser-hub score --predictions` takes it"
+    if taken_by:
+        raise DataError(f"expected a table, a dataset or an annotation tool's export, found {taken_by}", file=path)
+
+
+# -- datasets and rows in memory --------------------------------------------------------------------------------------
+
+
+def wrap_rows(rows: Any, name: str) -> Source:
+    """Return the source of a Dataset, in memory or streamed, of a DataFrame, or of a list of dicts.
 
     Raises:
         DataError: the rows are neither.
     """
+    if hasattr(rows, "to_dict") and hasattr(rows, "iterrows"):  # pandas
+        rows = rows.to_dict("records")
     if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
-        numbered = [SourceRow(number, None, row) for number, row in enumerate(rows, 1)]
-        return Source(name, lambda: iter(numbered))
+        plain = [{name: to_list(cell) for name, cell in row.items()} for row in rows]
+        return Source(name, lambda: (SourceRow(number, None, row) for number, row in enumerate(plain, 1)))
     if not hasattr(rows, "with_format"):
-        message = f"expected a list of dicts or a Dataset (`Dataset.from_pandas`), found a {type(rows).__name__}"
+        message = f"expected a Dataset, a DataFrame or a list of dicts, found {type(rows).__name__}"
         raise DataError(message, argument="source")
-    dataset: Any = rows
-    dataset = dataset.with_format(None)
+    given: Any = rows
+    dataset = given.with_format(None)
 
     def iterate() -> Iterator[SourceRow]:
-        each, number = iter(dataset), 0
-        while True:
-            try:
-                row = next(each, None)
-            except Exception as error:  # datasets, Arrow and the Hub's client raise many types
-                message = f"cannot be read after row {number}: {get_first_line(error)}"
-                raise DataError(message, file=name) from error
-            if row is None:
-                return
-            number += 1
-            yield SourceRow(number, None, row)
+        number = 0
+        try:
+            for number, row in enumerate(dataset, 1):
+                yield SourceRow(number, None, row)
+        except DataError:
+            raise
+        except Exception as error:  # datasets, Arrow and the Hub's client raise many types
+            message = f"cannot be read after row {number}: {get_first_line(error)}"
+            raise DataError(message, file=name) from error
 
-    return Source(name, iterate, dict(find_class_names(dataset.features or {})))
+    features = dataset.features.to_dict() if dataset.features else {}
+    return Source(name, iterate, dict(find_class_names(features)))
 
 
 def open_dataset(dataset: str, config: str | None) -> dict[str, Source]:
@@ -145,29 +220,28 @@ def open_dataset(dataset: str, config: str | None) -> dict[str, Source]:
     Raises:
         DataError: there is no such dataset or config.
     """
+    folder, place = Path(dataset), find_place(dataset)
+    if not folder.is_dir() and place.repository is None:
+        raise DataError(
+            "expected a file, a dataset's folder, or a dataset of the Hub (org/name), found none", file=dataset
+        )
     import datasets
     from datasets.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    folder, place = Path(dataset), find_place(dataset)
     try:
         if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
             saved = datasets.load_from_disk(dataset)
             splits = saved if isinstance(saved, dict) else {str(saved.split or "train"): saved}
-        elif folder.is_dir() or place.repository is not None:
-            splits = datasets.load_dataset(place.repository or dataset, config, revision=place.revision, streaming=True)
         else:
-            message = "expected a file, a dataset's folder, or a dataset of the Hub (org/name), found none"
-            raise DataError(message)
-    except DataError as error:
-        raise error.at(file=dataset) from None
+            splits = datasets.load_dataset(place.repository or dataset, config, revision=place.revision, streaming=True)
     except Exception as error:  # datasets raises many types; their text names the config or the file
         raise DataError(f"cannot be opened: {get_first_line(error)}", file=dataset) from error
     return {str(split): wrap_rows(rows, f"{dataset}/{split}") for split, rows in splits.items()}
 
 
-def find_label_column(source: Source, used: Collection[str | None]) -> tuple[str, str]:
-    """Return the only column that can be the label, and its values with their numbers of rows.
+def find_label_column(source: Source, used: Collection[str | None]) -> str:
+    """Return the only column that can be the label.
 
     A candidate is a ClassLabel, else a column of strings or whole numbers in which values repeat.
 
@@ -176,7 +250,7 @@ def find_label_column(source: Source, used: Collection[str | None]) -> tuple[str
         used: columns with another role.
 
     Raises:
-        DataError: there is no candidate, or there are several, which the message names.
+        UsageError: there is no candidate, or there are several, which the message names.
     """
     columns: dict[str, Counter[str]] = {}
     rows = 0
@@ -184,21 +258,30 @@ def find_label_column(source: Source, used: Collection[str | None]) -> tuple[str
         rows += 1
         for name, value in row.cells.items():
             if name not in used and isinstance(value, str | int):
-                names = source.classes.get(name)
-                is_number = names is not None and isinstance(value, int) and 0 <= value < len(names)
-                columns.setdefault(name, Counter())[names[int(value)] if names and is_number else str(value)] += 1
+                names = source.classes.get(name, ())
+                is_number = isinstance(value, int) and 0 <= value < len(names)
+                columns.setdefault(name, Counter())[names[int(value)] if is_number else str(value)] += 1
     full = {name: counts for name, counts in columns.items() if counts.total() == rows}
     classes = {name: counts for name, counts in full.items() if name in source.classes}
-    repeated = {name: counts for name, counts in full.items() if 1 < len(counts) < rows}
-    candidates = classes or repeated
-    described = {
-        name: ", ".join(f"{value} {count:,}" for value, count in sorted(counts.most_common(5)))
-        + (", .." if len(counts) > 5 else "")
-        for name, counts in candidates.items()
-    }
-    if len(described) != 1:
-        there = "; ".join(f"{name} ({values})" for name, values in described.items())
-        message = f"expected the column of the label, one of: {there or ', '.join(columns) or 'none can be found'}"
-        message += describe_separator(columns) if len(columns) == 1 else ""
-        raise DataError(show_controls(message), argument="label")
-    return next(iter(described.items()))
+    return pick_label(classes or {key: each for key, each in full.items() if 1 < len(each) < max(3, rows)}, columns)
+
+
+def pick_label(candidates: Mapping[str, Counter[str]], known: Collection[str]) -> str:
+    """Return the only candidate, and say so.
+
+    Raises:
+        UsageError: there is none, or there are several; the message names these, or what is known.
+    """
+    described = [f"{name} ({describe_counts(counts)})" for name, counts in candidates.items()]
+    if len(described) == 1:
+        log.warning(f"label: {described[0]}, the only candidate")
+        return next(iter(candidates))
+    message = f"expected the label, one of: {'; '.join(described) or ', '.join(known) or 'none can be found'}"
+    hint = describe_separator([*known]) if len(known) == 1 else ""
+    raise UsageError(show_controls(message + hint), argument="label")
+
+
+def describe_counts(counts: Counter[str], limit: int = 8) -> str:
+    """Describe how often the most frequent values stand: ``bad 3, good 4``."""
+    shown = ", ".join(f"{name} {count:,}" for name, count in sorted(counts.most_common(limit)))
+    return (shown or "none") + (f" and {len(counts) - limit:,} more" if len(counts) > limit else "")

@@ -1,34 +1,43 @@
-"""Base class of the readers of annotation tools, and their tasks: texts with people's marks and choices."""
+"""Tasks of an annotation tool -> annotations: which marks are evidence, what is the label, what is the query.
+
+A reader in `readers/` is a module with ``TITLE``, ``recognizes(path)``, which looks at a file or folder and never
+raises, and ``read_tasks(path, text)``, which yields tasks and raises a DataError at the first fault; ``text`` is the
+column of the text where the export does not say it.
+"""
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-from abc import abstractmethod
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
+import importlib
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from eraser_hub.conversion.readers import read_utf8_file
-from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.metrics.errors import check_choice
+from eraser_hub.records.errors import DataError, UsageError, show
 
-from .reader import Reader, SourceRow
+from .rows import Person, Row
+from .sources import Source, SourceRow, describe_counts, find_label_column, pick_label
+from .tally import Tally, find_majority_label, locate
+from .texts import WORDS, Span, cut_text, get_cell, make_text, parse_labels, parse_word
 
-REJECTED, IGNORED, CANCELLED, NOT_ANNOTATED = "rejected", "ignored", "cancelled", "not annotated"
+TOOLS = ("doccano", "label_studio", "prodigy", "brat", "cas")
+QUERY, RELATION = "query", "relation"  # questions that relations answer: see `split_queries`
+log = logging.getLogger("eraser_hub")
 
 
 class Mark(NamedTuple):
-    """A marked span of a text.
+    """A marked span of the text.
 
     Attributes:
         start, end: its characters, the end exclusive.
         label: its label or type.
-        id: by which relations name it.
+        id: by which relations name it; the parts of one mark share it.
         attributes: its features: name -> value.
-        words: the marked text, if the file has it; it is compared with the text.
-        text: name of the text that it is in; "" for the first.
     """
 
     start: int
@@ -36,8 +45,6 @@ class Mark(NamedTuple):
     label: str
     id: str = ""
     attributes: Mapping[str, str] = {}
-    words: str | None = None
-    text: str = ""
 
 
 class Relation(NamedTuple):
@@ -49,92 +56,65 @@ class Relation(NamedTuple):
 
 
 @dataclass
-class TaskAnnotation:
-    """Marks and choices of one person in one task.
-
-    Attributes:
-        annotator: name of the person; None if the file has none.
-        marks: the marked spans.
-        choices: name of a question -> the chosen labels of the whole text.
-        relations: relations of the marks.
-    """
-
-    annotator: str | None = None
-    marks: list[Mark] = field(default_factory=list)
-    choices: dict[str, list[str]] = field(default_factory=dict)
-    relations: list[Relation] = field(default_factory=list)
-
-
-@dataclass
 class Task:
-    """A text that people annotated.
+    """A text with the marks and answers of one person.
 
     Attributes:
-        number: its line in the file, or its number, from 1.
-        texts: name -> text; most tools have one.
-        annotations: one for each person.
-        id: the tool's id.
-        fields: further columns of the task.
-        tokens: the tokens of each sentence of the first text as spans of characters, where the tool has tokens.
-        left_out: why the task is not imported: `REJECTED`, `IGNORED`, `CANCELLED` or `NOT_ANNOTATED`.
-        file: the file, where a folder holds a file for each task.
+        file, line: where it is from; the line is its number, from 1, where the file has no lines.
+        text: the text.
+        marks: the marked spans.
+        answers: name of a question -> the chosen labels of the whole text.
+        annotator: name of the person; None if the file has none.
+        id: the tool's id of the text.
+        fields: further columns.
+        relations: relations of the marks.
+        tokens: [start, end) of each token of each sentence, where the tool has tokens.
+        left_out: why the task is not imported: a key of `tally.WORDS`.
+        counts: what the reader changed, by keys of `tally.WORDS`.
     """
 
-    number: int
-    texts: dict[str, str]
-    annotations: list[TaskAnnotation]
+    file: Path
+    line: int
+    text: str
+    marks: list[Mark] = field(default_factory=list)
+    answers: dict[str, list[str]] = field(default_factory=dict)
+    annotator: str | None = None
     id: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
-    tokens: list[list[tuple[int, int]]] | None = None
+    relations: list[Relation] = field(default_factory=list)
+    tokens: list[list[Span]] | None = None
     left_out: str = ""
-    file: Path | None = None
+    counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def place(self) -> str:
-        """File and line, for notes."""
-        return f"{self.file.name if self.file else ''}:{self.number}"
+        """File and line, for the tally."""
+        return f"{self.file.name}:{self.line}"
 
 
-class TaskReader(Reader):
-    """Base class of a reader of an annotation tool's export.
+def find_tool(path: Path) -> Any:
+    """Return the reader of the tool that wrote a file or folder; None for others."""
+    for name in TOOLS:
+        tool: Any = importlib.import_module(f"{__package__}.readers.{name}")
+        if tool.recognizes(path):
+            return tool
+    return None
 
-    `recognizes` looks at a file's or a folder's content, since tools share the endings of names. ``texts`` names the
-    columns of the texts where the tool's export does not say them.
 
-    Attributes:
-        title: name of the tool, for messages.
-        counts_utf16: True if the tool counts offsets in UTF-16 units; not all exports are the tool's own.
-    """
-
-    suffixes: ClassVar[tuple[str, ...]] = ()
-    title: ClassVar[str]
-    counts_utf16: ClassVar[bool] = False
-
-    def __init__(self, path: Path, texts: Sequence[str] = ()) -> None:
-        super().__init__(path)
-        self.texts = tuple(texts)
-
-    @classmethod
-    @abstractmethod
-    def recognizes(cls, path: Path) -> bool:
-        """Return True if the file or folder is an export of the tool; never raises for another."""
-
-    @abstractmethod
-    def tasks(self) -> Iterator[Task]:
-        """Read the tasks in order.
-
-        Raises:
-            DataError: at the first fault, with file and line.
-        """
-
-    def rows(self) -> Iterator[SourceRow]:
-        """Read each task as it stands, with all marks of all people, and with the reason why an import skips it."""
-        for task in self.tasks():
-            cells: dict[str, Any] = {**task.fields, **task.texts, "id": task.id, "left_out": task.left_out}
-            cells["annotators"] = [each.annotator for each in task.annotations]
-            cells["spans"] = [[[mark.start, mark.end, mark.label] for mark in each.marks] for each in task.annotations]
-            cells["choices"] = [each.choices for each in task.annotations]
-            yield SourceRow(task.number, None, cells)
+def look_at_first_row(path: Path) -> dict[str, Any]:
+    """Return the first object of JSON lines, or of a JSON list; {} for any other file."""
+    if not path.name.endswith((".jsonl", ".ndjson", ".json")) or not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        start = file.read(1 << 16).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+        for _ in range(2):
+            text = start[1:].lstrip() if start.startswith("[") else start
+            try:
+                value, _ = json.JSONDecoder().raw_decode(text)
+                return value if isinstance(value, dict) else {}
+            except (ValueError, RecursionError):
+                start += file.read(1 << 26).decode("utf-8", "replace")  # a long first row
+    return {}
 
 
 def read_text_file(path: Path) -> str:
@@ -146,83 +126,215 @@ def read_text_file(path: Path) -> str:
     return read_utf8_file(str(path)).decode("utf-8").removeprefix("\ufeff")
 
 
-def read_xml_file(path: Path) -> ElementTree.Element:
-    """Return the root of an XML file.
+def read_offsets(value: Any, column: str) -> Span:
+    """Return the start and the end of an object.
 
     Raises:
-        DataError: the file cannot be read, is no XML, or has a document type, whose entities could grow without end.
+        DataError: it has none that are whole numbers.
     """
-    text = read_text_file(path)
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise DataError("expected XML without a document type", file=path)
-    try:
-        return ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
-        message = f"cannot be read as XML: {get_first_line(error)}"
-        raise DataError(message, file=path, line=error.position[0]) from None
+    if not isinstance(value, dict) or not all(type(value.get(name)) is int for name in ("start", "end")):
+        raise DataError(f"expected an object with whole numbers as start and end, found {show(value)}", field=column)
+    return value["start"], value["end"]
 
 
-def list_files(folder: Path, *suffixes: str) -> list[Path]:
-    """Return the files below a folder with these endings, sorted; none if it is no folder."""
-    if not folder.is_dir():
-        return []
-    return sorted(path for path in folder.rglob("*") if path.name.endswith(suffixes) and path.is_file())
+def read_list(cells: Mapping[str, Any], name: str) -> list[Any]:
+    """Return a cell that is a list; an empty one for null.
 
-
-def look_at_start(path: Path, size: int = 1 << 16) -> str:
-    """Return the start of a file as text; "" for a folder and for what cannot be read."""
-    try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            return file.read(size).decode("utf-8", "replace").removeprefix("\ufeff")
-    except OSError:
-        return ""
-
-
-class Utf16Offsets:
-    """Conversion of offsets in UTF-16 units, as Java and JavaScript count them, to characters."""
-
-    def __init__(self, text: str) -> None:
-        self._places = None if text.isascii() else [0, *accumulate(2 if sign > "\uffff" else 1 for sign in text)]
-
-    def to_character(self, offset: int) -> int:
-        """Return the character at an offset; a negative one stays, so that the span is refused."""
-        return offset if self._places is None or offset < 0 else bisect_left(self._places, offset)
-
-
-def list_project_files(folder: Path, *suffixes: str) -> list[tuple[Path, str, str | None]]:
-    """Return file, name of its text, and person, of each file below a folder, or of the file that it is.
-
-    An exported project of INCEpTION has ``annotation/TEXT/PERSON.tsv``; its folder ``curation`` and the files
-    ``INITIAL_CAS`` are no person's, and are not read. In another folder each file is a text.
+    Raises:
+        DataError: it is something else.
     """
-    project = folder / "annotation"
-    if folder.is_file():
-        return [(folder, folder.stem, None)]
-    if not project.is_dir():
-        files = list_files(folder, *suffixes)
-        return [(path, path.relative_to(folder).with_suffix("").as_posix(), None) for path in files]
-    files = [path for path in list_files(project, *suffixes) if path.stem != "INITIAL_CAS"]
-    return [(path, path.parent.relative_to(project).as_posix(), path.stem) for path in files]
+    if not isinstance(value := cells.get(name) or [], list):
+        raise DataError(f"expected a list, found {show(value)}", field=name)
+    return value
 
 
-def merge_files(tasks: Iterable[tuple[Path, Task]]) -> Iterator[Task]:
-    """Merge the files of several people: files of one name with one text in several folders, named after the folders.
+# -- tasks to annotations ---------------------------------------------------------------------------------------------
+
+
+def read_splits(
+    files: Mapping[str, Path],
+    tool: Any,
+    text: str | None,
+    span_labels: Sequence[str],
+    label: str | None,
+    query: str | None,
+    id: str | None,
+    tokenizer: str | None,
+    tally: Tally,
+) -> dict[str, Iterator[Row]]:
+    """Return split -> annotations of a tool's files.
 
     Args:
-        tasks: file and task of each.
+        files: split -> its file or folder.
+        tool: the reader.
+        text: column of the text.
+        span_labels: labels, or values of attributes, of the marks that are evidence.
+        label: the question whose answer is the label, an attribute of marks, or a column.
+        query: column of the query.
+        id: column of the id.
+        tokenizer: what cuts the texts; None: the tool's tokens if it has any, else words.
+        tally: counts what is left out.
+
+    Raises:
+        DataError: a file is at fault; or the tasks leave a choice open, which the message names.
     """
-    groups: dict[tuple[str, ...], list[tuple[Path, Task]]] = {}
-    for path, task in tasks:
-        groups.setdefault((path.name, *task.texts.values()), []).append((path, task))
-    for members in groups.values():
-        path, first = members[0]
-        if len(members) > 1:
-            for each, task in members:
-                for annotation in task.annotations:
-                    annotation.annotator = each.parent.name
-            first.id, first.fields = path.stem, {}
-            first.annotations = [annotation for _, task in members for annotation in task.annotations]
-            first.left_out = "" if first.annotations else first.left_out
-        yield first
+    log.warning(f"reader: {tool.TITLE}")
+    splits: dict[str, list[Task]] = {split: [] for split in files}
+    for split, path in files.items():
+        for task in tool.read_tasks(path, text):
+            if task.left_out or not (task.marks or task.answers or task.relations):
+                tally.add(task.left_out or "not annotated", place=task.place)
+                continue
+            for key, count in task.counts.items():
+                tally.add(key, count, place=task.place)
+            with locate(task.file, task.line):
+                for mark in task.marks:
+                    if not 0 <= mark.start <= mark.end <= len(task.text):
+                        message = f"expected a span within the text's {len(task.text)} characters"
+                        raise DataError(f"{message}, found {[mark.start, mark.end]}", field="spans")
+                task.id = task.id if id is None else parse_word(get_cell(task.fields, id), id)
+            splits[split].append(task)
+    evidence = choose_evidence([task for tasks in splits.values() for task in tasks], span_labels)
+    splits = {split: list(split_queries(tasks, evidence, tally)) for split, tasks in splits.items()}
+    tasks = [task for some in splits.values() for task in some]
+    if any(QUERY in task.answers for task in tasks):
+        log.warning("query: each mark that a relation joins to evidence")
+        query = query or QUERY
+    label = choose_label(tasks, label, evidence) if tasks else ""
+    tokenizer = tokenizer or ("tool" if all(task.tokens is not None for task in tasks) else WORDS)
+    return {split: make_rows(some, split, evidence, label, query, tokenizer, tally) for split, some in splits.items()}
+
+
+def choose_evidence(tasks: Sequence[Task], span_labels: Sequence[str]) -> set[str]:
+    """Return the labels of the marks that are evidence: those that are named, or the only one.
+
+    Raises:
+        UsageError: there are several, and none is named; a label that is not there.
+    """
+    marks = [mark for task in tasks for mark in task.marks]
+    labels = Counter(mark.label for mark in marks)
+    names = labels.keys() | {value for mark in marks for value in mark.attributes.values()}
+    unknown = [name for name in span_labels if name not in names]
+    if unknown or (not span_labels and len(labels) > 1):
+        found = f"found {show(unknown[0])}" if unknown else "found none named"
+        message = f"expected labels of the marks that are evidence, {found}; there are: {describe_counts(labels)}"
+        raise UsageError(message, argument="span_label")
+    if labels and not span_labels:
+        log.warning(f"evidence: the marks with the label {show(next(iter(labels)))}, the only one")
+    return {*span_labels} or {*labels}
+
+
+def is_evidence(mark: Mark, evidence: set[str]) -> bool:
+    """Return True if a mark is evidence, by its label or an attribute."""
+    return bool({mark.label, *mark.attributes.values()} & evidence)
+
+
+def split_queries(tasks: Sequence[Task], evidence: set[str], tally: Tally) -> Iterator[Task]:
+    """Yield tasks with marks of evidence alone; of a task with relations, one for each mark that these join to some.
+
+    The relations' labels become answers to the question `RELATION`, and the joined mark's words the query. Queries of
+    several people are one if they mark the same words.
+    """
+    numbers: dict[str | None, dict[tuple[Span, ...], int]] = {}
+    for task in tasks:
+        marks: dict[str, list[Mark]] = {}
+        for mark in task.marks:
+            marks.setdefault(mark.id, []).append(mark)
+        kinds = {id: is_evidence(parts[0], evidence) for id, parts in marks.items()}
+        joined: dict[str, list[tuple[str, str]]] = {}  # the query's id -> label and evidence of its relations
+        for relation in task.relations:
+            ends = [relation.source, relation.target]
+            for one, other in (ends, ends[::-1]):
+                if (kinds.get(one), kinds.get(other)) == (True, False):
+                    joined.setdefault(other, []).append((relation.label, one))
+        tally.add("relations", len(task.relations) - sum(map(len, joined.values())), place=task.place)
+        if not joined:
+            yield task
+        for query, pairs in joined.items():
+            spans = tuple((part.start, part.end) for part in marks[query])
+            number = numbers.setdefault(task.id, {}).setdefault(spans, len(numbers[task.id]) + 1)
+            words = " ".join(" ".join(task.text[start:end] for start, end in spans).split())
+            answers = task.answers | {QUERY: [words], RELATION: sorted({label for label, _ in pairs})}
+            own = [mark for name in dict.fromkeys(name for _, name in pairs) for mark in marks[name]]
+            yield replace(task, id=f"{task.id}_{number}", marks=own, answers=answers)
+
+
+def choose_label(tasks: Sequence[Task], label: str | None, evidence: set[str]) -> str:
+    """Return the question, the attribute of marks or the column that has the label.
+
+    Raises:
+        UsageError: there are several candidates, or none; a name that is not there.
+    """
+    answers: dict[str, Counter[str]] = {}
+    attributes: dict[str, Counter[str]] = {}
+    for task in tasks:
+        for name, values in task.answers.items():
+            answers.setdefault(name, Counter()).update(values)
+        for name, value in (pair for mark in task.marks for pair in mark.attributes.items()):
+            if value not in evidence:
+                attributes.setdefault(name, Counter())[value] += 1
+    answers.pop(QUERY, None)
+    questions = answers or attributes
+    source = Source("tasks", lambda: (SourceRow(task.line, None, task.fields) for task in tasks))
+    if label is None and questions:
+        several = {name: counts for name, counts in questions.items() if len(counts) > 1}
+        return pick_label(several or questions, questions)
+    if label is None:
+        return find_label_column(source, ())
+    if label not in questions:
+        columns = dict.fromkeys(name for task in tasks for name in task.fields)
+        check_choice(label, [*questions, *columns], "label")
+    return label
+
+
+def make_rows(
+    tasks: Sequence[Task], split: str, evidence: set[str], label: str, query: str | None, tokenizer: str, tally: Tally
+) -> Iterator[Row]:
+    """Yield an annotation of each text, with the people who annotated it.
+
+    Raises:
+        DataError: one id has two texts.
+    """
+    texts: dict[object, dict[object, Task]] = {}  # id -> person -> the last of the tasks
+    for number, task in enumerate(tasks):
+        by_person = texts.setdefault(number if task.id is None else task.id, {})
+        if by_person and (other := next(iter(by_person.values()))).text != task.text:
+            message = f"expected each id once, or with the text of line {other.line}, found {show(task.id)} again"
+            raise DataError(message, file=task.file, line=task.line, field="id")
+        tally.add("replaced", task.annotator in by_person, place=task.place)
+        by_person[task.annotator] = task
+    for by_person in texts.values():
+        task = next(iter(by_person.values()))
+        tally.place = task.place
+        with locate(task.file, task.line):
+            if tokenizer == "tool":
+                tokens = [[place for place in line if task.text[slice(*place)].strip()] for line in task.tokens or ()]
+                text = make_text(task.text, tokens, "tokens")
+            else:
+                text = cut_text([task.text], tokenizer, "text")
+            words = {**task.fields, QUERY: "".join(task.answers.get(QUERY, ""))}
+            asked = "" if query is None else parse_word(get_cell(words, query), query)
+        if not text.tokens:
+            tally.add("no tokens")
+            continue
+        people, labels = [], []
+        for number, each in enumerate(by_person.values(), 1):
+            marks = [mark for mark in each.marks if is_evidence(mark, evidence)]
+            others = [mark for mark in each.marks if mark not in marks and label not in mark.attributes]
+            tally.add("other marks", len(others))
+            values = dict.fromkeys(mark.attributes[label] for mark in each.marks if label in mark.attributes)
+            own = each.answers.get(label) or [value for value in values if value not in evidence]
+            spans = {text.find_covered(mark.start, mark.end) for mark in marks}
+            tally.add("widened", sum(text.is_widened(mark.start, mark.end) for mark in marks))
+            tally.add("empty", sum(start == end for start, end in spans))
+            chosen = own[0] if len(own) == 1 else None
+            person = each.annotator or str(number)
+            people.append(Person(person, chosen, [sorted(span for span in spans if span[0] < span[1])]))
+            labels += own
+        if not labels and label in task.fields:
+            labels = parse_labels(task.fields[label], None, label)
+        gold = find_majority_label(Counter(labels), tally)
+        if gold is not None:
+            id = f"{split}_{task.line}" if task.id is None else task.id
+            named = any(each.annotator for each in by_person.values())
+            yield Row(id, asked, gold, [text], [""], people, named, str(task.file), task.line)

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.records.readers import JSON_ERRORS
 
 NAME = "answers.sqlite"
 PATIENCE = 60  # seconds that another run may take to write
@@ -43,7 +44,7 @@ class Cache:
         rows = self._execute("SELECT answer FROM answers WHERE request = ?", (_compute_digest(request),))
         try:
             cached = msgspec.json.decode(rows[0][0]) if rows else None
-        except (ValueError, RecursionError):
+        except JSON_ERRORS:
             return None
         return cached if isinstance(cached, dict) and isinstance(cached.get("choices"), list) else None
 

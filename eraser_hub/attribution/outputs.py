@@ -23,6 +23,7 @@ from eraser_hub.metrics.match import INSTANCE
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import OutputWriter, hold_lock
 from eraser_hub.records.predictions import is_recorded, is_run_record, read_run, run_path
+from eraser_hub.records.readers import JSON_ERRORS
 
 ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
@@ -220,7 +221,7 @@ def open_partial_result(out: Path, header: dict[str, Any], resume: bool) -> Iter
 def _parse(line: bytes) -> Any:
     try:
         return msgspec.json.decode(line)
-    except (ValueError, RecursionError):
+    except JSON_ERRORS:
         return None
 
 

@@ -16,7 +16,10 @@ EXTRAS = {
     "ray": ("ray",),
     "plots": ("matplotlib",),
     "apps": ("gradio",),
+    "cas": ("cassis",),
 }
+
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "cassis": "dkpro-cassis"}
 
 
 def need(*packages: str) -> None:
@@ -36,7 +39,7 @@ def list_missing(packages: Sequence[str]) -> list[str]:
 
 def missing_packages(modules: list[str]) -> DataError:
     """Return the error for modules that cannot be imported: their packages, and the extra that brings them."""
-    names = ", ".join("scikit-learn" if name == "sklearn" else name for name in modules)
+    names = ", ".join(DISTRIBUTIONS.get(name, name) for name in modules)
     extra = max(EXTRAS, key=lambda extra: len(set(EXTRAS[extra]) & set(modules)))
     return DataError(f"missing package {names}: install the extra with  pip install 'eraser-hub[{extra}]'")
 

@@ -26,7 +26,7 @@ import msgspec
 from eraser_hub.metrics.errors import VERSION
 
 from .errors import BusyError, DataError
-from .readers import FILE_KINDS
+from .readers import FILE_KINDS, JSON_ERRORS
 
 GENERATOR = f"eraser-hub {VERSION}"
 # how pages, JSON files and matplotlib's PNG, SVG and PDF files name their generator
@@ -158,7 +158,7 @@ def is_generated(path: Path) -> bool:
         return False
     try:
         signature = msgspec.json.decode(path.read_bytes()).get("signature")
-    except (ValueError, RecursionError):
+    except JSON_ERRORS:
         return False
     lines = signature if isinstance(signature, list) else [signature]
     return any(isinstance(line, str) and "version:" in line for line in lines)

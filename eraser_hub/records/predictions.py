@@ -18,7 +18,7 @@ from eraser_hub.metrics.errors import DataError, cut
 
 from .errors import get_first_line
 from .files import RUN_SUFFIX, atomic_write, compute_file_digest, to_json_bytes
-from .readers import describe_bad_json, read_json_object, read_line_batches, wrap_read_errors
+from .readers import JSON_ERRORS, describe_bad_json, read_json_object, read_line_batches, wrap_read_errors
 
 CHUNK_BYTES = 1 << 22
 # values of a Parquet column: any file may have so many, more only as its bytes grow (half a bit each)
@@ -62,7 +62,7 @@ def read_chunks(path: Path, digest: Any = None) -> Iterator[tuple[list[dict[str,
         digest.update(batch.data)
         try:
             rows = list(map(decode, batch.raw))
-        except (ValueError, RecursionError):
+        except JSON_ERRORS:
             rows = [parse_line(line, path, number) for line, number in zip(batch.lines, batch.numbers, strict=True)]
         if set(map(type, rows)) - {dict}:
             at = next(at for at, row in enumerate(rows) if type(row) is not dict)
@@ -107,7 +107,7 @@ def parse_line(line: bytes, path: Path, number: int) -> Any:
     """
     try:
         return msgspec.json.decode(line)
-    except (ValueError, RecursionError) as error:
+    except JSON_ERRORS as error:
         message = describe_bad_json(line, error) if line.strip() else "expected JSON, found an empty line"
     try:
         return json.loads(line.removeprefix(b"\xef\xbb\xbf"))

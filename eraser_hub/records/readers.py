@@ -17,6 +17,8 @@ import msgspec
 
 from .errors import DataError
 
+# what decoding raises; before msgspec 0.21 its own error is no ValueError
+JSON_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 BATCH_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20  # of a line of JSON; the longest of a released corpus or its predictions have a hundredth
 MAX_BYTES = 256 << 20  # of a file that is read at once; the largest score files have a tenth of it
@@ -69,7 +71,7 @@ def read_json(path: str | PathLike[str]) -> Any:
     data = read_limited(path)
     try:
         return msgspec.json.decode(data)
-    except (ValueError, RecursionError) as error:
+    except JSON_ERRORS as error:
         raise DataError(describe_bad_json(data, error), file=path) from None
 
 
@@ -121,7 +123,7 @@ def read_line_batches(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Li
             first += len(raw)
 
 
-def describe_bad_json(data: bytes, error: ValueError | RecursionError) -> str:
+def describe_bad_json(data: bytes, error: Exception) -> str:
     """Return the message for a line or a file that msgspec cannot decode.
 
     >>> describe_bad_json(b'{"a": 1', msgspec.DecodeError("Input data was truncated"))

@@ -279,8 +279,10 @@ def find_split(source: ScoredSplit, ids: Sequence[str], known: Sequence[str]) ->
     else:
         import msgspec
 
+        from eraser_hub.records.readers import JSON_ERRORS
+
         for path in sorted(source.data_dir.glob("*.jsonl*")):
-            with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
+            with suppress(OSError, AttributeError, TypeError, *JSON_ERRORS):
                 rows = [row for row in map(msgspec.json.decode, path.read_bytes().splitlines()) if "evidences" in row]
                 found[path.name.removesuffix(".jsonl")] = len(wanted & {str(row.get("annotation_id")) for row in rows})
     best = max(found, key=found.__getitem__, default="")

@@ -86,7 +86,7 @@ def test_two_systems_are_compared(hub: Path, samples: Path) -> None:
 
 
 def test_three_people_annotate(tmp_path: Path) -> None:
-    """The table that docs/several-annotators.md imports."""
+    """The table that docs/your-corpus.md imports."""
     assert run("three_annotators.py", "train.jsonl", "test.jsonl", folder=tmp_path) == (
         "train.jsonl: 530 rows of 180 posts\ntest.jsonl: 355 rows of 120 posts\n"
     )

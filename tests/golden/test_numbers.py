@@ -32,7 +32,7 @@ def differences(expected: Any, found: Any, key: str, relative: float) -> Iterato
 
 
 @pytest.mark.parametrize("name", RECORDS)
-@needs("sklearn", "torch", "transformers", "captum")
+@needs("sklearn", "torch", "transformers", "captum", "cassis")
 def test_the_numbers_are_those_that_were_recorded(name: str) -> None:
     expected = json.loads((HERE / "numbers" / f"{name}.json").read_text(encoding="utf-8"))
     found = json.loads(json.dumps(compute(name)))

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 import eraser_hub
-from eraser_hub.conversion.importing.corpus import Columns, write_corpus
-from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.reports.documents import unpack
 from eraser_hub.reports.report_page import make_report
 from eraser_hub.scoring.runs import System
@@ -35,9 +33,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [
         {"id": "one", "tokens": TOKENS, "who": who, "marked": marks, "label": "good"} for who, marks in MARKS.items()
     ]
-    (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    columns = Columns(("tokens",), ("marked",), "label", id="id", annotator="who")
-    write_corpus({"test": open_file(folder / "test.jsonl")}, "posts", columns, folder / "corpora")
+    columns: dict[str, Any] = {"tokens": "tokens", "mask": "marked", "label": "label", "id": "id", "annotator": "who"}
+    eraser_hub.import_corpus({"test": rows}, "posts", out=folder / "corpora", **columns)
     eraser_hub.build("eraser", source=folder / "corpora", out=folder / "hub")
     answer = {"annotation_id": "one", "classification": "good", "classification_scores": {"good": 1.0}}
     spans = [{"start_token": 2, "end_token": 3}]

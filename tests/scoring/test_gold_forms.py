@@ -11,21 +11,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eraser_hub import board, report
+from eraser_hub import board, import_corpus, report
 from eraser_hub import score as score_by_api
 from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.eraser.annotators import read_annotators
-from eraser_hub.conversion.importing.corpus import Columns, write_corpus
 from eraser_hub.metrics.plain import spans_from_mask
 from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
-from tests.conversion.importing.corpora import source
 
 from ..refusals import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 PEOPLE = ("ann", "bob", "cid")
 TEXTS = 14
+COLUMNS: dict[str, Any] = {
+    "tokens": ["one", "two"],
+    "mask": ["one mask", "two mask"],
+    "label": "label",
+    "id": "id",
+    "annotator": "who",
+}
 
 
 def draw(seed: int = 0) -> list[dict[str, Any]]:
@@ -45,8 +50,7 @@ def draw(seed: int = 0) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    columns = Columns(("one", "two"), ("one mask", "two mask"), "label", id="id", annotator="who")
-    return write_corpus({"test": source(draw())}, "posts", columns, tmp_path).folder
+    return import_corpus({"test": draw()}, "posts", out=tmp_path, **COLUMNS).folder
 
 
 @pytest.fixture
@@ -158,11 +162,10 @@ def test_a_corpus_without_annotators_has_evidence_alone(corpus: Path, prediction
 
 def test_texts_without_annotators_keep_their_evidence(tmp_path: Path) -> None:
     rows = draw()
-    columns = Columns(("one", "two"), ("one mask", "two mask"), "label", id="id", annotator="who")
     single = [{**row, "who": None} for row in rows[:1]]
     for row in single:
         row.update({"who": [None], "label": "good", "one mask": row["one mask"][:1], "two mask": row["two mask"][:1]})
-    corpus = write_corpus({"test": source([*rows[1:], *single])}, "posts", columns, tmp_path).folder
+    corpus = import_corpus({"test": [*rows[1:], *single]}, "posts", out=tmp_path, **COLUMNS).folder
     path, lines = tmp_path / "system.jsonl", []
     for row in (json.loads(line) for line in (corpus / "test.jsonl").read_text().splitlines()):
         hard = [

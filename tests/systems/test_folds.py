@@ -14,8 +14,6 @@ import pytest
 pytest.importorskip("sklearn")
 
 import eraser_hub
-from eraser_hub.conversion.importing.corpus import Columns, write_corpus
-from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.systems.folds import cluster_texts, make_folds
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
@@ -68,10 +66,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
         row = {"tokens": [f"w{number}", "text"], "label": label, "why": [1, 0]}
         rows["train"] += [{**row, "q": "one"}, {**row, "q": "two"}]
     rows["test"] = [{"tokens": ["w1", "text"], "label": "perhaps", "why": [0, 1], "q": "one"}]
-    for split, some in rows.items():
-        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
-    sources = {split: open_file(folder / f"{split}.jsonl") for split in rows}
-    write_corpus(sources, "pairs", Columns(("tokens",), ("why",), "label", query="q"), folder / "corpora")
+    columns: dict[str, Any] = {"tokens": "tokens", "mask": "why", "label": "label", "query": "q"}
+    eraser_hub.import_corpus(rows, "pairs", out=folder / "corpora", **columns)
     eraser_hub.build("eraser", source=folder / "corpora", out=folder / "hub")
     return folder / "hub" / "eraser"
 
@@ -100,8 +96,9 @@ def test_rationales_are_counted_over_the_evaluated_instances(tmp_path: Path, mon
     for split in ("train", "test"):
         own = [{**row, "tokens": [*row["tokens"], split]} for row in rows]
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own), encoding="utf-8")
-    sources = {split: open_file(tmp_path / f"{split}.jsonl") for split in ("train", "test")}
-    write_corpus(sources, "half", Columns(("tokens",), ("why",), "label"), tmp_path / "corpora")
+    splits = {"test": tmp_path / "test.jsonl"}
+    columns: dict[str, Any] = {"tokens": "tokens", "mask": "why", "label": "label"}
+    eraser_hub.import_corpus(tmp_path / "train.jsonl", "half", out=tmp_path / "corpora", split=splits, **columns)
     eraser_hub.build("eraser", source=tmp_path / "corpora", out=tmp_path / "hub")
     hub = str(tmp_path / "hub" / "eraser")
     config = TrainConfig(dataset=hub, config="half", model="logistic-regression", eval_split="test", limit=8)

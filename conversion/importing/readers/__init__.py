@@ -1,1 +1,1 @@
-"""Readers of file formats, one per module."""
+"""Readers of annotation tools' exports, one per module; `tasks` says what they have."""

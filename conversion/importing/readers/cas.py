@@ -1,155 +1,103 @@
-"""Reader of UIMA CAS as XMI or JSON, which INCEpTION and dkpro-cassis write."""
+"""UIMA CAS as JSON or XMI, which INCEpTION writes; read by dkpro-cassis (the extra ``cas``).
+
+A project of INCEpTION has ``annotation/TEXT/PERSON.json``; its files ``INITIAL_CAS`` are no person's. XMI needs the
+``TypeSystem.xml`` beside it.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from eraser_hub.conversion.importing.tasks import (
-    Mark,
-    Relation,
-    Task,
-    TaskAnnotation,
-    TaskReader,
-    Utf16Offsets,
-    list_files,
-    list_project_files,
-    look_at_start,
-    read_xml_file,
-)
-from eraser_hub.conversion.readers import read_strict_object
-from eraser_hub.records.errors import DataError
+from eraser_hub.conversion.importing.tasks import Mark, Task, read_text_file
+from eraser_hub.records.errors import DataError, get_first_line
+from eraser_hub.records.extras import need
 
+TITLE = "UIMA CAS"
 TOKEN, SENTENCE = "Token", "Sentence"
-VIEW = "_InitialView"
-_ENDS = (("Governor", "Dependent"), ("source", "target"))
-_NO_FEATURES = {"begin", "end", "sofa", "id"}
-# what the annotators of texts do not make: the text itself, its tags, its segments
-_OWN_TYPES = {"Sofa", "View", "NULL", "DocumentMetaData", "DocumentAnnotation", "TagDescription", "TagsetDescription"}
+# what annotators do not make: the text itself, its tags
+OWN_TYPES = {"Sofa", "DocumentMetaData", "DocumentAnnotation", "TagDescription", "TagsetDescription"}
 
 
-class Structure(NamedTuple):
-    """A feature structure: its id, its type with and without package, its features."""
-
-    id: str
-    type: str
-    features: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        """The type's short name."""
-        return self.type.rpartition(".")[2]
+def _list_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    files = sorted(file for suffix in ("*.xmi", "*.json") for file in path.rglob(suffix))
+    return [file for file in files if file.stem != "INITIAL_CAS" and "curation" not in file.relative_to(path).parts]
 
 
-class Cas(TaskReader):
-    """Reader of a file, or of a folder of files; a project's has a folder for each text."""
-
-    title = "UIMA CAS"
-    suffixes = (".xmi",)
-
-    @classmethod
-    def recognizes(cls, path: Path) -> bool:
-        """Look for the XMI element or the key of JSON CAS."""
-        files = list_files(path, ".xmi", ".json") if path.is_dir() else [path]
-        starts = ((file.suffix == ".xmi", look_at_start(file)) for file in files)  # to the first that is none
-        return bool(files) and all(
-            "<xmi:XMI" in start if is_xmi else start.startswith("{") and '"%' in start and "uima." in start
-            for is_xmi, start in starts
-        )
-
-    def tasks(self) -> Iterator[Task]:
-        """Read a task for each file; those of one text are one task."""
-        yield from (_read_task(*file) for file in list_project_files(self.path, ".xmi", ".json"))
+def recognizes(path: Path) -> bool:
+    """Look for the XMI element, or the keys of JSON CAS."""
+    files = _list_files(path) if path.exists() else []
+    for file in files:
+        with file.open("rb") as stream:
+            start = stream.read(1 << 16).lstrip()
+        is_xmi = file.suffix == ".xmi" and b"<xmi:XMI" in start
+        if not is_xmi and not (start.startswith(b"{") and b'"%' in start and b"uima." in start):
+            return False
+    return bool(files)
 
 
-def _read_task(path: Path, name: str, person: str | None) -> Task:
-    structures = list(_read_xmi(path) if path.suffix == ".xmi" else _read_json(path))
-    texts = [each for each in structures if each.name == "Sofa"]
-    texts = [each for each in texts if each.features.get("sofaID") == VIEW] or texts
-    if not texts or not isinstance(texts[0].features.get("sofaString"), str):
-        raise DataError("expected a text (a Sofa with a sofaString), found none", file=path)
-    sofa, text = texts[0].id, str(texts[0].features["sofaString"])
-    offsets = Utf16Offsets(text)
-    own = [each for each in structures if str(each.features.get("sofa")) == sofa and each.name not in _OWN_TYPES]
-    places = {each.id: place for each in own if (place := _find_place(each, offsets)) is not None}
-    segments = {
-        kind: sorted(places[each.id] for each in own if each.name == kind and each.id in places)
-        for kind in (TOKEN, SENTENCE)
-    }
-    annotation = TaskAnnotation(person)
-    for each in own:
-        if each.name in segments or ".segmentation." in each.type:
-            continue
-        _add_structure(annotation, each, places)
-    tokens = _group_tokens(segments[TOKEN], segments[SENTENCE]) if segments[TOKEN] else None
-    return Task(1, {"text": text}, [annotation], name, tokens=tokens, file=path)
+def read_tasks(path: Path, text: str | None) -> Iterator[Task]:
+    """Read a task for each file; those of one text and several people have its name."""
+    need("cassis")
+    for file in _list_files(path):
+        project = path / "annotation"
+        if path.is_dir() and project in file.parents:
+            yield _read_file(file, file.parent.relative_to(project).as_posix(), file.stem)
+        else:
+            name = file.stem if path.is_file() else file.relative_to(path).with_suffix("").as_posix()
+            yield _read_file(file, name, None)
 
 
-def _find_place(each: Structure, offsets: Utf16Offsets) -> tuple[int, int] | None:
-    begin, end = each.features.get("begin"), each.features.get("end")
-    if begin is None or end is None:
-        return None
+def _load(path: Path) -> Any:
+    """Return the CAS of a file.
+
+    Raises:
+        DataError: it cannot be read; XMI without its types, or with a document type, whose entities could grow.
+    """
+    import cassis
+
+    types = path.with_name("TypeSystem.xml")
+    if path.suffix == ".xmi" and not types.is_file():
+        raise DataError("expected a TypeSystem.xml beside it, found none", file=path)
+    texts = [read_text_file(file) for file in ([types, path] if path.suffix == ".xmi" else [path])]
+    if path.suffix == ".xmi" and any("<!DOCTYPE" in text or "<!ENTITY" in text for text in texts):
+        raise DataError("expected XML without a document type", file=path)
     try:
-        return offsets.to_character(int(begin)), offsets.to_character(int(end))
-    except ValueError:
-        return None
+        if path.suffix == ".xmi":
+            return cassis.load_cas_from_xmi(texts[1], cassis.load_typesystem(texts[0]))
+        return cassis.load_cas_from_json(texts[0])
+    except Exception as error:  # the library raises many types
+        raise DataError(f"cannot be read as a CAS: {get_first_line(error)}", file=path) from None
 
 
-def _add_structure(annotation: TaskAnnotation, each: Structure, places: Mapping[str, tuple[int, int]]) -> None:
-    """Add a relation, a mark, or a choice (a structure without offsets)."""
-    values = {
-        name: str(value)
-        for name, value in each.features.items()
-        if name not in _NO_FEATURES and isinstance(value, str | int | float)
-    }
-    for source, target in _ENDS:
-        if values.keys() >= {source, target}:
-            label = next((value for name, value in values.items() if name not in (source, target)), each.name)
-            annotation.relations.append(Relation(label, values[source], values[target]))
-            return
-    attributes = {f"{each.name}.{name}": value for name, value in values.items()}
-    if each.id in places:
-        start, end = places[each.id]
-        annotation.marks.append(Mark(start, end, each.name, each.id, attributes))
-    else:
-        for name, value in attributes.items():
-            annotation.choices.setdefault(name, []).append(value)
-
-
-def _group_tokens(tokens: Iterable[tuple[int, int]], sentences: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """Return the tokens of each sentence; those outside all sentences follow the sentence before them."""
-    groups: list[list[tuple[int, int]]] = [[]]
-    starts = iter([*sentences[1:], (1 << 62, 1 << 62)])
-    following = next(starts)[0]
-    for token in tokens:
-        while token[0] >= following:
-            groups.append([])
-            following = next(starts)[0]
-        groups[-1].append(token)
-    return groups
-
-
-def _read_xmi(path: Path) -> Iterator[Structure]:
-    for element in read_xml_file(path):
-        package, _, name = element.tag.removeprefix("{http:///").rpartition("}")
-        kind = f"{package.removesuffix('.ecore').replace('/', '.')}.{name}"
-        features: dict[str, Any] = {key.rpartition("}")[2]: value for key, value in element.attrib.items()}
-        identity = str(element.attrib.get("{http://www.omg.org/XMI}id", ""))
-        yield Structure(identity, kind, features)
-
-
-def _read_json(path: Path) -> Iterator[Structure]:
-    structures = read_strict_object(path).get("%FEATURE_STRUCTURES")
-    if isinstance(structures, dict):
-        structures = [{"%ID": key, **value} for key, value in structures.items() if isinstance(value, dict)]
-    if not isinstance(structures, list):
-        raise DataError("expected a list of feature structures", file=path, field="%FEATURE_STRUCTURES")
-    for at, each in enumerate(structures):
-        if not isinstance(each, dict) or "%TYPE" not in each or "%ID" not in each:
-            found = json.dumps(each)[:80]
-            message = f"expected an object with %ID and %TYPE, found {found}"
-            raise DataError(message, file=path, field=f"%FEATURE_STRUCTURES[{at}]")
-        features = {key.removeprefix("@").removeprefix("#"): value for key, value in each.items() if key[0] not in "%^"}
-        yield Structure(str(each["%ID"]), str(each["%TYPE"]), features)
+def _read_file(path: Path, id: str, person: str | None) -> Task:
+    cas = _load(path)
+    if not isinstance(cas.sofa_string, str):
+        raise DataError("expected a text (a Sofa with a sofaString), found none", file=path)
+    task = Task(path, 1, cas.sofa_string, annotator=person, id=id)
+    segments: dict[str, list[tuple[int, int]]] = {TOKEN: [], SENTENCE: []}
+    for structure in cas.select_all_fs():
+        name, place = structure.type.name.rpartition(".")[2], None
+        if isinstance(getattr(structure, "begin", None), int) and isinstance(structure.end, int):
+            place = (structure.begin, structure.end)
+        if name in segments and place:
+            segments[name].append(place)
+        if name in OWN_TYPES or ".segmentation." in structure.type.name:
+            continue
+        names = {each.name for each in structure.type.all_features} - {"begin", "end", "sofa"}
+        features = ((key, getattr(structure, key)) for key in sorted(names))
+        values = {f"{name}.{key}": str(cell) for key, cell in features if isinstance(cell, str | int | float)}
+        if place:
+            task.marks.append(Mark(*place, name, "", values))
+        for question, value in values.items() if not place else ():
+            task.answers.setdefault(question, []).append(value)
+    if segments[TOKEN]:
+        starts = [start for start, _ in sorted(segments[SENTENCE])[1:]]
+        task.tokens = [[] for _ in range(len(starts) + 1)]
+        for token in sorted(segments[TOKEN]):  # those outside all sentences follow the sentence before them
+            task.tokens[bisect_right(starts, token[0])].append(token)
+    return task

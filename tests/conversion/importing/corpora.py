@@ -1,4 +1,4 @@
-"""Rows in memory as sources, and corpus folders read back as the rows of the dataset."""
+"""Corpus folders read back as the rows of the dataset, and what an import keeps of people."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from eraser_hub.conversion.eraser.annotators import read_annotators
 from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml
 from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.rows import make_full_rows
 from eraser_hub.conversion.eraser.splits import read_split
-from eraser_hub.conversion.importing.reader import SourceRow
-from eraser_hub.conversion.importing.sources import Source
 
 Row = dict[str, Any]
-
-
-def source(rows: Sequence[Row], **classes: tuple[str, ...]) -> Source:
-    return Source("rows", lambda: (SourceRow(number, None, row) for number, row in enumerate(rows, 1)), classes)
 
 
 def rows_of(folder: Path, split: str = "train") -> list[Row]:
@@ -43,16 +36,10 @@ def group_masks(row: Row) -> list[list[int]]:
     return masks
 
 
-def kept_masks(folder: Path) -> dict[str, list[list[int]]]:
-    """Annotation id -> the masks that annotators/ keeps."""
-    path = folder / "annotators" / f"{folder.name}.parquet"
-    texts = read_annotators(path) if path.is_file() else {}
-    return {name: text.marks.astype(int).tolist() for name, text in texts.items()}
-
-
-def kept_people(folder: Path) -> list[tuple[str, str, str | None, list[list[int]] | None]]:
+def people_of(folder: Path) -> list[tuple[str, str, str | None, list[list[int]] | None]]:
     """What annotators/ keeps: (annotation id, annotator, label, rationale_positions)."""
-    rows = pq.read_table(folder / "annotators" / f"{folder.name}.parquet").to_pylist()
+    path = folder / "annotators" / f"{folder.name}.parquet"
+    rows = pq.read_table(path).to_pylist() if path.is_file() else []
     return [(row["annotation_id"], row["annotator"], row["label"], row["rationale_positions"]) for row in rows]
 
 

@@ -4,106 +4,104 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
+from eraser_hub import import_corpus
 from eraser_hub.conversion.importing.recipes import FOLDER, list_recipes, read_recipe
 
-from ...command_line import Result, invoke
 from ...refusals import refused
-from .corpora import rows_of
+from .corpora import people_of, rows_of
 
 NAMES = ["beeradvocate-aspects", "cos-e", "docred", "e-snli-highlights", "ecqa", "hatexplain", "hotpotqa", "scifact"]
 
 
-def typed(*words: str) -> Result:
-    return invoke(["import", *words])
-
-
 def write_sample(name: str, folder: Path) -> Path:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     files = read_recipe(name).sample
     for file, text in files.items():
         (folder / file).write_text(text, encoding="utf-8")
     return folder / next(iter(files))
 
 
-def test_the_recipes_of_the_issue_are_there() -> None:
-    assert list_recipes() == [*NAMES, "toxic-spans"]
-
-
-@pytest.mark.parametrize("name", list_recipes())
+@pytest.mark.parametrize("name", [*NAMES, "toxic-spans"])
 def test_a_sample_gives_what_the_recipe_expects(name: str, tmp_path: Path) -> None:
     recipe = read_recipe(name)
-    source = write_sample(name, tmp_path / "in")
-    done = typed("--recipe", name, "--source", str(source), "--name", "mine", "--out", str(tmp_path / "out"))
-    assert done.exit_code == 0, done.output
-    rows = rows_of(tmp_path / "out" / "mine")
-    facts = yaml.safe_load((tmp_path / "out/mine/corpus.yaml").read_text())
+    done = import_corpus(write_sample(name, tmp_path), "mine", out=tmp_path / "out", recipe=name)
+    rows = rows_of(done.folder)
+    facts = yaml.safe_load((done.folder / "corpus.yaml").read_text())
+    assert list_recipes() == [*NAMES, "toxic-spans"]
     assert len(rows) == recipe.expect["rows"] and facts["labels"] == recipe.expect["labels"]
     assert [row["rationale"] for row in rows] == recipe.expect["rationales"]
-    assert facts["license"] == recipe.facts["license"] and facts["citation"].startswith("@inproceedings{")
-    assert "not the released file" in recipe.tried and "tried on: " in done.stderr
+    assert facts["license"] == recipe.license and facts["citation"].startswith("@inproceedings{")
 
 
-def test_queries_ids_and_dropped_rows(tmp_path: Path) -> None:
-    done = typed("--recipe", "cos-e", "--source", str(write_sample("cos-e", tmp_path / "a")), *_out(tmp_path))
-    assert "rows left out by the recipe's step join: 1" in done.stderr
-    (row,) = rows_of(tmp_path / "out/mine")
-    assert (row["annotation_id"], row["query"]) == ("q1", "tree [sep] shed")
-    done = typed(
-        "--recipe", "docred", "--source", str(write_sample("docred", tmp_path / "b")), *_out(tmp_path), "--force"
+def test_queries_and_rows_without_a_partner(tmp_path: Path) -> None:
+    done = import_corpus(write_sample("cos-e", tmp_path), "mine", out=tmp_path / "out", recipe="cos-e")
+    (row,) = rows_of(done.folder)
+    assert (row["annotation_id"], row["query"]) == ("q1", "tree [sep] shed") and done.counts["recipe"] == 1
+    done = import_corpus(write_sample("docred", tmp_path), "two", out=tmp_path / "out", recipe="docred")
+    assert [row["query"] for row in rows_of(done.folder)] == ["Strelsau [sep] Ruritania", "Strelsau [sep] Rudolf"]
+
+
+def write_highlights(folder: Path, *copies: str) -> Path:
+    names = "".join(f",Sentence1_marked_{at},Sentence2_marked_{at}" for at in range(1, len(copies) // 2 + 1))
+    cells = "".join(f',"{copy}"' for copy in copies)
+    (folder / "esnli.csv").write_text(
+        f"pairID,gold_label,Sentence1,Sentence2{names}\nx,neutral,a fine film,dull,{cells[1:]}\n"
     )
-    assert [row["query"] for row in rows_of(tmp_path / "out/mine")] == [
-        "Strelsau [sep] Ruritania",
-        "Strelsau [sep] Rudolf",
-    ]
+    return folder / "esnli.csv"
 
 
-def _out(folder: Path) -> tuple[str, ...]:
-    return ("--name", "mine", "--out", str(folder / "out"))
+def test_the_highlights_of_three_people(tmp_path: Path) -> None:
+    path = write_highlights(tmp_path, "a *fine* *film*", "dull", "*a* fine film", "*dull*", "", "")
+    done = import_corpus(path, "mine", out=tmp_path, recipe="e-snli-highlights")
+    marks = [[[1, 2], []], [[0], [0]], [[], []]]
+    assert people_of(done.folder) == [("x", str(at), None, own) for at, own in enumerate(marks, 1)]
+    assert rows_of(done.folder)[0]["evidences"][0][0]["text"] == "fine film"
 
 
-def test_a_recipe_is_a_file(tmp_path: Path) -> None:
-    text = (FOLDER / "toxic-spans.yaml").read_text(encoding="utf-8")
-    (tmp_path / "mine.yaml").write_text(text)
-    source = write_sample("toxic-spans", tmp_path / "in")
-    done = typed("--recipe", str(tmp_path / "mine.yaml"), "--source", str(source), *_out(tmp_path))
-    assert done.exit_code == 0 and "train 2; labels marked, unmarked" in done.stdout, done.output
+@pytest.mark.parametrize(
+    ("copy", "mentioned"), [("a *fine film", "asterisk"), ("a *good* film", "'fine film'"), ("a *fine*", "' film'")]
+)
+def test_a_copy_that_is_not_the_text(copy: str, mentioned: str, tmp_path: Path) -> None:
+    with refused(mentioned, file="esnli.csv", line=2, field="Sentence1_marked_1"):
+        import_corpus(write_highlights(tmp_path, copy, "dull"), "mine", out=tmp_path, recipe="e-snli-highlights")
 
 
-def test_a_row_is_dropped_by_one_step_alone(tmp_path: Path) -> None:
-    text = (FOLDER / "cos-e.yaml").read_text(encoding="utf-8")
-    choose = "- choose: {column: id, to: again, cases: {}, else: x}\n"
-    last = text.index("\nsample:")
-    (tmp_path / "mine.yaml").write_text(f"{text[:last]}\n{choose}{text[last:]}", encoding="utf-8")
-    source = write_sample("cos-e", tmp_path / "a")
-    done = typed("--recipe", str(tmp_path / "mine.yaml"), "--source", str(source), *_out(tmp_path))
-    assert done.exit_code == 0, done.output
-    assert "step join: 1" in done.stderr and "step choose" not in done.stderr
+@pytest.mark.parametrize(
+    ("text", "field", "mentioned"),
+    [("title: x\n", None, "columns"), ("- x", None, ""), ("letters", "steps", "'letters'"), ("{", None, "YAML")],
+)
+def test_a_recipe_is_a_file(text: str, field: str | None, mentioned: str, tmp_path: Path) -> None:
+    toxic = (FOLDER / "toxic-spans.yaml").read_text(encoding="utf-8")
+    mine, source = tmp_path / "mine.yaml", write_sample("toxic-spans", tmp_path)
+    mine.write_text(toxic)
+    assert import_corpus(source, "mine", out=tmp_path, recipe=str(mine)).labels == ["marked", "unmarked"]
+    mine.write_text(toxic.replace("- characters:", f"- {text}:") if field else text)
+    with refused(mentioned, file=mine, field=field):
+        import_corpus(source, "again", out=tmp_path, recipe=str(mine))
 
 
-def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
-    with refused("scifact", argument="recipe"):
-        read_recipe("nothing")
-    (tmp_path / "bad.yaml").write_text("title: x\n")
-    with refused(file=tmp_path / "bad.yaml"):
-        read_recipe(str(tmp_path / "bad.yaml"))
-    text = (FOLDER / "toxic-spans.yaml").read_text(encoding="utf-8")
-    (tmp_path / "step.yaml").write_text(text.replace("- characters:", "- letters:"))
-    with refused("'letters'", field="steps"):
-        read_recipe(str(tmp_path / "step.yaml"))
-    (tmp_path / "claims.jsonl").write_text(
-        json.dumps({"id": 1, "claim": "x", "evidence": {}, "cited_doc_ids": [1]}) + "\n"
-    )
-    words = ("--recipe", "scifact", "--source", str(tmp_path / "claims.jsonl"), *_out(tmp_path))
-    done = typed(*words)
-    assert done.exit_code == 1 and "corpus.jsonl" in done.stderr
-    (tmp_path / "corpus.jsonl").write_text('{"doc_id": 1}\n{\n')
-    done = typed(*words)
-    assert done.exit_code == 1 and "corpus.jsonl:2: " in done.stderr
-    (tmp_path / "posts.json").write_text('[{"x": 3}]')
-    done = typed("--recipe", "docred", "--source", str(tmp_path / "posts.json"), *_out(tmp_path))
-    assert done.exit_code == 1
-    assert typed(*words, "--label", "x").exit_code == 2
+@pytest.mark.parametrize(
+    ("recipe", "files", "place", "mentioned"),
+    [
+        (
+            "scifact",
+            {"claims.jsonl": {"id": 1, "evidence": {}, "cited_doc_ids": [1]}},
+            ("claims.jsonl", 1),
+            "corpus.jsonl",
+        ),
+        ("docred", {"posts.json": [{"labels": 3}]}, ("posts.json", 1), "layout"),
+        ("hotpotqa", {"posts.json": [{"x": 3}]}, ("posts.json", 1), "'context'"),
+    ],
+)
+def test_files_of_another_layout(
+    recipe: str, files: dict[str, Any], place: Any, mentioned: str, tmp_path: Path
+) -> None:
+    for name, value in files.items():
+        (tmp_path / name).write_text(json.dumps(value) + "\n")
+    with refused(mentioned, file=place[0], line=place[1]):
+        import_corpus(tmp_path / next(iter(files)), "mine", out=tmp_path, recipe=recipe)

@@ -1,16 +1,13 @@
-"""Writes the exports of this folder that tools' own libraries can write, and checks the others with them.
+"""Writes the exports of this folder that a tool's own library can write.
 
-    pip install dkpro-cassis label-studio-sdk
+    pip install dkpro-cassis
     python tests/conversion/importing/exports/write.py
 
-The texts are of this project's own writing. Doccano's, brat's and Prodigy's files follow their documented
-formats by hand: these tools have no library that writes them.
+The texts are of this project's own writing. The other files follow the tools' documented formats by hand.
 """
 
 from __future__ import annotations
 
-import json
-import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -47,24 +44,11 @@ def write_cas() -> None:
         folder.mkdir(exist_ok=True)
         cas.to_json(folder / f"film{number}.json", pretty_print=True)
         if number == 1:
-            cas.to_xmi(HERE / "film.xmi", pretty_print=True)
-
-
-def write_label_studio() -> None:
-    """JSON_MIN from label-studio.json, by label-studio-sdk's converter."""
-    from label_studio_sdk.converter import Converter
-
-    config = """<View><Labels name="why" toName="text"><Label value="RATIONALE"/></Labels>
-        <Text name="text" value="$review"/>
-        <Choices name="verdict" toName="text"><Choice value="good"/><Choice value="bad"/></Choices></View>"""
-    with tempfile.TemporaryDirectory() as folder:
-        Converter(config, project_dir=None).convert_to_json_min(str(HERE / "label-studio.json"), folder, is_dir=False)
-        (found,) = Path(folder).glob("*.json")
-        rows = json.loads(found.read_text(encoding="utf-8"))
-    text = json.dumps(rows, ensure_ascii=False, indent=1)
-    (HERE / "label-studio-min.json").write_text(text + "\n", encoding="utf-8")
+            folder = HERE / "xmi"
+            folder.mkdir(exist_ok=True)
+            cas.to_xmi(folder / "film.xmi", pretty_print=True)
+            types.to_xml(folder / "TypeSystem.xml")
 
 
 if __name__ == "__main__":
     write_cas()
-    write_label_studio()
