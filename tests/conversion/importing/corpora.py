@@ -11,17 +11,17 @@ import pyarrow.parquet as pq
 
 from eraser_hub.conversion.eraser.corpus_yaml import read_corpus_yaml
 from eraser_hub.conversion.eraser.documents import read_documents
-from eraser_hub.conversion.eraser.rows import make_full_rows
-from eraser_hub.conversion.eraser.splits import read_split
+from eraser_hub.conversion.eraser.rows import SplitRows
 
 Row = dict[str, Any]
 
 
 def rows_of(folder: Path, split: str = "train") -> list[Row]:
     """The rows that the folder gives, read as `build` reads it, with every check."""
-    documents = read_documents(folder)
-    runs = read_split(folder / f"{split}.jsonl", read_corpus_yaml(folder), documents)
-    return [row for run in runs for row in make_full_rows(run.table, documents).to_pylist()]
+    documents, _ = read_documents(folder)
+    tables = SplitRows(folder / f"{split}.jsonl", read_corpus_yaml(folder), documents)
+    rows = [row for table in tables for row in table.to_pylist()]
+    return sorted(rows, key=lambda row: row["position"])
 
 
 def group_masks(row: Row) -> list[list[int]]:
