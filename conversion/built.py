@@ -264,7 +264,7 @@ def read_rows(
 
     Args:
         files: the files, one after another.
-        columns: the columns to read; all by default.
+        columns: the columns to read; all by default. ``documents.list.element.docid`` is a part of a nested one.
         kinds: a schema; each column has to be of the same kind there (nested alike, or a string, an integer, a float).
         whole: the columns that hold no null, at any depth; ``name[]`` may be null as a whole, and holds none below.
 
@@ -276,7 +276,11 @@ def read_rows(
         first = 1
         with wrap_parquet_errors(path):
             metadata = pq.read_metadata(path)
-            _check_columns(metadata.schema.to_arrow_schema(), columns, kinds, path)
+            names = None if columns is None else list(dict.fromkeys(name.partition(".")[0] for name in columns))
+            _check_columns(metadata.schema.to_arrow_schema(), names, kinds, path)
+            leaves = {metadata.schema.column(at).path for at in range(len(metadata.schema))}
+            for name in (name for name in columns or () if "." in name and name not in leaves):
+                raise DataError(f"expected the column {name}, found none", file=path)
             for table in read_tables(path, columns):
                 table.validate(full=True)
                 for name in whole:

@@ -1,187 +1,152 @@
-"""The card of ``hub/eraser``: YAML from release.json, prose from ``datasets_scripts/cards/eraser.md``.
-
-A folder of custom corpora alone takes its prose from ``own_corpora.md``.
-"""
+"""The card of ``hub/eraser``, and of a corpus of one's own: prose from ``datasets_scripts/cards``, and its marks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
-from eraser_hub.conversion.card import CARDS, ConfigWords, add_configs, make_card_text
-from eraser_hub.conversion.licenses import get_license_path
+from eraser_hub.conversion.built import BuiltDataset
+from eraser_hub.conversion.card import CARDS, ConfigInfo
 from eraser_hub.papers import COMPREHENSIVE, load_paper
-from eraser_hub.records.errors import DataError, show_controls
-from eraser_hub.records.tables import Cell
+from eraser_hub.records.errors import show_controls
+from eraser_hub.records.tables import Tables
 
-from .configs import CONFIGS, DEFAULT_CONFIG, EraserConfig
-from .schema import SCHEMA
+from .check import MAIN_SPLITS
+from .configs import CONFIGS, EraserConfig
 
-HOMEPAGE = "https://www.eraserbenchmark.com/"
 TITLE = "ERASER: Evaluating Rationales And Simple English Reasoning"
-PLACEHOLDERS = ("splits", "own corpora", "gold", "table 5", "licences")
 TAGS = ("explainability", "rationales", "interpretability", "faithfulness")
-LABEL_NAMES = """Labels are numbers, whose names are those of the feature:
-
-```python
-label = rows[next(iter(rows))].features["classification"]
-named = [label.int2str(number) for number in rows[next(iter(rows))]["classification"]]
-```
-
-"""
-CUSTOM_TITLE = "A corpus in ERASER's format"
-
-
-def make_readme(release: dict[str, Any], facts: Mapping[str, EraserConfig], dataset: str = "eraser") -> str:
-    """Return the text of README.md.
-
-    Args:
-        release: the configs of ``release.json``.
-        facts: the descriptions of these configs.
-        dataset: name of the dataset; of one's own name it has one config, which needs no name.
-    """
-    infos = []
-    for name, config in facts.items():
-        entry = release[name]
-        splits = {split: (of["num_bytes"], of["num_examples"]) for split, of in entry["splits"].items()}
-        infos.append(describe_config(config).make_entry(name, SCHEMA, entry["version"], splits, entry["download_size"]))
-    prose = (CARDS / "eraser.md").read_text(encoding="utf-8")
-    if CONFIGS.keys().isdisjoint(facts):  # the card of custom corpora has only the section of columns in common
-        columns = prose[prose.index("## Columns") : prose.index("## Statistics")].strip()
-        custom = (CARDS / "own_corpora.md").read_text(encoding="utf-8")
-        first = next(iter(facts))
-        load = f'load_dataset("eraser", "{first}")' if dataset == "eraser" else f'load_dataset("{dataset}")'
-        prose = custom.replace("<!-- columns -->", columns).replace('load_dataset("eraser", "CONFIG")', load)
-        if dataset != "eraser":
-            start, end = prose.index("Labels are numbers, each"), prose.index("A row (shortened")
-            prose = prose[:start] + LABEL_NAMES + prose[end:]
-            title = facts[first].title
-            prose = prose.replace("# Corpora of human rationales", f"# {_escape_cell(title)}: human rationales")
-            prose = prose.replace("the corpora are none of ERASER's", "the corpus is none of ERASER's")
-    elif not CONFIGS.keys() <= facts.keys():
-        prose = _describe_part(prose, release, [name for name in facts if name in CONFIGS])
-    metadata = add_configs(_make_metadata(facts, dataset), infos, DEFAULT_CONFIG, "{config}/{split}-*-of-*.parquet")
-    return make_card_text(metadata, fill_prose(prose, release, facts))
-
-
-def describe_config(config: EraserConfig) -> ConfigWords:
-    """Return the description of a config, released or custom, for the card."""
-    released = config.name in CONFIGS
-    return ConfigWords(
-        f"{'ERASER' if released else CUSTOM_TITLE}: {config.title}. {config.license_note}",
-        {"classification": config.label_names},
-        HOMEPAGE if released else "",
-        config.license,
-        load_paper("eraser_acl_2020").citation if released else config.citation,
-    )
-
-
-def _describe_part(prose: str, release: Mapping[str, Any], names: Sequence[str]) -> str:
-    """Return the card's prose of a folder that has some of the released configs: what it says is in the folder."""
-    listed = ", ".join(f"`{name}`" for name in names)
-    prose = prose.replace("Seven corpora of English text", f"Corpora of English text ({listed})", 1)
-    start, end = prose.index("```python\nfrom datasets"), prose.index("```\n\n## Configurations")
-    split = next(iter(release[names[0]]["splits"]))
-    others = f"  # or {', '.join(names[1:])}" if len(names) > 1 else ""
-    snippet = f"""```python
+MIN_SHARE = 0.98  # released files have up to 1.2 % fewer instances than the paper prints
+FIGURES = (("table_5", "evidence"), ("gold",))  # the tables of the splits' figures
+WHETHER = {COMPREHENSIVE[True]: "yes", COMPREHENSIVE[False]: "no", COMPREHENSIVE[None]: "?"}
+LOAD = """```python
 from datasets import load_dataset
 
-corpus = load_dataset("eraser", "{names[0]}"){others}
-row = corpus["{split}"][0]
-tokens = [t for t in row["documents"][0]["text"].replace("\\n", " ").split(" ") if t]
-marked = [tokens[position] for position in row["rationale_positions"][0]]
-"""
-    return prose[:start] + snippet + prose[end:]
+dataset = load_dataset({arguments})
+row = dataset["{split}"][0]
+tokens = [token for token in row["documents"][0]["text"].replace("\\n", " ").split(" ") if token]
+rationale = [tokens[position] for position in row["rationale_positions"][0]]
+```"""
 
 
-def _make_metadata(facts: Mapping[str, EraserConfig], dataset: str) -> dict[str, Any]:
-    """Return the card's metadata of the whole dataset, without the keys that custom corpora leave open."""
-    released = [config for name, config in facts.items() if name in CONFIGS]
-    languages = sorted({code for config in facts.values() for code in config.language})
-    sources = {f"extended|{config.source}" for config in released}
-    creators = {
-        "annotations_creators": sorted({who for config in released for who in config.annotations_creators}),
-        "language_creators": sorted({who for config in released for who in config.language_creators}),
-    }
-    return {
-        "pretty_name": TITLE if released else ", ".join(facts),
-        **({"language": languages} if languages else {}),
-        "license": sorted({config.license for config in facts.values()}),
-        **({"multilinguality": ["monolingual" if len(languages) == 1 else "multilingual"]} if languages else {}),
-        "task_categories": sorted({config.task for config in facts.values()}),
-        "task_ids": sorted({config.task_id for config in facts.values()}),
-        "size_categories": [],
-        **(creators if released else {}),
-        "source_datasets": sorted(sources | ({"original"} if len(released) < len(facts) else set())),
-        "tags": [*TAGS, *(["eraser"] if dataset == "eraser" else [])],
-    }
+def describe_config(config: EraserConfig) -> ConfigInfo:
+    """Return the description of a config, released or one's own, for the card and the builder."""
+    labels = {"classification": config.label_names}
+    if config.corpus_yaml:
+        words = f"A corpus in ERASER's format: {config.title}. {config.license_note}"
+        return ConfigInfo(words, labels, "", config.license, config.citation, config.task)
+    words, citation = f"ERASER: {config.title}. {config.license_note}", load_paper("eraser_acl_2020").citation
+    return ConfigInfo(words, labels, "https://www.eraserbenchmark.com/", config.license, citation, config.task)
 
 
-def fill_prose(prose: str, release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> str:
-    """Return the prose with its placeholders, such as ``<!-- splits -->``, replaced by tables.
+def make_card_parts(
+    name: str,
+    facts: Mapping[str, EraserConfig],
+    entries: Mapping[str, Mapping[str, Any]],
+    built: BuiltDataset,
+    tables: Tables,
+) -> tuple[dict[str, Any], str, dict[str, str]]:
+    """Return the metadata and the prose of a card, and mark in the prose -> text.
 
     Args:
-        prose: the card's text below the YAML, with all of `PLACEHOLDERS`.
-        release: config -> its entry in ``release.json``, with splits and their numbers of rows.
-        facts: config -> its facts, in the card's order.
-
-    Raises:
-        DataError: a placeholder is missing.
+        name: the dataset.
+        facts: config -> what is known of it, of the configs in the folder.
+        entries: config -> its entry in ``release.json``.
+        built: the dataset.
+        tables: see `statistics.make_tables`.
     """
-    main = ("train", "validation", "test")
-    splits = ["| config | train | validation | test | further splits |", "|---|---:|---:|---:|---|"]
-    own = ["Corpora of this folder's own:", "", "| config | labels | languages |", "|---|---|---|"]
-    gold = ["| config | split | rows with gold | without | gold tokens % | | annotators |"]
-    gold.append("|---|---|---:|---:|---:|---|---:|")
-    licences = ["| config | licence | | the release's file |", "|---|---|---|---|"]
-    citations: list[str] = []
-    for name, config in facts.items():
-        entry = release[name]
-        rows = {split: of["num_examples"] for split, of in entry["splits"].items()}
-        further = ", ".join(f"`{split}` {count:,}" for split, count in rows.items() if split not in main) or "–"
-        cells = [f"{rows[split]:,}" if split in rows else "–" for split in main]
-        splits.append(f"| `{name}` | {' | '.join(cells)} | {further} |")
-        if name not in CONFIGS:
-            labels = " ".join(f"`{_escape_cell(label)}`" for label in config.label_names)
-            own.append(f"| `{name}` | {labels} | {', '.join(config.language) or '–'} |")
-            lines = map(_escape_cell, config.citation.splitlines())
-            citations += ["", "```bibtex", *lines, "```"] if config.citation else []
-        for split, of in entry["splits"].items():
-            figures = of.get("statistics", {})
-            counts = (Cell(figures.get(key)) for key in ("marked_rows", "unmarked_rows"))
-            comprehensive = COMPREHENSIVE[config.is_comprehensive(split)]
-            density = Cell(figures.get("density_percent"), None, 2)
-            cells = list(map(str, [*counts, density, comprehensive, entry.get("annotators") or "–"]))
-            gold.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
-        files = [f"[{file}]({get_license_path(name, file)})" for file in entry.get("licenses", ())]
-        licences.append(f"| `{name}` | {config.license} | {config.license_note} | {', '.join(files) or '–'} |")
-    own = [*own, *citations] if facts.keys() - CONFIGS.keys() else []
-    tables = (splits, own, gold, _list_table_five(release, facts), licences)
-    for mark, table in zip(PLACEHOLDERS, tables, strict=True):
-        comment = f"<!-- {mark} -->"
-        if comment not in prose:
-            raise DataError(f"expected the mark {comment} in the card's prose, found none")
-        prose = prose.replace(comment if table else f"{comment}\n\n", "\n".join(table))
-    return prose
+    prose, first = (CARDS / "eraser.md").read_text(encoding="utf-8"), facts[built.default_config]
+    counts = {
+        config: {split: entry["num_examples"] for split, entry in entries[config]["splits"].items()} for config in facts
+    }
+    is_own, printed = bool(first.corpus_yaml), load_paper("eraser_acl_2020").tables["table_1"]
+    partial = {config for config in facts if not is_own and not is_whole(config, counts[config])}
+    part = " (part of the release)" if partial else ""
+    languages = sorted({code for config in facts.values() for code in config.language})
+    metadata: dict[str, Any] = {
+        "pretty_name": first.title if is_own else f"{TITLE}{part}",
+        "language": languages or None,
+        "license": sorted({config.license for config in facts.values()}),
+        "multilinguality": ["monolingual" if len(languages) == 1 else "multilingual"] if languages else None,
+        "task_categories": sorted({config.task for config in facts.values()}),
+        "task_ids": sorted({config.task_id for config in facts.values()}),
+        "source_datasets": ["original"] if is_own else sorted({f"extended|{one.source}" for one in facts.values()}),
+        "tags": [*TAGS] if is_own else [*TAGS, "eraser"],
+    }
+    parts = {
+        "title": _escape(metadata["pretty_name"]),
+        "load": LOAD.format(
+            arguments=f'"{name}"' if is_own else f'"{name}", "{first.name}"',
+            split=next(iter(counts[first.name])),
+        ),
+        "statistics": _list_figures(tables, partial),
+        "licences": "\n".join(
+            ["| config | licence | |", "|---|---|---|"]
+            + [
+                f"| `{config}` | {_escape(of.license)} | {_escape(of.license_note)} |"
+                for config, of in facts.items()
+                if config == find_base(config) or find_base(config) not in facts
+            ]
+        ),
+    }
+    if is_own:
+        columns = prose[prose.index("## Columns") : prose.index("## Statistics")]
+        prose = (CARDS / "own_corpora.md").read_text(encoding="utf-8").replace("<!-- columns -->", columns.strip())
+        further = [table for table in tables.tables if table.name in ("gold", "table_2", "annotators")]
+        parts["further tables"] = Tables(name, further).written("markdown")
+        parts["labels"] = ", ".join(f"`{_escape(label)}`" for label in first.label_names)
+        citation = "\n".join(map(show_controls, first.citation.strip().split("\n"))).replace("`", "'")
+        parts["citation"] = f"```bibtex\n{citation}\n```" if first.citation else ""
+        return metadata, prose, parts
+    metadata["annotations_creators"] = sorted({who for config in facts.values() for who in config.annotations_creators})
+    metadata["language_creators"] = sorted({who for config in facts.values() for who in config.language_creators})
+    for config in CONFIGS.keys() - facts.keys():
+        prose = re.sub(rf"\| `{config}` \|.*\n", "", prose)
+    for config, splits in counts.items():
+        words = [" / ".join(f"{splits[split]:,}" if split in splits else "–" for split in MAIN_SPLITS)]
+        if config in partial and config in {left[0] for left in printed.rows}:
+            words[0] += f" of {' / '.join(f'{int(printed.row(config)[split]):,}' for split in MAIN_SPLITS)}"
+        words += [f"{split} {count:,}" for split, count in splits.items() if split not in MAIN_SPLITS]
+        parts[f"instances {config}"] = ", ".join(words)
+    total = sum(sum(splits.values()) for splits in counts.values())
+    listed = ", ".join(f"`{config}`" for config in facts if config in partial)
+    if partial:
+        which = "none of the configurations is whole" if len(partial) == len(facts) else f"{listed} are not whole"
+        parts["extent"] = f"**This is a part of the release, with {total:,} instances: {which}.**"
+    else:
+        which = "the release" if len(facts) == len(CONFIGS) else ", ".join(f"`{config}`" for config in facts)
+        parts["extent"] = f"This dataset holds {which} whole: each annotation, evidence group, offset and document."
+    return metadata, prose, parts
 
 
-def _escape_cell(text: str) -> str:
-    """Replace the characters that end a table cell or a fenced block."""
-    return show_controls(text).replace("|", "\\|").replace("`", "'")
+def find_base(config: str) -> str:
+    """Return the corpus of which a configuration is a variant, for example ``esnli`` of ``esnli_flat``; else itself."""
+    return re.sub("_simplified$|_flat$", "", config)
 
 
-def _list_table_five(release: Mapping[str, Any], facts: Mapping[str, EraserConfig]) -> list[str]:
-    lines = ["| config | split | documents | instances | rationale % | evidence statements | evidence length |"]
-    lines.append("|---|---|---:|---:|---:|---:|---:|")
-    printed = load_paper("eraser_acl_2020").tables["table_5"]
-    columns = ("documents", "instances", "rationale_percent", "evidences", "evidence_length")
-    for name in facts:
-        of_paper = [split for config, split in printed.rows if config == name]
-        built = release[name]["splits"]
-        # for a split that this folder lacks, the printed figures stand alone in brackets
-        for split in dict.fromkeys([*of_paper, *built]):
-            figures, row = built.get(split, {}).get("statistics", {}), printed.row(name, split)
-            digits = {"rationale_percent": 2}
-            cells = [str(Cell(figures.get(c), row.get(c), digits.get(c, 1))) for c in columns]
-            lines.append(f"| `{name}` | {split} | {' | '.join(cells)} |")
-    return lines
+def is_whole(config: str, counts: Mapping[str, int]) -> bool:
+    """Return True if a released configuration has about the numbers of instances that the paper prints."""
+    printed = load_paper("eraser_acl_2020").tables["table_1"].row(find_base(config))
+    return all(counts.get(split, 0) >= MIN_SHARE * int(printed[split]) for split in MAIN_SPLITS)
+
+
+def _list_figures(tables: Tables, partial: Collection[str]) -> str:
+    """Return the table of the splits' figures, with what the paper prints of configurations that are whole."""
+    per_split, gold = (next(table for table in tables.tables if table.name in names) for names in FIGURES)
+    columns = [column for column in per_split.columns if column != "instances"]
+    heads = ("config", "split", *columns, "all marked")
+    lines = [" | ".join(heads).replace("_percent", " %").replace("_", " "), "|".join(["---"] * len(heads))]
+    for ((config, split), cells), (_, about) in zip(per_split.rows, gold.rows, strict=True):
+        figures = [cells[column] for column in columns]
+        if config in partial:
+            figures = [replace(cell, printed=None, digits=min(cell.digits, 1)) for cell in figures]
+        marked = WHETHER[str(about["gold"].value)]
+        lines.append(" | ".join([f"`{config}`", split, *map(str, figures), marked]))
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def _escape(text: str) -> str:
+    """Replace the characters that end a table cell, a fenced block or a comment."""
+    return show_controls(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;")

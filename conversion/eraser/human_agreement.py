@@ -1,41 +1,37 @@
-"""ERASER's Table 2 from the releases' human-performance files: agreement of annotators on rationales.
+"""Agreement of people on rationales: ERASER's Table 2, and the annotators of a corpus of one's own.
 
 Movies and BoolQ compare each annotator with the annotators' majority, per token; the others compare each annotator with
-the release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation with marks or
-evidence. Figures are means and standard deviations over (text, annotator).
+the release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation. Figures are means and
+standard deviations over (text, annotator).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from eraser_hub.conversion.built import BuiltDataset
+from eraser_hub.conversion.built import BuiltDataset, read_rows
 from eraser_hub.metrics.annotators import compare_marks, compute_annotator_statistics, majority
 from eraser_hub.metrics.match import HARD_FIELD
-from eraser_hub.metrics.plain import mask_from_spans, split_tokens
 from eraser_hub.records.predictions import read_instances
 from eraser_hub.records.tables import Cell
 
 from .annotators import read_annotators
+from .flat_rows import PLACES, open_documents
 from .schema import SCHEMA
 
 PATTERN = "human_performance*.jsonl"
 AMONG_THEMSELVES = ("movies", "boolq")
-COLUMNS = ("annotation_id", "documents", "evidences")
-KEYS = ("cohen_kappa", "f1", "p", "r")
 BETWEEN = ("krippendorff_alpha", "fleiss_kappa", "label_krippendorff_alpha", "label_fleiss_kappa")
-Spans = dict[str, list[tuple[int, int]]]
 
 
 def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tuple[dict[str, Cell], str]:
     """Return a config's row of Table 2 and a note; both are empty without human-performance files.
 
     Args:
-        built: the built dataset, which has the texts.
+        built: the built dataset, which has the documents and the release's rationales.
         config: the config.
         corpus: the raw folder that may contain the files, or None.
 
@@ -45,82 +41,85 @@ def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tu
     paths = sorted(corpus.glob(PATTERN)) if corpus is not None and corpus.is_dir() else []
     if not paths:
         return {}, ""
-    marked = [{str(row["annotation_id"]): _get_spans(row) for _, row in read_instances(path)} for path in paths]
-    scores, unknown, cut = _compute_scores(built, config, marked)
+    people = [{str(row["annotation_id"]): row.get("rationales") or () for _, row in read_instances(p)} for p in paths]
+    left, cut, scores = set[str]().union(*people), 0, list[dict[str, np.ndarray]]()
+    documents = open_documents(built, config)
+    lengths = documents.counts(np.arange(len(documents.names)))[:, 0].tolist()
+    sizes = dict(zip(documents.names.to_pylist(), lengths, strict=True))
+    columns, whole = ("annotation_id", *PLACES), ("annotation_id", "documents", "evidences")
+    files = [path for paths in built.splits(config).values() for path in paths]
+    for table in read_rows(files, columns, kinds=SCHEMA, whole=whole):
+        for row in (row for row in table.to_pylist() if row["annotation_id"] in left):
+            left.discard(row["annotation_id"])
+            places, length = dict[str, tuple[int, int]](), 0
+            for document in row["documents"]:
+                places[document["docid"]] = length, sizes.get(document["docid"], 0)
+                length += sizes.get(document["docid"], 0)
+            evidences = [evidence for group in row["evidences"] for evidence in group]
+            spans = ((span["docid"], span["start_token"], span["end_token"]) for span in evidences)
+            gold, masks = _make_mask(spans, places, length)[0], list[np.ndarray]()
+            for rationales in (
+                instances[row["annotation_id"]] for instances in people if row["annotation_id"] in instances
+            ):
+                marked = [(str(one["docid"]), span) for one in rationales for span in one.get(HARD_FIELD) or ()]
+                spans = ((docid, span["start_token"], span["end_token"]) for docid, span in marked)
+                mask, outside = _make_mask(spans, places, length)
+                masks.append(mask)
+                cut += outside
+            if config not in AMONG_THEMSELVES:
+                scores.append(compare_marks(np.stack(masks), gold))
+            elif len(masks) > 1:
+                scores.append(compare_marks(np.stack(masks), majority(np.stack(masks))))
     note = f"{config}: from {', '.join(path.name for path in paths)}"
-    if unknown:
-        note += f"; {unknown} of their annotations are in no split, and left out"
-    if cut:
-        note += f"; {cut} of their spans are not within a document of the row, and are cut"
+    note += f"; {len(left)} of their annotations are in no split, and left out" if left else ""
+    note += f"; {cut} of their spans are not within a document of the row, and are cut" if cut else ""
     if not scores:
         return {}, f"{note}; nothing in them can be compared."
-    return _make_table_cells(scores) | {"annotators": Cell(len(paths)), "documents": Cell(len(scores))}, f"{note}."
+    return _make_cells(scores) | {"annotators": Cell(len(paths)), "documents": Cell(len(scores))}, f"{note}."
 
 
-def _make_table_cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Cell]:
-    values = {key: np.concatenate([each[key] for each in scores]) for key in KEYS}
+def _make_mask(
+    spans: Iterable[tuple[str, int, int]], places: Mapping[str, tuple[int, int]], length: int
+) -> tuple[np.ndarray, int]:
+    """Return a mask over the tokens of a row, and the number of spans that are not within a document and are cut.
+
+    Args:
+        spans: document, first token, and the token behind the last one.
+        places: document -> its first token in the row, and its number of tokens.
+        length: number of tokens of the row.
+    """
+    mask, cut = np.zeros(length, bool), 0
+    for docid, start, end in spans:
+        begin, size = places.get(docid, (0, -1))
+        cut += not 0 <= start <= end <= size
+        mask[begin + min(max(start, 0), size) : begin + min(max(end, 0), size)] = True
+    return mask, cut
+
+
+def _make_cells(scores: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Cell]:
+    values = {key: np.concatenate([score[key] for score in scores]) for key in ("cohen_kappa", "f1", "p", "r")}
     return {key: Cell(f"{np.nanmean(value):.3f} ± {np.nanstd(value):.3f}") for key, value in values.items()}
 
 
 def compute_annotator_agreement(path: Path) -> tuple[dict[str, Cell], dict[str, Cell], str]:
-    """Return a custom corpus' row of Table 2, its agreement between annotators, and a note; from its annotators' file.
+    """Return an own corpus's row of Table 2, its agreement between annotators, and a note; from its annotators' file.
 
     Raises:
         DataError: the file cannot be read, or marks of one text differ in length.
     """
     texts = [*read_annotators(path).values()]
     note = f"{path.stem}: each annotator against the majority of the text's, {path.name}."
-    if not any(max(len(text.names), len(text.labels)) > 1 for text in texts):
+    people = [max(len(text.names), len(text.labels)) for text in texts]
+    if max(people, default=0) < 2:
         return {"documents": Cell(0)}, {"documents": Cell(len(texts))}, note
     statistics = compute_annotator_statistics(texts)
-    several = [text.marks for text in texts if len(text.names) > 1]
-    sizes = sorted({max(len(text.names), len(text.labels)) for text in texts})
-    own = _make_table_cells([compare_marks(marks, majority(marks)) for marks in several]) if several else {}
     bounds = statistics.intervals()
     between = {
         key: Cell(float(score), None, 3, float(bounds[key][0]), float(bounds[key][1]))
         for key, score in statistics.values().items()
         if key in BETWEEN
-    } | {"annotators": Cell(" to ".join(map(str, dict.fromkeys(sizes[:1] + sizes[-1:]))))}
-    return own | {"documents": Cell(len(several))}, between | {"documents": Cell(len(texts))}, note
-
-
-def _get_spans(row: Mapping[str, Any]) -> Spans:
-    return {
-        str(rationale["docid"]): [(span["start_token"], span["end_token"]) for span in rationale.get(HARD_FIELD) or ()]
-        for rationale in row.get("rationales") or ()
     }
-
-
-def _compute_scores(
-    built: BuiltDataset, config: str, marked: list[dict[str, Spans]]
-) -> tuple[list[dict[str, np.ndarray]], int, int]:
-    """Return the scores of each text's annotators, the number of annotations in no split, and of spans that are cut."""
-    left, cut = set().union(*marked), 0
-    scores = []
-    rows = (row for split in built.splits(config) for row in built.rows(config, split, COLUMNS, SCHEMA, COLUMNS))
-    for row in (row for row in rows if row["annotation_id"] in left):
-        left.discard(row["annotation_id"])
-        people = [spans[row["annotation_id"]] for spans in marked if row["annotation_id"] in spans]
-        gold: Spans = {}
-        for evidence in (evidence for group in row["evidences"] for evidence in group):
-            gold.setdefault(evidence["docid"], []).append((evidence["start_token"], evidence["end_token"]))
-        sizes = {document["docid"]: len(split_tokens(document["text"])) for document in row["documents"]}
-        bounds = ((docid, *one) for spans in people for docid, several in spans.items() for one in several)
-        cut += sum(not 0 <= start <= end <= sizes.get(docid, -1) for docid, start, end in bounds)
-        masks = np.stack([_make_mask(spans, sizes) for spans in (gold, *people)])
-        if config not in AMONG_THEMSELVES:
-            scores.append(compare_marks(masks[1:], masks[0]))
-        elif len(people) > 1:
-            scores.append(compare_marks(masks[1:], majority(masks[1:])))
-    return scores, len(left), cut
-
-
-def _make_mask(spans: Spans, sizes: Mapping[str, int]) -> np.ndarray:
-    """Return a bool mask over the tokens of a row's documents; parts of spans outside a document are ignored."""
-    parts = []
-    for docid, size in sizes.items():
-        clipped = [(max(start, 0), min(end, size)) for start, end in spans.get(docid, ())]
-        clipped = [(start, end) for start, end in clipped if start < end]
-        parts.append(np.array(mask_from_spans(clipped, size), bool))
-    return np.concatenate(parts) if parts else np.zeros(0, bool)
+    between["annotators"] = Cell(" to ".join(dict.fromkeys([str(min(people)), str(max(people))])))
+    marks = [text.marks for text in texts if len(text.names) > 1]
+    cells = _make_cells([compare_marks(one, majority(one)) for one in marks]) if marks else {}
+    return cells | {"documents": Cell(len(marks))}, between | {"documents": Cell(len(texts))}, note
