@@ -15,8 +15,6 @@ from eraser_hub.datasets_scripts.builder import RationaleBuilder
 from ..refusals import refused
 
 CONFIGS = [(name, config) for name in list_datasets() for config in get_dataset(name).configs]
-SMALL = {"eraser": ("cose", "cose/train.jsonl"), "human_rationales": ("sst", "sst/trees/train.txt")}
-SMALL["bilingual_perturbation"] = ("senti_en", "senti_en")
 
 
 def get_builder(name: str) -> type[RationaleBuilder]:
@@ -65,29 +63,29 @@ def test_without_a_folder_the_samples_are_read_and_can_be_parquet(name: str, tmp
 
 @pytest.mark.parametrize("name", list_datasets())
 def test_changed_files_are_read_anew_and_bad_ones_are_named(name: str, samples: Path, tmp_path: Path) -> None:
-    config, file = SMALL[name]
-    source = shutil.copytree(samples / name, tmp_path / "source")
+    dataset, source = get_dataset(name), shutil.copytree(samples / name, tmp_path / "source")
+    config = "cose" if name == "eraser" else dataset.default_config
+    raw = dataset.open_raw(source, config)
+    split, file = next(iter(raw.splits)), raw.sources[0]
 
     def make(**options: Any) -> RationaleBuilder:
         return get_builder(name)(config, data_dir=str(source), cache_dir=str(tmp_path / "cache"), **options)
 
     first = make()
     assert first.cache_dir == make().cache_dir != make(hash="of the script").cache_dir
-    lines = (source / file).read_bytes().splitlines(keepends=True)
+    lines = file.read_bytes().splitlines(keepends=True)
     for path in source.rglob("*golden*"):  # whose records would be appended
         path.unlink()
-    (source / file).write_bytes(b"".join(lines[:4]))
+    file.write_bytes(b"".join(lines[:-1]))
     second = make()
     second.download_and_prepare()
-    assert first.cache_dir != second.cache_dir
-    assert 0 < second.as_dataset("train" if "train" in file else "test").num_rows <= 4
-    (source / file).write_bytes(b"".join(lines[:4]) + b"(((\n")
-    with refused(file=source / file, line=5):
-        list(make().as_streaming_dataset("train" if "train" in file else "test"))
-    (source / file).unlink()
+    assert first.cache_dir != second.cache_dir and 0 < second.as_dataset(split).num_rows < len(lines)
+    file.write_bytes(b"".join(lines[:-1]) + b"(((\n")
+    with refused(file=file, line=len(lines)):
+        list(make().as_streaming_dataset(split))
+    shutil.rmtree(source)
+    source.mkdir()
     with refused(file=source):
-        shutil.rmtree(source)
-        source.mkdir()
         make()
 
 

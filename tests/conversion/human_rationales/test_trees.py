@@ -162,6 +162,11 @@ def test_broken_utf8_is_refused_and_a_byte_order_mark_is_passed_over_at_the_star
         read_tree_rows(path)
     path.write_text("\ufeff(3 good)\r\n\n(4 \ufeffodd)\n(2 meh)", encoding="utf-8")
     rows, skipped = read_tree_rows(path)
+    for text in ("", "\n \n"):
+        empty = tmp_path / "empty.txt"
+        empty.write_text(text)
+        with refused(file=empty, line=1):
+            read_tree_rows(empty)
     assert [(row["id"], row["tokens"]) for row in rows] == [("dev_1", ["good"]), ("dev_3", ["\ufeffodd"])]
     assert rows[0]["tree"] == "(3 good)\r" and skipped == {"blank lines": 1, "neutral roots": 1}
 
