@@ -1,66 +1,18 @@
-"""Sets of files that are written together, and worker processes."""
+"""Folders that change all at once."""
 
 from __future__ import annotations
 
 import errno
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from eraser_hub.conversion import files
-from eraser_hub.conversion.files import rebuild_folder, write_files
+from eraser_hub.conversion.files import rebuild_folder
 
 from ..refusals import refused
 
 pytestmark = pytest.mark.unit
-
-STARTS_A_POOL = """
-import os
-from eraser_hub.conversion.files import make_process_pool
-if __name__ == "__main__":
-    with make_process_pool(2) as pool:
-        here = pool.submit(os.getcwd).result()
-        print(sorted(pool.map(abs, [-1, -2])), os.getcwd() == here)
-    print(os.environ.get("PYTHONSAFEPATH"))
-"""
-
-
-def test_workers_import_nothing_from_the_working_directory(tmp_path: Path):
-    script = tmp_path / "program" / "script.py"
-    script.parent.mkdir()
-    script.write_text(STARTS_A_POOL, encoding="utf-8")
-    place = tmp_path / "place"
-    place.mkdir()
-    for name in ("pickle", "multiprocessing", "signal", "numpy"):
-        (place / f"{name}.py").write_text(f"open('{name} ran', 'w').close()\n", encoding="utf-8")
-    run = subprocess.run([sys.executable, str(script)], cwd=place, capture_output=True, text=True, check=False)
-    assert (run.stdout, run.returncode) == ("[1, 2] True\nNone\n", 0), run.stderr
-    assert not list(place.glob("* ran"))
-
-
-def test_files_are_all_written_or_none(tmp_path, monkeypatch):
-    contents = {tmp_path / "out" / "a" / "x": b"1", tmp_path / "out" / "y": b"2"}
-    staging = tmp_path / "out" / ".exporting"
-
-    def full(folder):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(files, "sync_tree", full)
-        with refused("disk is full"):
-            write_files(contents, staging)
-    assert list(tmp_path.iterdir()) == []
-    write_files(contents, staging)
-    assert [path.read_bytes() for path in contents] == [b"1", b"2"] and not staging.exists()
-    (tmp_path / "out" / "y").write_text("mine")
-    with refused(file=next(iter(contents))):
-        write_files(contents, staging)
-    assert (tmp_path / "out" / "y").read_text() == "mine"
-    write_files(contents, staging, force=True)
-    assert [path.read_bytes() for path in contents] == [b"1", b"2"] and not staging.exists()
-
 
 def list_files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
