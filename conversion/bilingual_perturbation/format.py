@@ -125,17 +125,19 @@ def read_records(path: Path, task: Task, is_gold: bool) -> list[Record]:
             ``rel_ids`` name itself; of a gold file, no rationales, a label other than 0 and 1, an index that is none.
     """
     is_pair = task.name == "similarity"
-    kinds = {
+    kinds: dict[str, Any] = {
         **dict.fromkeys(task.texts.values(), str),
-        **({"sent_token": list[list[str]]} if is_pair else {}),
         **dict.fromkeys(task.sequences, list[str]),
-        "sent_text": str | list[str] if is_pair else str,
         "sample_type": str,
         "rel_ids": list[Id],
-        "answer": str | list[str],
-        "answers": str | list[str],
-        **dict.fromkeys(("sent_label", "label", *GOLD_FIELDS), Any),
     }
+    if is_gold:
+        kinds |= {
+            **({"sent_token": list[list[str]]} if is_pair else {}),
+            "sent_text": str | list[str] if is_pair else str,
+            **dict.fromkeys(("answer", "answers"), str | list[str]),
+            **dict.fromkeys(("sent_label", "label", *GOLD_FIELDS), Any),
+        }
     kind = msgspec.defstruct("Line", [("id", Id), *((name, kind | None, None) for name, kind in kinds.items())])
     records, seen = [], dict[str, int]()
     for line, fields in read_objects(path):

@@ -61,7 +61,7 @@ def test_a_build_loads_as_its_columns_say_and_is_without_fault(whole: Path, tmp_
         assert list(loaded) == list(built.splits(config))
         for split, rows in loaded.items():
             assert rows.features == dataset.make_features(config)
-            assert rows.to_list() == built.rows(config, split) and len(rows)
+            assert rows.to_list() == built.rows(config, str(split)) and len(rows)
     checked = dataset.check(whole)
     assert not checked.errors and checked.rows.keys() == {(c, s) for c in built.configs for s in built.splits(c)}
     assert "<!--" not in (whole / "README.md").read_text(encoding="utf-8")

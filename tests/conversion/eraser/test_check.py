@@ -1,412 +1,205 @@
-"""Each violation, put into a folder without a fault, is found under its own name, with the record that has it."""
+"""Each kind of damage, put into a folder without a fault, is found under its name, with the record that has it."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from eraser_hub.cli import show_result
-from eraser_hub.conversion import HUB_DATASETS
-from eraser_hub.conversion.checks import Finding, Report, SplitReport
-from eraser_hub.conversion.eraser.verbs import VERBS
+from eraser_hub.conversion import get_dataset
+from eraser_hub.conversion.built import open_built
+from eraser_hub.conversion.checks import ALL, CheckResult
+from eraser_hub.conversion.eraser.check import QUIRKS
+from eraser_hub.conversion.eraser.configs import CONFIGS
+from eraser_hub.conversion.eraser.schema import SCHEMA
 from eraser_hub.metrics.plain import split_tokens
-from eraser_hub.records.errors import DataError
 
-from ...command_line import invoke
 from ...refusals import refused
 
-_spec = importlib.util.spec_from_file_location("built_by_hand", Path(__file__).with_name("built.py"))
-assert _spec is not None and _spec.loader is not None
-built = importlib.util.module_from_spec(_spec)
-sys.modules["built_by_hand"] = built
-_spec.loader.exec_module(built)
-
-Splits = dict[str, list[dict[str, Any]]]
-
-
-def levels(report: Report) -> dict[str, tuple[str, int]]:
-    """Check -> level and count."""
-    return {found.check: (found.level, found.count) for split in report.splits for found in split.findings}
+ERASER = get_dataset("eraser")
+TEXTS = {
+    "t0": "the sea was calm .\nnobody swam .",
+    "t1": "a dull film .\na long evening .",
+    "t2": "bread and salt ,  with two blanks\n\nand an empty line .",
+    "v0": "Penélope sang\u200b twice .",
+    "s0": " a blank at either end ",
+}
+S0 = {"docid": "s0", "text": TEXTS["s0"]}
+Row = dict[str, Any]
 
 
-def words(report: Report, check: str) -> str:
-    return " / ".join(e for s in report.splits for f in s.findings if f.check == check for e in f.examples)
+def make_span(docid: str, start: int, end: int, sentence: int = 0) -> Row:
+    text = " ".join(split_tokens(TEXTS[docid])[start:end])
+    span = {"docid": docid, "text": text, "start_token": start, "end_token": end}
+    return span | {"start_sentence": sentence, "end_sentence": sentence + 1 if sentence >= 0 else -1}
 
 
-def test_a_folder_without_a_fault(tmp_path):
-    report = VERBS.check(built.write_built(tmp_path / "eraser", built.rows()))
-    assert levels(report) == {}
-    assert report.violations == 0
-    splits = [s for s in report.splits if s.documents is not None]
-    assert {s.config for s in splits} == {"movies"}
-    sizes = [(s.split, s.rows, s.documents) for s in splits]
-    assert sizes == [("train", 3, 3), ("validation", 2, 2), ("test", 1, 1)]
-
-
-def span(rows: Splits, **changes: Any) -> None:
-    rows["train"][1]["evidences"][0][0].update(changes)
-
-
-def _another_document(rows: Splits) -> None:
-    rows["train"][1]["documents"].append({"docid": "t1.txt", "text": "x"})
-    rows["train"][1]["rationale_positions"].append([])
-
-
-def _add(rows: Splits, split: str, name: str, text: str) -> None:
-    rows[split].append(built.row(name, text, [], position=9, docid="t0.txt"))
-
-
-SEEDED: list[tuple[str, Callable[[Splits], Any], str]] = [
-    ("ids", lambda r: r["train"][1].update(annotation_id="t0"), "'t0' stands 2 times"),
-    ("labels", lambda r: r["train"][1].update(classification=2), "'t1': label 2"),
-    ("labels", lambda r: r["train"][1].update(classification=-1), "'t1': label -1"),
-    ("labels", lambda r: r["train"][1].update(classification=None), "'t1'"),
-    ("spans", lambda r: span(r, end_token=10_000), "[0, 10000) of 8 tokens"),
-    ("spans", lambda r: span(r, start_token=-3), "'t1': 't1.txt' [-3, 2)"),
-    ("spans", lambda r: span(r, start_token=2, end_token=1), "[2, 1)"),
-    ("spans", lambda r: span(r, start_token=None), "[-2147483648, 2)"),
-    ("evidence documents", lambda r: span(r, docid="t0.txt"), "'t1': 't0.txt' [0, 2)"),
-    ("clipped text", lambda r: span(r, text="a dul"), "text 'a dul', tokens 'a dull'"),
-    ("evidence text", lambda r: span(r, text="a Dull"), "text 'a Dull'"),
-    ("evidence text", lambda r: span(r, text=""), "text ''"),
-    ("evidence text", lambda r: r["train"][2]["evidences"][1][0].update(text="salt ,  with"), "'salt ,  with'"),
-    ("rationale_positions", lambda r: r["train"][1]["rationale_positions"][0].pop(), "'t1'"),
-    ("rationale_positions", lambda r: r["train"][1]["rationale_positions"][0].append(7), "'t1'"),
-    ("rationale_positions", lambda r: r["train"][1]["rationale_positions"][0].__setitem__(0, 2), "'t1'"),
-    ("rationale_positions", lambda r: r["train"][1]["rationale_positions"].append([]), "'t1'"),
-    ("rationale_positions", lambda r: r["train"][1].update(rationale_positions=[]), "'t1'"),
-    ("rationale", lambda r: r["train"][1].update(rationale="a dull"), "'t1'"),
-    ("rationale", lambda r: r["train"][1].update(rationale="long … a dull"), "'t1'"),
-    ("num_tokens", lambda r: r["train"][1].update(num_tokens=9), "'t1'"),
-    ("num_sentences", lambda r: r["train"][1].update(num_sentences=1), "'t1'"),
-    ("rationale_ratio", lambda r: r["train"][1].update(rationale_ratio=0.5), "'t1'"),
-    ("rationale_ratio", lambda r: r["train"][1].update(rationale_ratio=float("nan")), "'t1'"),
-    ("missing values", lambda r: r["train"][1].update(num_tokens=None), "num_tokens is null"),
-    ("missing values", lambda r: r["train"][1].update(annotation_id=None), "annotation_id is null"),
-    ("position", lambda r: r["train"][1].update(position=1), "1 twice"),
-    ("document names", _another_document, "'t1': a document twice".replace("'", "")),
-    ("document texts", lambda r: _add(r, "train", "t9", "another ."), "'t0.txt'"),
-    (
-        "documents shared by train and test",
-        lambda r: _add(r, "test", "s1", built.TEXTS[0]),
-        "train and test: 1, e.g. 't0.txt'",
-    ),
-    ("document texts", lambda r: _add(r, "test", "s1", "else ."), "'t0.txt'"),
-]
-
-
-@pytest.mark.parametrize(("check", "spoil", "said"), SEEDED, ids=[f"{k}-{e[0]}" for k, e in enumerate(SEEDED)])
-def test_a_seeded_violation_is_found(tmp_path, check, spoil, said):
-    rows = built.rows()
-    spoil(rows)
-    report = VERBS.check(built.write_built(tmp_path / "eraser", rows))
-    found = levels(report)
-    assert found.get(check, ("", 0))[0] == "violation", found
-    assert said in words(report, check)
-    assert report.violations > 0
-
-
-@pytest.mark.parametrize(
-    ("changes", "mentions"),
-    [
-        ({"splits": [{"name": "train", "num_examples": 814}]}, ("movies/train: ", "814 rows", " 3")),
-        ({"splits": [{"name": "dev", "num_examples": 4}]}, ("movies/dev: ", "dataset_info", "configs")),
-        ({"features": [{"name": "annotation_id", "dtype": "string"}]}, ("column classification",)),
-        ({"features": None}, ("movies: ", "features")),
-        ({"config_name": "films"}, ("movies: ", "dataset_info")),
-    ],
-)
-def test_a_card_that_does_not_tell_the_truth(tmp_path, changes, mentions):
-    report = VERBS.check(built.write_built(tmp_path / "eraser", built.rows(), **changes))
-    assert levels(report)["card"][0] == "violation"
-    assert all(each in words(report, "card") for each in mentions)
-
-
-def test_a_card_with_other_types(tmp_path):
-    folder = built.write_built(tmp_path / "eraser", built.rows())
-    path = folder / "movies" / "test-00000-of-00001.parquet"
-    table = pq.read_table(path)
-    place = table.column_names.index("num_tokens")
-    table = table.set_column(place, "num_tokens", table["num_tokens"].cast(pa.int64()))
-    pq.write_table(table.replace_schema_metadata({b"huggingface": b"{}"}), path)
-    said = words(VERBS.check(folder), "card")
-    assert all(each in said for each in ("num_tokens", "int32", "int64", "`huggingface`"))
-
-
-@pytest.mark.parametrize(
-    ("config", "split", "check", "spoil"),
-    [
-        ("cose", "validation", "clipped text", lambda r: r["evidences"][0][0].update(text="ang\u200b twice")),
-        ("movies", "test", "empty spans", lambda r: r.update(built.row("e", "a b c", [(0, 1), (1, 1)], position=9))),
-        ("movies", "train", "no evidence", lambda r: r.update(built.row("e", "a b c", [], position=9))),
-        ("fever", "train", "repeated spans", lambda r: r.update(built.row("e", "a b c", [(0, 1), (0, 1)], position=9))),
-    ],
-)
-def test_a_listed_quirk_is_named_and_is_no_violation(tmp_path, config, split, check, spoil):
-    rows = built.rows()
-    spoil(rows[split][0])
-    if config == "cose":  # its positions follow the tokens, its rationale the clipped text
-        evidence = rows[split][0]["evidences"][0][0]
-        positions = list(range(evidence["start_token"], evidence["end_token"]))
-        ratio = float(np.float32(len(positions) / rows[split][0]["num_tokens"]))
-        rows[split][0].update(rationale="ang\u200b twice", rationale_positions=[positions], rationale_ratio=ratio)
-    report = VERBS.check(built.write_built(tmp_path / "eraser", rows, config))
-    assert levels(report) == {check: ("quirk", 1)}
-    assert report.violations == 0
-
-
-def test_the_same_elsewhere_is_a_note_or_a_violation(tmp_path):
-    rows = built.rows()
-    rows["train"][0] = built.row("t0", built.TEXTS[0], [(0, 1), (1, 1), (0, 1)])
-    rows["train"][1]["evidences"][0][0]["text"] = "clipped"
-    rows["train"][1]["rationale"] = "clipped … ."
-    report = VERBS.check(built.write_built(tmp_path / "eraser", rows, "multirc"))
-    notes = dict.fromkeys(("empty spans", "repeated spans"), ("note", 1))
-    assert levels(report) == {**notes, "evidence text": ("violation", 1)}
-
-
-@pytest.mark.parametrize(("first", "behind"), [(0, 3), (1, 0), (-1, 1), (0, 2), (500, 501)])
-def test_sentence_offsets_are_a_guess_that_is_right_for_most_spans(tmp_path, first, behind):
-    rows = built.rows()
-    for each in rows["train"]:
-        for group in each["evidences"]:
-            group[0].update(start_sentence=0, end_sentence=1)
-    span(rows, start_sentence=first, end_sentence=behind)
-    report = VERBS.check(built.write_built(tmp_path / "one" / "eraser", rows))
-    assert levels(report) == {"sentence offsets": ("note", 1)}
-    assert f"sentences [{first}, {behind}), tokens lie in [0, 1)" in words(report, "sentence offsets")
-    for each in rows["train"]:
-        for group in each["evidences"]:
-            group[0].update(start_sentence=first, end_sentence=behind)
-    report = VERBS.check(built.write_built(tmp_path / "all" / "eraser", rows))
-    assert levels(report)["sentence offsets of most spans"] == ("violation", 6)
-
-
-def test_boolq_may_share_documents_and_the_others_may_not(tmp_path):
-    rows = built.rows()
-    rows["test"].append(built.row("s1", built.TEXTS[0], [], position=2, docid="t0.txt"))
-    rows["test"][-1]["evidences"] = rows["train"][0]["evidences"]
-    rows["test"][-1] = {**rows["train"][0], "annotation_id": "s1", "position": 2}
-    rows["validation"] = rows.pop("train")
-    check = "documents shared by validation and test"
-    assert levels(VERBS.check(built.write_built(tmp_path / "a" / "eraser", rows, "boolq"))) == {check: ("quirk", 1)}
-    others = levels(VERBS.check(built.write_built(tmp_path / "b" / "eraser", rows, "fever")))
-    assert others[check] == ("violation", 1)
-    rows["train"] = rows.pop("validation")
-    of_train = levels(VERBS.check(built.write_built(tmp_path / "c" / "eraser", rows, "boolq")))
-    assert of_train["documents shared by train and test"] == ("violation", 1)
-
-
-def test_an_extra_split_may_share_documents_and_it_is_said(tmp_path):
-    rows = built.rows()
-    rows["dev"] = [{**rows["train"][0], "annotation_id": "d"}]
-    assert levels(VERBS.check(built.write_built(tmp_path / "eraser", rows, "fever"))) == {
-        "shared with an extra split": ("note", 1)
+def build(out: Path, config: str = "multirc", **splits: list[tuple[str, list[Row]]]) -> Path:
+    """Build a corpus; a split is pairs of a document, whose id is the annotation's, and its spans."""
+    splits = splits or {
+        "train": [
+            (f"t{number}", [make_span(f"t{number}", 0, 2), make_span(f"t{number}", 3, 4)]) for number in range(3)
+        ],
+        "val": [("v0", [make_span("v0", 1, 3)])],
+        "test": [("s0", [make_span("s0", 0, 5)])],
     }
+    folder = out / "raw" / config
+    (folder / "docs").mkdir(parents=True)
+    for docid, text in TEXTS.items():
+        (folder / "docs" / docid).write_text(text, encoding="utf-8")
+    for split, records in splits.items():
+        label = CONFIGS[config].label_names[-1]
+        rows = [
+            {"annotation_id": f"{split}-{name}", "query": "?", "classification": label, "docids": [name]}
+            | {"evidences": [[span] for span in spans]}
+            for name, spans in records
+        ]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return ERASER.build([config], source=out / "raw", out=out / "hub").folder
 
 
-def test_documents_beside(tmp_path):
-    folder = built.write_built(tmp_path / "eraser", built.rows())
-    (folder / "documents" / "movies.parquet").unlink()
-    assert "movies.parquet: no such file" in words(VERBS.check(folder), "documents beside")
-    table = pa.table({"docid": ["x", "x", "t0.txt"], "text": ["a", "a", "b"]})
-    pq.write_table(table, folder / "documents" / "movies.parquet")
-    report = VERBS.check(folder)
-    assert "'t0.txt' is one of train's" in words(report, "documents beside")
-    assert "'x' stands 2 times" in words(report, "documents beside")
+def spoil(folder: Path, change: Callable[[list[Row]], Any], split: str = "train") -> None:
+    path = next(folder.glob(f"*/{split}-*.parquet"))
+    rows = pq.read_table(path).to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path)
 
 
-@pytest.mark.parametrize(
-    ("harm", "mentioned"),
-    [
-        ("no card", "README.md"),
-        ("no yaml", "README.md"),
-        ("bad yaml", "README.md"),
-        ("no file", "movies/train-*.parquet"),
-        ("not parquet", "train-00000-of-00001.parquet"),
-        ("no column", "evidences"),
-        ("unknown config", "'films'"),
-    ],
-)
-def test_a_folder_that_cannot_be_read(tmp_path, harm, mentioned):
-    folder = built.write_built(tmp_path / "eraser", built.rows())
-    path = folder / "movies" / "train-00000-of-00001.parquet"
-    configs = None
-    if harm == "no card":
-        (folder / "README.md").unlink()
-    elif harm == "no yaml":
-        (folder / "README.md").write_text("Words.")
-    elif harm == "bad yaml":
-        (folder / "README.md").write_text("---\na: [\n---\n")
-    elif harm == "no file":
-        path.unlink()
-    elif harm == "not parquet":
-        path.write_bytes(path.read_bytes()[:-300])
-    elif harm == "no column":
-        pq.write_table(pq.read_table(path).drop_columns(["evidences"]), path)
-    else:
-        configs = ["films"]
-    with refused(mentioned):
-        VERBS.check(folder, configs)
+def check(folder: Path) -> dict[tuple[str, str], tuple[int, str, str]]:
+    """Split and kind -> count, example, and why it is no violation."""
+    built = open_built(folder)
+    result = CheckResult("eraser", folder, quirks=QUIRKS)
+    ERASER.check_config(built, built.configs[0], result)
+    return {(found.split, found.kind): (found.count, found.example, found.why) for found in result.findings}
 
 
-def test_damaged_parquet_is_an_error_or_a_finding(tmp_path):
-    """Flipped and cut files end in a DataError or in a report, never in another exception."""
-    from eraser_hub.conversion.eraser.statistics import compute_statistics
+def change_span(**values: Any) -> Callable[[list[Row]], None]:
+    return lambda rows: rows[1]["evidences"][0][0].update(values)
 
-    folder = built.write_built(tmp_path / "eraser", built.rows())
-    path = folder / "movies" / "train-00000-of-00001.parquet"
-    whole, random = path.read_bytes(), np.random.default_rng(0)
-    unreadable = 0
-    for k in range(150):
-        content = bytearray(whole)
-        for place in random.integers(0, len(content), size=1 + k % 3):
-            content[place] = random.integers(0, 256)
-        path.write_bytes(bytes(content[: int(random.integers(1, len(content)))] if k % 5 == 0 else content))
-        for look in (lambda: VERBS.check(folder), lambda: compute_statistics(folder)):
-            try:
-                look()
-            except DataError:
-                unreadable += 1
-    assert unreadable > 100
+
+def change_row(**values: Any) -> Callable[[list[Row]], None]:
+    return lambda rows: rows[1].update(values)
 
 
 @pytest.mark.parametrize(
-    ("column", "values"),
+    ("kind", "change", "said"),
     [
-        ("classification", ["NEG", "POS", "NEG"]),
-        ("num_tokens", [1.5] * 3),
-        ("evidences", [[], [], []]),
-        ("documents", [[{"docid": "a"}]] * 3),
-        ("annotation_id", [1, 2, 3]),
+        ("spans", change_span(end_token=10_000), "'train-t1': 't1' [0, 10000) of 8 tokens"),
+        ("spans", change_span(start_token=-3), "[-3, 2)"),
+        ("spans", change_span(start_token=2, end_token=1), "[2, 1)"),
+        ("evidence documents", change_span(docid="t0"), "'train-t1': 't0' [0, 2)"),
+        ("evidence documents", change_span(docid="nowhere"), "'nowhere' [0, 2)"),
+        ("clipped text", change_span(text="a dul"), "text 'a dul', tokens 'a dull'"),
+        ("evidence text", change_span(text="a Dull"), "text 'a Dull', tokens 'a dull'"),
+        ("evidence text", change_span(text=""), "text ''"),
+        ("evidence text", lambda rows: rows[2]["evidences"][1][0].update(text=",  with"), "',  with'"),
+        ("label", change_row(label="False"), "'train-t1'"),
+        ("rationale", change_row(rationale="a dull"), "'train-t1'"),
+        ("rationale_positions", change_row(rationale_positions=[[0, 1]]), "'train-t1'"),
+        ("rationale_positions", change_row(rationale_positions=[]), "'train-t1'"),
+        ("rationale_positions", change_row(rationale_positions=[[0, 1, 3], []]), "'train-t1'"),
+        ("num_tokens", change_row(num_tokens=9), "'train-t1'"),
+        ("num_sentences", change_row(num_sentences=1), "'train-t1'"),
+        ("rationale_ratio", change_row(rationale_ratio=0.5), "'train-t1'"),
+        ("rationale_ratio", change_row(rationale_ratio=float("nan")), "'train-t1'"),
+        ("position", change_row(position=1), "1 is negative or stands twice"),
+        ("position", change_row(position=-4), "-4 is negative"),
+        ("document texts", lambda rows: rows[1]["documents"][0].update(text="another ."), "'train-t1'"),
+        ("document texts", lambda rows: rows[1]["documents"][0].update(docid="another"), "'train-t1'"),
+        ("document names", lambda rows: rows[1]["documents"].append(rows[1]["documents"][0]), "'train-t1'"),
+        ("ids shared by train and validation", change_row(annotation_id="val-v0"), "'val-v0'"),
+        ("documents shared by train and test", lambda rows: rows[1]["documents"].append(S0), "train and test: 's0'"),
     ],
-)
-def test_a_column_of_another_kind_is_an_error(tmp_path, column, values):
-    folder = built.write_built(tmp_path / "eraser", built.rows())
-    path = folder / "movies" / "train-00000-of-00001.parquet"
-    table = pq.read_table(path)
-    pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(values)), path)
-    with refused(f"column {column} ", file=path):
-        VERBS.check(folder)
+)  # fmt: skip
+def test_damage_is_found_and_named(tmp_path: Path, kind: str, change: Any, said: str) -> None:
+    folder = build(tmp_path)
+    assert check(folder) == {}
+    spoil(folder, change)
+    found = check(folder)
+    ((count, example, why),) = (value for (split, name), value in found.items() if name == kind)
+    assert count == 1 and said in example and not why
+    assert kind not in ("spans", "evidence documents", "document texts", "label") or len(found) == 1
 
 
-def test_findings_cannot_steer_the_terminal(capsys):
-    finding = Finding("labels", "violation", 1, ("a\x1b]0;title\x07",))
-    show_result(Report("eraser", Path("hub"), [SplitReport("movies", "train\x1b[2J", 1, 1, [finding])]))
-    shown = capsys.readouterr().out
-    assert "a␛]0;title␇" in shown and "train␛[2J" in shown and "\x1b" not in shown and "\x07" not in shown
+def test_known_kinds_are_no_violation_up_to_their_number(tmp_path: Path) -> None:
+    odd = [make_span("t0", 0, 1), make_span("t0", 1, 1, -1), make_span("t0", 0, 1)]
+    folder = build(tmp_path / "known", "movies", train=[("t0", odd), ("t1", [])])
+    found = check(folder)
+    assert found.keys() == {("train", kind) for kind in ("empty spans", "repeated spans", "no evidence")}
+    assert all(count == 1 and why for count, _, why in found.values())
+    folder = build(tmp_path / "beyond", "movies", train=[("t0", []), ("t1", [])])
+    assert check(folder)["train", "no evidence"][::2] == (2, "")
 
 
-def test_the_command_line(tmp_path, monkeypatch):
-    good = built.write_built(tmp_path / "good" / "eraser", built.rows())
-    monkeypatch.chdir(tmp_path)
-    result = invoke(["check", "--dataset", str(good)])
-    assert result.exit_code == 0 and "no violation" in result.output
-    rows = built.rows()
-    rows["train"][1]["classification"] = 7
-    bad = built.write_built(tmp_path / "bad" / "eraser", rows)
-    result = invoke(["check", "--dataset", str(bad), "--config", "movies"])
-    assert result.exit_code == 1 and "label 7" in result.output and "1 violations" in result.output
-    result = invoke(["check", "--dataset", str(bad), "--format", "json"])
-    assert result.exit_code == 1 and json.loads(result.stdout)["violations"] == 1
-    of_good = ["--dataset", str(good)]
-    for arguments in (
-        ["films"],
-        ["--dataset", "nowhere"],
-        [*of_good, "--format", "x"],
-        [*of_good, "--config", "films"],
-    ):
-        assert invoke(["check", *arguments]).exit_code == 2, arguments
-    assert invoke(["check"]).exit_code == 2
+@pytest.mark.parametrize("config", ["boolq", "fever"])
+def test_documents_that_splits_share(tmp_path: Path, config: str) -> None:
+    folder = build(tmp_path, config, val=[("t0", [make_span("t0", 0, 1)])], test=[("t0", [make_span("t0", 0, 1)])],
+                   dev=[("t0", [make_span("t0", 0, 1)])])  # fmt: skip
+    found = {kind: found for (_, kind), found in check(folder).items() if "shared" in kind}
+    assert found.keys() == {"documents shared by validation and test", "shared with an extra split"}
+    count, example, why = found["documents shared by validation and test"]
+    assert (count, example, bool(why)) == (1, "validation and test: 't0'", config == "boolq")
+    count, _, why = found["shared with an extra split"]
+    assert count == 2 and why
 
 
-SENTENCE = st.lists(st.sampled_from(["sea", "a", "é", ".", "a a"]), min_size=1, max_size=5).map(" ".join)
+@pytest.mark.parametrize("sentences", [(0, 3), (1, 0), (-1, 1), (0, 2), (500, 501)])
+def test_sentence_offsets_are_a_guess_that_is_right_for_most_spans(tmp_path: Path, sentences: tuple[int, int]) -> None:
+    folder, values = build(tmp_path), dict(zip(("start_sentence", "end_sentence"), sentences, strict=True))
+    spoil(folder, change_span(**values))
+    ((key, (count, example, why)),) = check(folder).items()
+    assert key == ("train", "sentence offsets") and count == 1 and why
+    assert f"[{sentences[0]}, {sentences[1]}), tokens lie in [0, 1)" in example
+    spoil(folder, lambda rows: [group[0].update(values) for row in rows for group in row["evidences"]])
+    assert check(folder)["train", "sentence offsets of most spans"] == (6, "6 of 6", "")
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.lists(st.lists(SENTENCE, min_size=1, max_size=4), min_size=1, max_size=5), st.data())
-def test_any_rows_made_the_plain_way_have_no_violation(tmp_path_factory, documents, data):
-    rows = []
-    for k, lines in enumerate(documents):
-        count = len(split_tokens("\n".join(lines)))
-        spans = data.draw(st.lists(st.tuples(st.integers(0, count), st.integers(0, count)).map(sorted), max_size=4))
-        rows.append(built.row(f"r{k}", "\n".join(lines), [tuple(s) for s in spans], position=k + 1))
-    folder = built.write_built(tmp_path_factory.mktemp("any") / "eraser", {"train": rows}, "multirc")
-    assert VERBS.check(folder).violations == 0
+def test_the_file_of_documents(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    path = folder / "documents" / "multirc.parquet"
+    documents = pq.read_table(path)
+    counts = pa.array([1] * len(documents), pa.int32())
+    pq.write_table(documents.set_column(2, "num_tokens", counts), path)
+    assert check(folder).keys() == {(ALL, "documents")}
+    pq.write_table(pa.concat_tables([documents, documents.slice(0, 1)]), path)
+    with refused("'s0' twice", file=path):
+        check(folder)
+    path.unlink()
+    with refused(file=path):
+        check(folder)
 
 
-# -- the samples, the real files --------------------------------------------------------------------------------------
+def test_a_split_with_missing_values_is_told_once(tmp_path: Path) -> None:
+    folder = build(tmp_path)
+    spoil(folder, change_row(num_tokens=None))
+    found = {one.kind for one in ERASER.check(folder).findings if not one.why}
+    assert found == {"missing values", "files"}
 
 
-@pytest.fixture(scope="module")
-def sample_report(samples, tmp_path_factory) -> Report:
-    out = tmp_path_factory.mktemp("hub")
-    return VERBS.check(HUB_DATASETS["eraser"].build(None, out=out, source=samples / "eraser").folder)
+def test_the_samples_have_every_listed_quirk_and_no_violation(samples: Path, tmp_path: Path) -> None:
+    result = ERASER.check(ERASER.build(None, source=samples / "eraser", out=tmp_path).folder)
+    assert not result.failed
+    found = {(one.config, one.split, one.kind) for one in result.findings}
+    for config, split, kind in QUIRKS.keys() - {("*", "*", "sentence offsets")}:
+        assert any(kind == k and config in ("*", c) and split in ("*", s) for c, s, k in found), (config, split, kind)
 
 
-def test_the_samples_have_every_listed_quirk_and_no_violation(sample_report):
-    from eraser_hub.conversion.eraser.check import QUIRKS
-
-    assert sample_report.violations == 0 and sample_report.errors == []
-    found = {(s.config, s.split, f.check) for s in sample_report.splits for f in s.findings if f.level == "quirk"}
-    for config, split, check in QUIRKS:
-        assert any(c == config and (split in ("*", s)) and k == check for c, s, k in found), (config, split, check)
-
-
-def test_the_real_corpora(corpora):
-    """19 clipped texts in cose's val."""
-    report = HUB_DATASETS["eraser"].check(corpora)
-    assert report.violations == 0
-    found = {(s.config, s.split, f.check): f.count for s in report.splits for f in s.findings}
-    assert found == {
+def test_the_real_corpora(corpora: Path, tmp_path: Path) -> None:
+    result = ERASER.check(corpora)
+    assert not result.failed
+    assert {(one.config, one.split, one.kind): one.count for one in result.findings} == {
         ("movies", "train", "no evidence"): 1,
         ("fever", "validation", "repeated spans"): 9,
         ("cose", "validation", "clipped text"): 19,
     }
-    sizes = {(s.config, s.split): (s.rows, s.documents) for s in report.splits}
-    assert sizes["movies", "train"][0] == 1600 and sizes["multirc", "validation"] == (3214, 56)
-
-
-# -- files and digests ------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dataset", HUB_DATASETS)
-def test_each_data_file_that_is_lost_changed_or_added_is_named(samples, tmp_path, dataset):
-    folder = HUB_DATASETS[dataset].build(None, out=tmp_path, source=samples / dataset).folder
-    assert not HUB_DATASETS[dataset].check(folder).violations
-    path = sorted(folder.glob("*/*.parquet"))[0]
-    shutil.copyfile(path, path.with_name("mine.parquet"))
-    beside = next(folder.glob("[dr]*[sd]s/*.parquet"), None)  # documents or records
-    if beside is not None:
-        beside.write_bytes(beside.read_bytes() + b"x")
-    said = words(HUB_DATASETS[dataset].check(folder), "files")
-    assert "mine.parquet: not written by build" in said
-    assert beside is None or f"{beside.name}: its content is not what build wrote" in said
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"start_token": 0', '"start_token": 1'),
-        ('"text": "', '"text": "x'),
-    ],
-)
-def test_a_released_file_whose_evidence_is_not_its_tokens_is_told(corpora, tmp_path, old, new):
     shutil.copytree(corpora / "cose", tmp_path / "cose")
     path = tmp_path / "cose" / "val.jsonl"
-    text = path.read_text("utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), "utf-8")
-    assert HUB_DATASETS["eraser"].check(tmp_path).violations
+    path.write_text(path.read_text("utf-8").replace('"text": "', '"text": "x', 1), "utf-8")
+    (found,) = (one for one in ERASER.check(tmp_path).findings if not one.why)
+    assert (found.kind, found.count) == ("evidence text", 1)
