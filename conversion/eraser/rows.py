@@ -76,6 +76,8 @@ class SplitRows:
         del runs
         lists = rows["documents"].chunk(0)
         offsets, documents = to_numpy(lists.offsets), to_numpy(lists.flatten())
+        # a dictionary stores a document of many rows once; where few repeat, Parquet would write all texts twice
+        shared = len(documents) > 1.2 * len(sort_distinct(documents))
         first = np.full(len(lists), -1, np.int64)
         has_documents = np.diff(offsets) > 0
         first[has_documents] = documents[offsets[:-1][has_documents]]
@@ -86,7 +88,7 @@ class SplitRows:
         groups = np.cumsum(weights) // ROW_GROUP_BYTES
         bounds = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(order)]
         for begin, end in pairwise(bounds):
-            yield make_full_rows(rows.take(make_numbers(order[begin:end])), self.documents)
+            yield make_full_rows(rows.take(make_numbers(order[begin:end])), self.documents, shared)
 
     def make_odd_lines(self) -> bytes:
         """Return `odd` as JSON lines: what `export` needs beside rows and facts."""
@@ -222,12 +224,13 @@ def find_covered_tokens(
     return places - np.repeat(token_offsets[:-1], np.diff(bounds)), bounds
 
 
-def make_full_rows(numbered: pa.Table, documents: Documents) -> pa.Table:
-    """Return numbered rows with the ids and texts of their documents; shared ones are encoded as dictionaries.
+def make_full_rows(numbered: pa.Table, documents: Documents, shared: bool = False) -> pa.Table:
+    """Return numbered rows with the ids and texts of their documents.
 
     Args:
         numbered: the rows, in one chunk.
         documents: the documents with these numbers.
+        shared: encode ids and texts as dictionaries.
     """
     lists, groups = numbered["documents"].combine_chunks(), numbered["evidences"].combine_chunks()
     members = groups.flatten()
@@ -236,11 +239,8 @@ def make_full_rows(numbered: pa.Table, documents: Documents) -> pa.Table:
     chosen = sort_distinct(row_documents)
     places = make_numbers(np.searchsorted(chosen, row_documents).astype(np.int32))
     names, texts = documents.take(chosen)
-    # a dictionary stores a document of many rows once; where few repeat, Parquet would write all texts twice
-    is_shared = len(places) > 1.2 * len(chosen)
     leaves = [
-        pa.DictionaryArray.from_arrays(places, values) if is_shared else values.take(places)
-        for values in (names, texts)
+        pa.DictionaryArray.from_arrays(places, values) if shared else values.take(places) for values in (names, texts)
     ]
     evidence_ids = names.take(make_numbers(np.searchsorted(chosen, to_numpy(evidences.field("docid")))))
     fields = [evidence_ids, *(evidences.field(name) for name in EVIDENCE.names[1:])]

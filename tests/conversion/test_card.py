@@ -57,4 +57,4 @@ def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path
 
 def test_marks_without_a_part_go() -> None:
     prose = "a\n\n<!-- splits -->\n\nb\n\n<!-- own -->\n\n<!-- picture: x -->"
-    assert fill_prose(prose, {"splits": " | t |\n"}) == "a\n\n| t |\n\nb\n\n\n<!-- picture: x -->"
+    assert fill_prose(prose, {"splits": " | t |\n"}) == "a\n\n| t |\n\nb\n\n<!-- picture: x -->"

@@ -14,6 +14,7 @@ from ..refusals import refused
 
 pytestmark = pytest.mark.unit
 
+
 def list_files(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
 

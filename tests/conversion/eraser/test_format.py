@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -181,7 +180,7 @@ def test_ids_are_looked_up_and_never_joined_to_a_path(tmp_path):
     (tmp_path / "c" / "docs" / "d").write_text("text")
     documents, _ = read_documents(tmp_path / "c")
     assert documents.number(["d", "../../secret", "/etc/passwd", "..", "."]).tolist() == [0, -1, -1, -1, -1]
-    assert documents.texts(np.array([0])).to_pylist() == ["text"]
+    assert documents.texts.to_pylist() == ["text"]
 
 
 def test_a_document_that_is_not_utf8_is_named_with_its_line(tmp_path):
@@ -261,7 +260,7 @@ def test_annotations_are_read_as_strictly_as_a_build_reads_them(tmp_path):
         path = tmp_path / "val.jsonl"
         records = [{**RECORD, "annotation_id": f"v{k}", **change} for k, change in enumerate(changes)]
         path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-        runs = read_checked(path, labels, read_documents(tmp_path), {})
+        runs = read_checked(path, labels, read_documents(tmp_path)[0], {})
         return [record.annotation_id for part in runs for record in part.run.records]
 
     assert checked({}, {"classification": "NEG"}) == ["v0", "v1"]
