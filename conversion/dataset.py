@@ -232,6 +232,7 @@ class HubDataset(ABC):
                     raw = open_config()
                     entries[config] = self._write_config(config, raw, folder)
                     notes += raw.notes
+                    del raw  # its documents, before those of the next one or of the statistics are read
                 except BusyError:
                     raise
                 except DataError as error:

@@ -107,3 +107,19 @@ def test_json_and_markdown(tables):
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_table_without_rows_is_written(format):
     assert "x" in Tables("d", [Table("t", "T", ("x",), ("y",))]).written(format) or format == "json"
+
+
+@pytest.mark.parametrize(
+    ("cell", "text", "difference"),
+    [
+        (Cell(1599, "1599"), "1,599 (=)", 0),
+        (Cell(1086, "1092"), "1,086 (1,092, -6)", -6),
+        (Cell(9.349, "9.35"), "9.35 (=)", 0),
+        (Cell(7.25001, "7.2"), "7.3 (7.2, +0.1)", 0.1),
+        (Cell(None, "0.618 ± 0.194"), "(0.618 ± 0.194)", None),
+        (Cell(None, "200"), "(200)", None),
+        (Cell(None), "–", None),
+    ],
+)
+def test_a_figure_beside_the_printed_one(cell: Cell, text: str, difference: float | None) -> None:
+    assert (str(cell), cell.difference) == (text, difference)
