@@ -63,7 +63,7 @@ def make_card_parts(
     }
     is_own, printed = bool(first.corpus_yaml), load_paper("eraser_acl_2020").tables["table_1"]
     partial = {config for config in facts if not is_own and not is_whole(config, counts[config])}
-    part = " (part of the release)" if partial else ""
+    part = " (a sample, or a part of the release)" if partial else ""
     languages = sorted({code for config in facts.values() for code in config.language})
     metadata: dict[str, Any] = {
         "pretty_name": first.title if is_own else f"{TITLE}{part}",
@@ -114,7 +114,7 @@ def make_card_parts(
     listed = ", ".join(f"`{config}`" for config in facts if config in partial)
     if partial:
         which = "none of the configurations is whole" if len(partial) == len(facts) else f"{listed} are not whole"
-        parts["extent"] = f"**This is a part of the release, with {total:,} instances: {which}.**"
+        parts["extent"] = f"**A sample, or a part of the release**: {total:,} instances; {which}."
     else:
         which = "the release" if len(facts) == len(CONFIGS) else ", ".join(f"`{config}`" for config in facts)
         parts["extent"] = f"This dataset holds {which} whole: each annotation, evidence group, offset and document."

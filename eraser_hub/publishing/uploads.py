@@ -21,6 +21,7 @@ from eraser_hub.version import __version__
 
 from .spaces import list_metric_names, make_space_files, read_pin
 
+PART = "**A sample, or a part of the release**"  # on the card of a folder that has not all rows
 # in a repository: path -> (git blob id, SHA-256) of each file that the last publish wrote
 MANIFEST = ".eraser-hub.json"
 Manifest = Mapping[str, Sequence[str]]
@@ -255,6 +256,8 @@ def describe_plan(upload: Upload, changes: Changes | None) -> Iterator[str]:
         yield f"  {len(changes.same)} unchanged" if changes else "  nothing to upload"
         if changes.others and not upload.keeps_others:
             yield f"  left there, since no publish on record wrote them: {', '.join(changes.others)}"
+    if upload.kind == "dataset" and PART in upload.files["README.md"].read_text(encoding="utf-8"):
+        yield "  a sample, or a part of the release, as its card says"
     if upload.left_out:
         yield f"  left out, since no build wrote them: {', '.join(upload.left_out)}"
 

@@ -61,8 +61,9 @@ def test_the_prose_has_what_a_reader_looks_for_in_1200_words(card: Path) -> None
 
 def test_a_part_of_the_release_says_so(card: Path, corpora: Path, tmp_path: Path) -> None:
     metadata, text = read_card(card)
-    assert metadata["pretty_name"].endswith("(part of the release)") and "part of the release)\n" in text
-    assert "part of the release, with 260 instances: none of the configurations is whole" in text.split("\n\n")[2]
+    assert metadata["pretty_name"].endswith("(a sample, or a part of the release)") and "part of the release)\n" in text
+    extent = "**A sample, or a part of the release**: 260 instances; none of the configurations is whole."
+    assert text.split("\n\n")[2] == extent
     assert "6 / 5 / 5 of 6,363 / 1,491 / 2,817, test_comprehensive 4, test_original 4" in text
     assert "whole:" not in text and "| `movies` | train | 26 | 14.3 | 99 | 4.7 | no |" in text
     folder = ERASER.build(["movies"], source=corpora, out=tmp_path).folder
