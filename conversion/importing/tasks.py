@@ -106,15 +106,12 @@ def look_at_first_row(path: Path) -> dict[str, Any]:
     if not path.name.endswith((".jsonl", ".ndjson", ".json")) or not path.is_file():
         return {}
     with path.open("rb") as file:
-        start = file.read(1 << 16).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
-        for _ in range(2):
-            text = start[1:].lstrip() if start.startswith("[") else start
-            try:
-                value, _ = json.JSONDecoder().raw_decode(text)
-                return value if isinstance(value, dict) else {}
-            except (ValueError, RecursionError):
-                start += file.read(1 << 26).decode("utf-8", "replace")  # a long first row
-    return {}
+        start = file.read(1 << 24).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    try:
+        value, _ = json.JSONDecoder().raw_decode(start[1:].lstrip() if start.startswith("[") else start)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def read_text_file(path: Path) -> str:

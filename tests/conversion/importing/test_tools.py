@@ -114,21 +114,15 @@ def label_studio(folder: Path, *tasks: tuple[str, dict[str, Any]]) -> Path:
     return folder / "export.json"
 
 
-@pytest.mark.parametrize(
-    ("second", "masks"),
-    [
-        ({"start": 7, "end": 9, "text": "so"}, [[0, 1, 0, 0], [0, 1, 0]]),
-        # one mark fits as characters alone, so the file counts these
-        ({"start": 4, "end": 6, "text": "so"}, [[0, 0, 1, 0], [0, 1, 0]]),
-    ],
-)
-def test_label_studio_counts_utf16_units(second: dict[str, Any], masks: list[list[int]], tmp_path: Path) -> None:
-    tasks = [("😂😂😂 no no no", {"start": 7, "end": 9, "text": "no"}), ("😂😂😂 so bad", second)]
+def test_label_studio_counts_utf16_units_and_other_programs_characters(tmp_path: Path) -> None:
+    spans = [(7, 9, "no no no", "no"), (7, 9, "so bad", "so"), (4, 6, "so bad", "so")]
+    tasks = [(f"😂😂😂 {text}", {"start": at, "end": end, "text": words}) for at, end, text, words in spans]
     done = run(label_studio(tmp_path, *tasks), tmp_path)
-    assert [group_masks(row) for row in rows_of(done.folder)] == [[mask] for mask in masks]
+    assert [group_masks(row) for row in rows_of(done.folder)] == [[[0, 1, 0, 0]], [[0, 1, 0]], [[0, 1, 0]]]
+    assert done.counts["utf-16"] == 2
 
 
-def test_the_text_of_label_studio_is_the_column_that_fits_the_marks(tmp_path: Path) -> None:
+def test_the_text_of_label_studio_is_the_column_with_the_marked_words(tmp_path: Path) -> None:
     tasks = json.loads(label_studio(tmp_path, (DULL, {"start": 0, "end": 4, "text": "Dull"})).read_text())
     tasks[0]["data"] = {"film": DULL, "title": "No film"}
     (tmp_path / "export.json").write_text(json.dumps(tasks))
