@@ -62,6 +62,12 @@ def test_a_document_cannot_steer_the_terminal(row):
     text.encode("utf-8")
 
 
+def test_a_row_of_tokens_is_drawn():
+    row = {"id": 7, "label": 1, "tokens": ["a", "b c", "", "d"], "rationale_mask": [True, True, False, True]}
+    assert "‹¹a b\u00a0c›" in str(highlight(row)) and "‹¹d›" in str(highlight(row))
+    assert "‹" not in str(highlight({"id": 7, "label": 1, "tokens": ["a"], "rationale_mask": [False]}))
+
+
 class _Collector(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()

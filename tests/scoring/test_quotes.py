@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import eraser_hub
 from eraser_hub.conversion import HUB_DATASETS
 from eraser_hub.conversion.built import open_built
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
@@ -151,3 +152,14 @@ def test_compare_takes_quotes_where_both_systems_have_them(hub, rows, samples, t
         result = json.loads(done.stdout)
         assert ("invented" in result["comparisons"][0]["keys"]) == (other is two)
         assert "token_macro_f1" in result["comparisons"][0]["keys"]
+
+
+def test_quotes_of_pairs_stand_beside_map(samples, tmp_path):
+    folder = eraser_hub.build(
+        "bilingual_perturbation", samples / "bilingual_perturbation", config="senti_ch", out=tmp_path
+    ).folder
+    path = samples / "predictions/bilingual_perturbation/senti_ch.jsonl"
+    quote = {"text": "q", "status": "fuzzy", "docid": "sequence_0", "start_token": 0, "end_token": 2, "similarity": 1.0}
+    rows = [json.loads(line) | {"quotes": [quote]} for line in path.read_text(encoding="utf-8").splitlines()]
+    found = eraser_hub.score(written(tmp_path / "p.jsonl", rows), folder, config="senti_ch", split="test")
+    assert found["fuzzy"] == 1 and "map" in found
