@@ -26,10 +26,7 @@ def test_signs_stay_without_colour(row, instance):
     assert "gold POS  predicted POS p=0.750 (right)" in text
     assert "1 empty evidence span not drawn" in text
     assert "\x1b" not in text
-
-
-def test_the_public_name(row, instance):
-    assert str(eraser_hub.highlight(row, instance)) == str(highlight(row, instance))
+    assert text == str(eraser_hub.highlight(row, instance, label_names=NAMES))
 
 
 def test_colours_in_a_terminal(row, instance):
