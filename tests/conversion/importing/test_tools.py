@@ -164,7 +164,7 @@ def test_the_last_answer_of_a_person_and_one_label_of_a_person_count(tmp_path: P
     assert rows_of(done.folder)[0]["rationale"] == "Dull" and done.counts["replaced"] == 1
     path = write_lines(tmp_path / "x.jsonl", [{"text": "a", "label": ["b", "c"]}, {"text": "d", "label": ["c"]}])
     done = run(path, tmp_path / "two")
-    assert done.rows == {"train": 1} and done.counts["ties"] == 1
+    assert done.rows == {"train": 1} and done.counts["several labels"] == done.counts["no label"] == 1
 
 
 def test_an_export_without_any_task_says_why(tmp_path: Path) -> None:
@@ -193,8 +193,8 @@ def test_what_is_no_export_is_not_recognized(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "field"),
     [
-        ({**GOOD, "label": [[0, 400, "WHY"]]}, "spans"),
-        ({**GOOD, "label": [[4, 0, "WHY"]]}, "spans"),
+        ({**GOOD, "label": [[0, 400, "WHY"]]}, "spans[0]"),
+        ({**GOOD, "label": [[4, 0, "WHY"]]}, "spans[0]"),
         ({**GOOD, "label": [["0", 4, "WHY"]]}, "label[0]"),
         ({**GOOD, "label": [[0, 4, None]]}, "label[0]"),
         ({**GOOD, "label": [None]}, "label[0]"),
@@ -209,7 +209,7 @@ def test_what_is_no_export_is_not_recognized(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_rows_at_fault(row: dict[str, Any], field: str, tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "rows.jsonl", [ANSWER if "answer" in row else GOOD, row])
+    path = write_lines(tmp_path / "rows.jsonl", [ANSWER if "answer" in row else {**GOOD, "verdict": "good"}, row])
     with refused(file=path, line=2, field=field):
         run(path, tmp_path)
 
