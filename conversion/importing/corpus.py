@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +73,7 @@ class Imported:
         rows = ", ".join(f"{split} {rows:,}" for split, rows in self.rows.items())
         lines = [f"{self.folder}: {rows}; labels {', '.join(self.labels)}"]
         lines += ["  count  what was found, changed and left out", *self.lines] if self.lines else []
-        return "\n".join([*lines, f"next: eraser-hub build own --source {self.folder} --out hub"])
+        return "\n".join([*lines, f"next: eraser-hub build own --source {shlex.quote(str(self.folder))} --out hub"])
 
 
 def write_corpus(

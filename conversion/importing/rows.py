@@ -138,10 +138,10 @@ class TableReader:
         Raises:
             DataError: a cell is wrong, with file, line and column.
         """
-        file = Path(self.source.name).name
         for row in self.source.rows():
-            self.tally.place = f"{file}:{row.number}"
-            with locate(self.source.name, row.number):
+            file = row.file or self.source.name
+            self.tally.place = f"{Path(file).name}:{row.number}"
+            with locate(file, row.number):
                 found = self._read(row)
             if found is not None:
                 yield found
@@ -149,7 +149,7 @@ class TableReader:
         for row in self.joined.values():
             by_name = {person.name: person for person in row.people}
             people = [by_name[name] for name in names if name in by_name]
-            self.tally.place = f"{file}:{row.line}"
+            self.tally.place = f"{Path(row.file).name}:{row.line}"
             self.tally.add("missing", len(names) - len(people))
             labels = Counter(person.label for person in people if person.label is not None)
             if (label := find_majority_label(labels, self.tally)) is not None:
@@ -161,7 +161,8 @@ class TableReader:
         texts = []
         for name in columns.texts:
             cell = get_cell(cells, name)
-            texts.append(parse_tokens(cell, name) if columns.tokenized else parse_text(cell, self.tokenizer, name))
+            parsed = parse_tokens(cell, name) if columns.tokenized else parse_text(cell, self.tokenizer, name)
+            texts.append(parsed)
         if not all(text.tokens for text in texts):
             self.tally.add("no tokens")
             return None
@@ -175,7 +176,7 @@ class TableReader:
         parts = query if isinstance(query, list) else [query]
         query = QUERY_SEPARATOR.join(parse_word(part, columns.query or "") for part in parts)
         marks = self._read_marks(cells, texts)
-        found = Row(id, query, "", texts, columns.suffixes, [], True, self.source.name, row.number)
+        found = Row(id, query, "", texts, columns.suffixes, [], True, row.file or self.source.name, row.number)
         if isinstance(names, str):
             self._join(names, found, labels, marks)
             return None

@@ -37,11 +37,19 @@ log = logging.getLogger("eraser_hub")
 
 
 class SourceRow(NamedTuple):
-    """A row: its line in the file (or its number, from 1), its key if the source is an object of rows, its cells."""
+    """A row.
+
+    Attributes:
+        number: its line in the file, or its number, from 1.
+        key: its key, if the source is an object of rows.
+        cells: its cells.
+        file: the file, if the source is several.
+    """
 
     number: int
     key: str | None
     cells: Mapping[str, Any]
+    file: str = ""
 
 
 @dataclass(frozen=True)

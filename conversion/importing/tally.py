@@ -22,6 +22,7 @@ WORDS = {
     "ties": "rows left out: their labels tie",
     "duplicates": "rows left out: this person has annotated the text before",
     "replaced": "earlier annotations left out: replaced by a later one of the same person",
+    "several labels": "people who chose several labels of a text, of which none is taken",
     "labels differ": "rows with several labels, of which the most frequent is taken",
     "unmatched": "rows with other numbers of labels and marks: nobody knows whose marks are whose",
     "no marks": "rows without a mark, kept without evidence",

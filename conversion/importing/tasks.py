@@ -20,10 +20,10 @@ from eraser_hub.conversion.readers import read_utf8_file
 from eraser_hub.metrics.errors import check_choice
 from eraser_hub.records.errors import DataError, UsageError, show
 
-from .rows import Person, Row
+from .rows import Columns, Row, TableReader
 from .sources import Source, SourceRow, describe_counts, find_label_column, pick_label
-from .tally import Tally, find_majority_label, locate
-from .texts import WORDS, Span, cut_text, get_cell, make_text, parse_labels, parse_word
+from .tally import Tally, locate
+from .texts import WORDS, Span, cut_text, get_cell, make_text, parse_word
 
 TOOLS = ("doccano", "label_studio", "prodigy", "brat", "cas")
 QUERY, RELATION = "query", "relation"  # questions that relations answer: see `split_queries`
@@ -38,6 +38,7 @@ class Mark(NamedTuple):
         label: its label or type.
         id: by which relations name it; the parts of one mark share it.
         attributes: its features: name -> value.
+        words: its own words, if the export has them; they have to stand there.
     """
 
     start: int
@@ -45,6 +46,7 @@ class Mark(NamedTuple):
     label: str
     id: str = ""
     attributes: Mapping[str, str] = {}
+    words: str | None = None
 
 
 class Relation(NamedTuple):
@@ -106,15 +108,12 @@ def look_at_first_row(path: Path) -> dict[str, Any]:
     if not path.name.endswith((".jsonl", ".ndjson", ".json")) or not path.is_file():
         return {}
     with path.open("rb") as file:
-        start = file.read(1 << 16).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
-        for _ in range(2):
-            text = start[1:].lstrip() if start.startswith("[") else start
-            try:
-                value, _ = json.JSONDecoder().raw_decode(text)
-                return value if isinstance(value, dict) else {}
-            except (ValueError, RecursionError):
-                start += file.read(1 << 26).decode("utf-8", "replace")  # a long first row
-    return {}
+        start = file.read(1 << 24).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    try:
+        value, _ = json.JSONDecoder().raw_decode(start[1:].lstrip() if start.startswith("[") else start)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def read_text_file(path: Path) -> str:
@@ -188,10 +187,6 @@ def read_splits(
             for key, count in task.counts.items():
                 tally.add(key, count, place=task.place)
             with locate(task.file, task.line):
-                for mark in task.marks:
-                    if not 0 <= mark.start <= mark.end <= len(task.text):
-                        message = f"expected a span within the text's {len(task.text)} characters"
-                        raise DataError(f"{message}, found {[mark.start, mark.end]}", field="spans")
                 task.id = task.id if id is None else parse_word(get_cell(task.fields, id), id)
             splits[split].append(task)
     evidence = choose_evidence([task for tasks in splits.values() for task in tasks], span_labels)
@@ -290,51 +285,38 @@ def choose_label(tasks: Sequence[Task], label: str | None, evidence: set[str]) -
 def make_rows(
     tasks: Sequence[Task], split: str, evidence: set[str], label: str, query: str | None, tokenizer: str, tally: Tally
 ) -> Iterator[Row]:
-    """Yield an annotation of each text, with the people who annotated it.
+    """Yield an annotation of each text: the tasks are a table with a row for each text and person.
 
     Raises:
-        DataError: one id has two texts.
+        DataError: a mark lies outside the text; one id has two texts.
     """
-    texts: dict[object, dict[object, Task]] = {}  # id -> person -> the last of the tasks
-    for number, task in enumerate(tasks):
-        by_person = texts.setdefault(number if task.id is None else task.id, {})
-        if by_person and (other := next(iter(by_person.values()))).text != task.text:
-            message = f"expected each id once, or with the text of line {other.line}, found {show(task.id)} again"
-            raise DataError(message, file=task.file, line=task.line, field="id")
-        tally.add("replaced", task.annotator in by_person, place=task.place)
-        by_person[task.annotator] = task
-    for by_person in texts.values():
-        task = next(iter(by_person.values()))
-        tally.place = task.place
+    latest: dict[tuple[str, str | None], Task] = {}
+    for task in tasks:
+        key = (f"{split}_{task.line}" if task.id is None else task.id, task.annotator)
+        tally.add("replaced", key in latest, place=task.place)
+        latest[key] = task
+    rows = []
+    for (id, annotator), task in latest.items():
+        marks = [mark for mark in task.marks if is_evidence(mark, evidence)]
+        others = sum(mark not in marks and label not in mark.attributes for mark in task.marks)
+        values = dict.fromkeys(mark.attributes[label] for mark in task.marks if label in mark.attributes)
+        own = task.answers.get(label) or [value for value in values if value not in evidence]
+        tally.add("other marks", others, place=task.place)
+        tally.add("several labels", len(own) > 1, place=task.place)
         with locate(task.file, task.line):
             if tokenizer == "tool":
                 tokens = [[place for place in line if task.text[slice(*place)].strip()] for line in task.tokens or ()]
                 text = make_text(task.text, tokens, "tokens")
             else:
                 text = cut_text([task.text], tokenizer, "text")
-            words = {**task.fields, QUERY: "".join(task.answers.get(QUERY, ""))}
-            asked = "" if query is None else parse_word(get_cell(words, query), query)
-        if not text.tokens:
-            tally.add("no tokens")
-            continue
-        people, labels = [], []
-        for number, each in enumerate(by_person.values(), 1):
-            marks = [mark for mark in each.marks if is_evidence(mark, evidence)]
-            others = [mark for mark in each.marks if mark not in marks and label not in mark.attributes]
-            tally.add("other marks", len(others))
-            values = dict.fromkeys(mark.attributes[label] for mark in each.marks if label in mark.attributes)
-            own = each.answers.get(label) or [value for value in values if value not in evidence]
-            spans = {text.find_covered(mark.start, mark.end) for mark in marks}
-            tally.add("widened", sum(text.is_widened(mark.start, mark.end) for mark in marks))
-            tally.add("empty", sum(start == end for start, end in spans))
-            chosen = own[0] if len(own) == 1 else None
-            person = each.annotator or str(number)
-            people.append(Person(person, chosen, [sorted(span for span in spans if span[0] < span[1])]))
-            labels += own
-        if not labels and label in task.fields:
-            labels = parse_labels(task.fields[label], None, label)
-        gold = find_majority_label(Counter(labels), tally)
-        if gold is not None:
-            id = f"{split}_{task.line}" if task.id is None else task.id
-            named = any(each.annotator for each in by_person.values())
-            yield Row(id, asked, gold, [text], [""], people, named, str(task.file), task.line)
+        cells = {**task.fields, QUERY: "".join(task.answers.get(QUERY, ""))} if query == QUERY else dict(task.fields)
+        chosen = own[0] if len(own) == 1 else None if own else task.fields.get(label)
+        spans = [{"start": mark.start, "end": mark.end, "text": mark.words} for mark in marks]
+        cells |= {"text": text, "spans": spans, "label": chosen, "id": id, "annotator": annotator or "1"}
+        rows.append(SourceRow(task.line, None, cells, str(task.file)))
+    columns = Columns(("text",), ("spans",), "label", False, "spans", "characters", query, "id", "annotator")
+    named = any(annotator is not None for _, annotator in latest)
+    is_column = not any(label in task.answers or any(label in mark.attributes for mark in task.marks) for task in tasks)
+    for row in TableReader(Source(split, rows.__iter__), split, columns, tokenizer, tally):
+        people = [person._replace(label=None) for person in row.people] if is_column else row.people
+        yield row._replace(people=people, named=named)

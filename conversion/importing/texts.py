@@ -137,11 +137,13 @@ def cut_text(lines: Sequence[str], tokenizer: str, column: str, *, listed: bool 
 
 
 def parse_text(value: Any, tokenizer: str, column: str) -> Text:
-    """Parse a cell of running text, or of sentences as a list; see `cut_text`.
+    """Parse a cell of running text, or of sentences as a list; see `cut_text`. A text that is cut already stays.
 
     Raises:
         DataError: the cell has another form.
     """
+    if isinstance(value, Text):
+        return value
     sentences = parse_strings(value)
     listed = isinstance(sentences, list)
     lines = sentences if listed else [value]

@@ -8,42 +8,19 @@ import re
 import sqlite3
 import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
-pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
 from eraser_hub import ask
 from eraser_hub.asking.cache import NAME
 
 from ..refusals import refused
-from .scripted_server import Reply, Script, ScriptedServer, answer, completion, error, raw_server
+from .scripted_server import Reply, ScriptedServer, answer, completion, error, raw_server
 
 GOOD = answer("NEG", "the dialogue is painfully flat")
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-
-
-class Asking:
-    """A run on the samples' movies, in a folder of its own."""
-
-    def __init__(self, hub: Path, folder: Path) -> None:
-        self.hub, self.out, self.cache = hub, folder / "quotes.jsonl", folder / "cache"
-
-    def __call__(self, script: Script, limit: int | None = 1, **how: object) -> list[dict]:
-        with ScriptedServer(script, how.pop("latency", 0.0)) as server:
-            self.server = server
-            place = {"dataset": self.hub, "config": "movies", "limit": limit, "out": self.out, "cache": self.cache}
-            how = {"max_tokens": 50, "attempts": 2, "endpoint": server.endpoint, **place, **how}
-            self.report = ask("scripted", **how)
-        self.notes = self.report.notes
-        return [json.loads(line) for line in self.out.read_text().splitlines()]
-
-
-@pytest.fixture
-def asking(hub, tmp_path) -> Asking:
-    return Asking(hub, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -165,11 +142,15 @@ def test_what_an_earlier_version_stored_kills_no_run(asking):
         (b'{"choices": {}}', "answered"),
         (b'{"choices": [7]}', "broken"),
         (b"[" * 5000, "answered"),
+        (GOOD.body[:20], "answered"),  # damaged, and so asked for again
     ]:
         with closing(sqlite3.connect(asking.cache / NAME)) as database, database as kept:
             kept.execute("UPDATE answers SET answer = ?", (stored,))
         (line,) = asking(lambda request, before: GOOD, force=True)
         assert line["outcome"] == outcome
+    assert len(asking.server.requests) == 1
+    asking(lambda request, before: GOOD, force=True)
+    assert not asking.server.requests, "the answer that came was not kept"
 
 
 @pytest.mark.parametrize(
@@ -251,16 +232,6 @@ def test_other_settings_are_asked_anew(asking):
     assert asking.server.requests[0]["temperature"] == 0.5
 
 
-def test_a_damaged_answer_of_the_cache_is_asked_for_again(asking):
-    asking(lambda request, before: GOOD)
-    with closing(sqlite3.connect(asking.cache / NAME)) as database, database as kept:
-        kept.execute("UPDATE answers SET answer = substr(answer, 1, 20)")
-    assert asking(lambda request, before: GOOD)[0]["outcome"] == "answered"
-    assert len(asking.server.requests) == 1
-    asking(lambda request, before: GOOD)
-    assert not asking.server.requests, "the answer that came was not kept"
-
-
 def test_a_cache_that_is_no_database_is_left_alone_and_named(asking):
     asking.cache.mkdir()
     thesis = asking.cache / NAME
@@ -287,12 +258,6 @@ def test_where_a_schema_is_refused_the_words_are_read(asking):
     assert any("JSON schema" in line for line in asking.notes)
 
 
-def test_the_schema_names_the_labels(asking):
-    asking(lambda request, before: GOOD)
-    kind = asking.server.requests[0]["response_format"]["json_schema"]["schema"]
-    assert kind["properties"]["label"]["enum"] == ["NEG", "POS"]
-
-
 def test_the_documents_stand_in_the_prompt_word_for_word(asking, hub):
     from eraser_hub.conversion.built import open_built
 
@@ -300,6 +265,8 @@ def test_the_documents_stand_in_the_prompt_word_for_word(asking, hub):
     texts = [row["documents"][0]["text"] for row in open_built(hub).rows("movies", "test")]
     asked = [request["messages"][-1]["content"] for request in asking.server.requests]
     assert len(asked) == len(texts)
+    kind = asking.server.requests[0]["response_format"]["json_schema"]["schema"]
+    assert kind["properties"]["label"]["enum"] == ["NEG", "POS"]
     assert all(text.strip("\n") in words for text, words in zip(texts, asked, strict=True))
 
 

@@ -9,7 +9,6 @@ from collections import Counter
 import pytest
 
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
-pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
 from eraser_hub.asking.answers import Answer, compute_label_probabilities
 from eraser_hub.asking.consistency import (
@@ -25,16 +24,10 @@ from eraser_hub.metrics.quotes import Quote
 
 from ..refusals import refused
 from .scripted_server import Reply, answer, completion, error
-from .test_client import Asking
 
 TEXT = "the film is fine .\nthe end is not ."
 ONE = Question(Instance("7", (), ("d",), (tuple(TEXT.split()),)), (TEXT,), "", " ")
 QUOTES = [Quote("film is FINE", "normalised", "d", 1, 4, 1.0), Quote("a masterpiece", "not_found")]
-
-
-@pytest.fixture
-def asking(hub, tmp_path) -> Asking:
-    return Asking(hub, tmp_path)
 
 
 @pytest.mark.parametrize(

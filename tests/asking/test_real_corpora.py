@@ -1,4 +1,4 @@
-"""Ask and score on real corpora: a server quotes gold evidence, mangled by a seed, and its offsets come back."""
+"""Ask and score on samples and real corpora: the offsets of gold evidence, quoted and mangled, come back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
 from eraser_hub import ask
@@ -87,11 +86,17 @@ class GoldServer:
         return answer(self.labels[prompt], *self.texts[prompt])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("config", [*ERASER, *PAIRS])
-def test_gold_quotes_of_real_corpora_come_back(corpora, tmp_path, config):
+@pytest.mark.parametrize(
+    ("config", "place"),
+    [
+        *[(config, "samples") for config in ("movies", "fever", "senti_ch")],
+        *[pytest.param(config, "corpora", marks=pytest.mark.slow) for config in (*ERASER, *PAIRS)],
+    ],
+)
+def test_gold_quotes_come_back(request, tmp_path, config, place):
     name = "eraser" if config in ERASER else "bilingual_perturbation"
-    source = corpora if config in ERASER else corpora / "luge"
+    root = request.getfixturevalue(place)
+    source = root / name if place == "samples" else root if config in ERASER else root / "luge"
     get_dataset(name).build([config], out=tmp_path, source=source)
     split, out = ("validation" if config in ERASER else "test"), tmp_path / "quotes.jsonl"
     job = AskConfig(str(tmp_path / name), config, split, 100 if config in ERASER else None)

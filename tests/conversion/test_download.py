@@ -106,7 +106,9 @@ def test_a_published_digest_is_verified(server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "page", [b"", b"<!doctype html>", gzip.compress(b"no tar" * 200), pack(*GOOD)[:-30], pack(("multirc/x", b"", {}))]
+    "page",
+    [b"", b"<!doctype html>", gzip.compress(b"no tar" * 200), pack(*GOOD)[:-30], pack(("multirc/x", b"", {}))],
+    ids=["empty", "a page", "no tar", "cut", "no splits"],
 )
 def test_what_is_no_corpus_is_not_recorded(server, tmp_path, page):
     server.body, corpus = page, server.body

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,149 +17,69 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from loopback_hub import TOKEN, LoopbackHub
 
+import eraser_hub
+
 ROOT = Path(__file__).resolve().parents[2]
 
-STAND_IN_METRIC = '''"""A small metric of one leaf."""
+MODULE = '''"""A share."""
 
-import datasets
+from __future__ import annotations
+
 import evaluate
-import numpy as np
+import datasets
 
-from .toy_positions import unique_positions
+from .deep import (
+    twice,
+)
+from .leaf import unique
 
 
 class ToyOverlap(evaluate.Metric):
-    """The share of predicted tokens that are evidence."""
-
     def _info(self):
-        row = {"id": datasets.Value("string"), "rationale": datasets.Sequence(datasets.Value("int64"))}
-        return evaluate.MetricInfo(
-            description="The share of predicted tokens that are evidence.",
-            citation="",
-            inputs_description="rows {id, rationale: [index ..]} on both sides",
-            features=datasets.Features({"predictions": row, "references": row}),
-        )
+        return evaluate.MetricInfo("a", "b", datasets.Features({"predictions": datasets.Value("int64")}), "c")
 
-    def _compute(self, predictions, references):
-        truth = {row["id"]: unique_positions(row["rationale"]) for row in references}
-        for row in predictions:
-            if row["id"] not in truth:
-                raise ValueError(f"instance {row['id']!r}: no reference of this id")
-        found = [(unique_positions(row["rationale"]), truth[row["id"]]) for row in predictions]
-        return {"share": float(np.mean([len(ours & theirs) / len(ours) for ours, theirs in found]))}
+    def _compute(self, predictions):
+        return {"share": twice(unique(predictions))}
 '''
-STAND_IN_LEAF = '''"""Positions as a set."""
-
-import numpy as np
-
-
-def unique_positions(positions):
-    return set(np.asarray(positions).tolist())
-'''
-CARD = """---
-title: {name}
-sdk: gradio
-sdk_version: {gradio}
-python_version: "3.11"
-app_file: app.py
-tags: [evaluate, metric]
----
-# {name}
-"""
+LEAF = (
+    "from __future__ import annotations\n\nfrom .deep import twice\n\n\ndef unique(x):\n    return twice(len({*x}))\n"
+)
 
 
 @pytest.fixture
 def metric_source(tmp_path: Path) -> Path:
-    """A folder of modules and cards with one small metric, built as the project's own folder is."""
-    from eraser_hub.publishing.spaces import get_metrics_folder, read_pin
+    """A folder of modules and cards with one small metric of two leaves, built as the project's own folder is."""
+    from eraser_hub.publishing.spaces import get_metrics_folder
 
-    source = tmp_path / "modules"
-    (source / "cards").mkdir(parents=True)
-    (source / "toy_overlap.py").write_text(STAND_IN_METRIC)
-    (source / "toy_positions.py").write_text(STAND_IN_LEAF)
-    (source / "unused_leaf.py").write_text("import numpy\n")
-    (source / "cards" / "toy_overlap.md").write_text(CARD.format(name="toy_overlap", gradio=read_pin("gradio")))
-    (source / "cards" / "toy_overlap.json").write_text("{}")
+    folder, own = tmp_path / "modules", get_metrics_folder()
+    (folder / "cards").mkdir(parents=True)
+    for name, text in (("toy_overlap", MODULE), ("leaf", LEAF), ("deep", "def twice(x):\n    return 2 * x\n")):
+        (folder / f"{name}.py").write_text(text)
+    (folder / "unused.py").write_text("import numpy\n")
+    card = (own / "cards" / "perturbation_map.md").read_text("utf-8").replace("perturbation_map", "toy_overlap")
+    (folder / "cards" / "toy_overlap.md").write_text(card.partition("![")[0])
+    (folder / "cards" / "toy_overlap.json").write_text("{}")
     for name in ("app.py", "requirements.txt"):
-        (source / name).write_bytes((get_metrics_folder() / name).read_bytes())
-    return source
+        (folder / name).write_bytes((own / name).read_bytes())
+    return folder
 
 
-def record_digests(folder: Path) -> None:
-    """Record the digests of a dataset's files in release.json, as `build` does."""
-    from eraser_hub.records.files import compute_file_digest
-
-    configs: dict[str, dict[str, dict[str, dict[str, dict[str, str]]]]] = {}
-    for path in sorted(folder.glob("*/*.parquet")):
-        splits = configs.setdefault(path.parent.name, {"splits": {}})["splits"]
-        files = splits.setdefault(path.name.partition("-")[0], {"files": {}})["files"]
-        files[path.name] = compute_file_digest(path)
-    (folder / "release.json").write_text(json.dumps({"configs": configs}))
-
-
-def write_toy_dataset(folder: Path, rows: int = 40) -> None:
-    """A small Parquet dataset of two configs in the shape that `build` writes, with card and digests."""
-    import datasets
-    import yaml
-
-    from eraser_hub.conversion.leaderboard import write_eval_yaml
-
-    features = datasets.Features(
-        {
-            "annotation_id": datasets.Value("string"),
-            "classification": datasets.ClassLabel(names=["NEG", "POS"]),
-            "documents": datasets.List({"docid": datasets.Value("string"), "text": datasets.Value("string")}),
-            "evidences": datasets.List(
-                datasets.List({"docid": datasets.Value("string"), "start_token": datasets.Value("int32")})
-            ),
-            "num_tokens": datasets.Value("int32"),
-        }
-    )
-    header: dict[str, object] = {"license": "apache-2.0", "language": ["en"], "configs": [], "dataset_info": []}
-    for config in ("movies", "boolq"):
-        (folder / config).mkdir(parents=True)
-        files, splits = [], []
-        for split, number in (("train", rows), ("test", 7)):
-            data = datasets.Dataset.from_dict(
-                {
-                    "annotation_id": [f"{config}_{split}_{at}" for at in range(number)],
-                    "classification": [at % 2 for at in range(number)],
-                    "documents": [
-                        [{"docid": f"d{at}", "text": "a plain film .\nwell made , too ."}] for at in range(number)
-                    ],
-                    "evidences": [
-                        [[{"docid": f"d{at}", "start_token": 1}, {"docid": f"d{at}", "start_token": 3}]]
-                        for at in range(number)
-                    ],
-                    "num_tokens": [9 + at for at in range(number)],
-                },
-                features=features,
-            )
-            import pyarrow.parquet as pq
-
-            name = f"{config}/{split}-00000-of-00001.parquet"
-            table = data.data.table.replace_schema_metadata(None)
-            pq.write_table(table, folder / name, write_page_index=True, use_content_defined_chunking=True)
-            files.append({"split": split, "path": f"{config}/{split}-*.parquet"})
-            splits.append({"name": split, "num_examples": number, "num_bytes": (folder / name).stat().st_size})
-        default = {"default": True} if config == "movies" else {}
-        header["configs"].append({"config_name": config, **default, "data_files": files})  # type: ignore[attr-defined]
-        facts = {"config_name": config, "version": "1.2.0", "features": features._to_yaml_list(), "splits": splits}
-        header["dataset_info"].append(facts)  # type: ignore[attr-defined]
-    text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
-    (folder / "README.md").write_text(f"---\n{text}---\n# Small\n\nA small dataset of the tests.\n")
-    record_digests(folder)
-    write_eval_yaml(folder, "eraser")
+@pytest.fixture(scope="session")
+def built(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two configs of the samples, built; tests change a copy."""
+    return eraser_hub.build(
+        "eraser", samples / "eraser", config=["movies", "boolq"], out=tmp_path_factory.mktemp("built")
+    ).folder
 
 
 @pytest.fixture
-def toy_hub(tmp_path: Path, metric_source: Path) -> Path:
+def toy_hub(tmp_path: Path, metric_source: Path, built: Path) -> Path:
     """A built folder with a dataset ``eraser`` and a metric ``toy_overlap``."""
     from eraser_hub.publishing.spaces import build_metrics
 
     folder = tmp_path / "hub"
     build_metrics(folder, source=metric_source)
-    write_toy_dataset(folder / "eraser")
+    shutil.copytree(built, folder / "eraser")
     return folder
 
 
@@ -220,40 +140,34 @@ class Child:
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=180)
 
 
-@pytest.fixture
-def child(tmp_path: Path) -> Child:
+def make_child(place: Path) -> Child:
     """Child processes start in an empty folder, without transformers: neither a Space nor a reader has to have it.
 
     (Where it can be imported, evaluate imports it, and torch with it: seconds in each process.)
     """
-    folder, modules = tmp_path / "elsewhere", tmp_path / "modules_of_children"
+    folder, modules = place / "elsewhere", place / "modules_of_children"
     folder.mkdir()
     modules.mkdir()
     (modules / "transformers.py").write_text("raise ImportError('not here')\n")
-    return Child(tmp_path / "hf_home", folder, modules)
-
-
-class Said(logging.Handler):
-    """Keeps each line of the package's log."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
+    return Child(place / "hf_home", folder, modules)
 
 
 @pytest.fixture
-def said() -> Iterator[list[str]]:
-    """What `publish` says."""
-    log, handler = logging.getLogger("eraser_hub"), Said()
-    level = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    yield handler.lines
-    log.removeHandler(handler)
-    log.setLevel(level)
+def child(tmp_path: Path) -> Child:
+    return make_child(tmp_path)
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """What `publish` said since the last call."""
+    caplog.set_level("INFO", "eraser_hub")
+
+    def take() -> list[str]:
+        lines = [*caplog.messages]
+        caplog.clear()
+        return lines
+
+    return take
 
 
 @pytest.fixture

@@ -2,60 +2,66 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from loopback_hub import TOKEN
+from loopback_hub import TOKEN, Repo
 
 from eraser_hub import publish
+from eraser_hub.conversion.built import open_built
+from eraser_hub.conversion.card import get_dataset_version
 from eraser_hub.publishing.publisher import client
+from eraser_hub.publishing.uploads import check_dataset
 from eraser_hub.records.errors import DataError, UsageError
+from eraser_hub.records.files import compute_file_digest
 from eraser_hub.version import __version__
 
 from ..refusals import refused
-from .conftest import record_digests
 
 
-def commits(loopback, kind, name="org/eraser"):
-    return loopback.repos[kind, name].messages
+def dataset(loopback):
+    return loopback.repos["datasets", "org/eraser"]
 
 
-def test_everything_built_is_published_and_tagged(publish_toy, loopback, said):
+def space(loopback):
+    return loopback.repos["spaces", "org/toy_overlap"]
+
+
+def test_everything_built_is_published_and_tagged(publish_toy, loopback, toy_hub, said):
     addresses = publish_toy()
     assert addresses == [f"{loopback.url}/datasets/org/eraser", f"{loopback.url}/spaces/org/toy_overlap"]
-    data, space = loopback.repos["datasets", "org/eraser"], loopback.repos["spaces", "org/toy_overlap"]
-    assert data.tags == {"v1.2.0": data.branches["main"]}
-    assert set(space.tags) == {f"v{__version__}", "v0.4.6"}
-    tree = data.commits[data.branches["main"]]
-    assert tree["movies/train-00000-of-00001.parquet"][1], "Parquet belongs into LFS"
-    assert "release.json" in tree
-    files = set(space.commits[space.branches["main"]])
-    assert files == {
+    data = dataset(loopback)
+    version = get_dataset_version(open_built(toy_hub / "eraser").card)
+    assert data.tags == dict.fromkeys((f"v{version}", f"v{__version__}"), data.branches["main"])
+    assert set(space(loopback).tags) == {f"v{__version__}", "v0.4.6"}
+    assert data.tree["movies/train-00000-of-00001.parquet"][1], "Parquet belongs into LFS"
+    assert "release.json" in data.tree
+    assert set(space(loopback).tree) == {
         *(".eraser-hub.json", ".gitattributes", "README.md", "app.py", "example.json", "requirements.txt"),
         "toy_overlap.py",
     }
     assert len(data.messages) == 2, "one commit beside the Hub's own first"
-    # the plan comes before the addresses
-    assert said.index("  add README.md") < said.index(f"published {addresses[0]}")
+    lines = said()
+    assert lines.index("  add README.md") < lines.index(f"published {addresses[0]}"), "the plan comes first"
 
 
 def test_a_second_run_uploads_nothing_and_a_change_only_itself(publish_toy, loopback, toy_hub, said):
     publish_toy()
-    said.clear()
+    said()
     publish_toy()
-    assert len(commits(loopback, "datasets")) == 2
-    assert said.count("  nothing to upload") == 2
+    assert len(dataset(loopback).messages) == 2
+    assert said().count("  nothing to upload") == 2
     (toy_hub / "eraser" / "README.md").write_text((toy_hub / "eraser" / "README.md").read_text() + "\nMore.\n")
-    said.clear()
     publish_toy(datasets=["eraser"])
-    changed = [line for line in said if line.startswith(("  add", "  change"))]
+    lines = said()
+    changed = [line for line in lines if line.startswith(("  add", "  change"))]
     assert changed == ["  change README.md", "  change .eraser-hub.json"]
-    assert len(commits(loopback, "datasets")) == 3
-    assert any("v1.2.0 stays on the commit it names" in line for line in said)
+    assert len(dataset(loopback).messages) == 3
+    assert any(f"v{__version__} stays on the commit it names" in line for line in lines)
 
 
 OTHERS = {
@@ -68,50 +74,47 @@ OTHERS = {
 
 def merge(repo, **changes):
     """Commit files, or with None remove them, as another person does."""
-    tree = {**repo.commits[repo.branches["main"]], **changes}
+    tree = {**repo.tree, **changes}
     repo.record("main", {path: file for path, file in tree.items() if file is not None}, "by hand")
 
 
-def rebuild_without_boolq(toy_hub):
-    import shutil
-
-    from .conftest import write_toy_dataset
-
-    shutil.rmtree(toy_hub / "eraser")
-    write_toy_dataset(toy_hub / "eraser")
+def rename_boolq(toy_hub):
+    """What a build of boolq in more shards would have: other names of its files."""
+    release = toy_hub / "eraser" / "release.json"
+    content = json.loads(release.read_text())
+    for facts in content["configs"]["boolq"]["splits"].values():
+        facts["files"] = {name.replace("00001", "00009"): digest for name, digest in facts["files"].items()}
+    release.write_text(json.dumps(content))
     for path in (toy_hub / "eraser" / "boolq").iterdir():
-        path.rename(path.with_name(path.name.replace("of-00001", "of-00009")))
-    card = toy_hub / "eraser" / "README.md"
-    record_digests(toy_hub / "eraser")
-    assert card.is_file()
+        path.rename(path.with_name(path.name.replace("00001", "00009")))
 
 
 def test_what_others_merged_stays(publish_toy, loopback, toy_hub, said):
     publish_toy()
-    repo, space = loopback.repos["datasets", "org/eraser"], loopback.repos["spaces", "org/toy_overlap"]
-    for one in (repo, space):
-        merge(one, **OTHERS)
-    said.clear()
+    for repo in (dataset(loopback), space(loopback)):
+        merge(repo, **OTHERS)
+    said()
     publish_toy()
-    assert not [line for line in said if line.startswith("  remove")]
+    lines = said()
+    assert not [line for line in lines if line.startswith("  remove")]
     words = "  left there, since no publish on record wrote them: "
-    assert said.count(words + ", ".join(sorted(OTHERS))) == 2
-    for one in (repo, space):
-        assert OTHERS.items() <= one.commits[one.branches["main"]].items()
+    assert lines.count(words + ", ".join(sorted(OTHERS))) == 2
+    for repo in (dataset(loopback), space(loopback)):
+        assert OTHERS.items() <= repo.tree.items()
     publish_toy(check=True)
 
 
 def test_files_of_a_former_publish_are_removed_unless_others_changed_them(publish_toy, loopback, toy_hub, said):
     publish_toy(datasets=["eraser"])
-    repo = loopback.repos["datasets", "org/eraser"]
-    rebuild_without_boolq(toy_hub)
-    merge(repo, **{"boolq/test-00000-of-00001.parquet": (b"mine", True)})
-    said.clear()
+    splits = {path.name.partition("-")[0] for path in (toy_hub / "eraser" / "boolq").iterdir()}
+    rename_boolq(toy_hub)
+    merge(dataset(loopback), **{"boolq/test-00000-of-00001.parquet": (b"mine", True)})
     publish_toy(datasets=["eraser"])
-    assert [line for line in said if line.startswith("  remove")] == ["  remove boolq/train-00000-of-00001.parquet"]
-    tree = repo.commits[repo.branches["main"]]
+    removed = {f"boolq/{split}-00000-of-00001.parquet" for split in splits - {"test"}}
+    assert {line.removeprefix("  remove ") for line in said() if line.startswith("  remove")} == removed
+    tree = dataset(loopback).tree
     assert tree["boolq/test-00000-of-00001.parquet"] == (b"mine", True)
-    assert "boolq/train-00000-of-00009.parquet" in tree and "boolq/train-00000-of-00001.parquet" not in tree
+    assert "boolq/train-00000-of-00009.parquet" in tree and not tree.keys() & removed
 
 
 @pytest.mark.parametrize(
@@ -119,26 +122,25 @@ def test_files_of_a_former_publish_are_removed_unless_others_changed_them(publis
 )
 def test_without_a_manifest_nothing_is_removed(publish_toy, loopback, toy_hub, said, manifest):
     publish_toy(datasets=["eraser"])
-    repo = loopback.repos["datasets", "org/eraser"]
-    rebuild_without_boolq(toy_hub)
-    merge(repo, **{".eraser-hub.json": manifest})
-    said.clear()
+    old = ", ".join(sorted(path for path in dataset(loopback).tree if path.startswith("boolq")))
+    rename_boolq(toy_hub)
+    merge(dataset(loopback), **{".eraser-hub.json": manifest})
     publish_toy(datasets=["eraser"])
-    assert not [line for line in said if line.startswith("  remove")]
-    old = "boolq/test-00000-of-00001.parquet, boolq/train-00000-of-00001.parquet"
-    assert f"  left there, since no publish on record wrote them: {old}" in said
-    assert ".eraser-hub.json" in repo.commits[repo.branches["main"]]
+    lines = said()
+    assert not [line for line in lines if line.startswith("  remove")]
+    assert f"  left there, since no publish on record wrote them: {old}" in lines
+    assert ".eraser-hub.json" in dataset(loopback).tree
 
 
-def test_the_builds_files_alone_are_sent(publish_toy, loopback, toy_hub, said):
-    strays = ["README.md.swp", "README.md~", "movies/notes.txt", "notes.md"]
-    for name in (*strays, "eraser.png"):
-        (toy_hub / "eraser" / name).write_text("x")
+def test_hidden_files_stay_here(publish_toy, loopback, toy_hub, said):
+    """The build's files alone are sent."""
+    strays = [".env", "README.md.swp", "README.md~", "movies/notes.txt", "notes.md"]
+    for name in strays:
+        (toy_hub / "eraser" / name).write_text("HF_TOKEN=x")
     publish_toy(datasets=["eraser"])
-    repo = loopback.repos["datasets", "org/eraser"]
-    tree = repo.commits[repo.branches["main"]]
+    tree = dataset(loopback).tree
     assert not tree.keys() & set(strays) and "eraser.png" in tree
-    assert f"  left out, since no build wrote them: {', '.join(strays)}" in said
+    assert f"  left out, since no build wrote them: {', '.join(strays)}" in said()
 
 
 def test_the_tag_that_evaluate_asks_for_moves_with_main(publish_toy, loopback, toy_hub, metric_source):
@@ -149,19 +151,18 @@ def test_the_tag_that_evaluate_asks_for_moves_with_main(publish_toy, loopback, t
     module.write_text(module.read_text() + "\n# newer\n")
     build_metrics(toy_hub, source=metric_source)
     publish_toy(metrics=["toy_overlap"])
-    space = loopback.repos["spaces", "org/toy_overlap"]
-    assert space.tags["v0.4.6"] == space.branches["main"] != space.tags[f"v{__version__}"]
+    tags = space(loopback).tags
+    assert tags["v0.4.6"] == space(loopback).branches["main"] != tags[f"v{__version__}"]
 
 
 def test_private_and_revision(publish_toy, loopback):
     assert publish_toy(datasets=["eraser"], private=True, revision="next")[0].endswith("/datasets/org/eraser/tree/next")
-    repo = loopback.repos["datasets", "org/eraser"]
+    repo = dataset(loopback)
     assert repo.private and not repo.tags
-    assert "README.md" in repo.commits[repo.branches["next"]]
-    assert "README.md" not in repo.commits[repo.branches["main"]]
+    assert "README.md" in repo.commits[repo.branches["next"]] and "README.md" not in repo.tree
 
 
-def test_a_dry_run_asks_nothing(publish_toy, loopback, monkeypatch):
+def test_a_dry_run_asks_nothing_and_the_hub_set_offline_is_refused(publish_toy, loopback, monkeypatch):
     import huggingface_hub.constants as constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
@@ -169,18 +170,9 @@ def test_a_dry_run_asks_nothing(publish_toy, loopback, monkeypatch):
     assert loopback.requests == []
     assert any(line.startswith("  movies/train-00000-of-00001.parquet (") for line in plan)
     assert plan[-1].startswith("dry run:")
-
-
-@pytest.mark.parametrize(
-    ("writes", "remedy"), [(True, "to publish, or ask for a `dry_run`"), (False, "to read from the Hub")]
-)
-def test_the_hub_set_offline_is_refused_with_what_was_meant(writes, remedy, monkeypatch):
-    import huggingface_hub.constants as constants
-
-    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(DataError) as caught:
-        client(None, "token", writes=writes)
-    assert str(caught.value) == f"HF_HUB_OFFLINE is set: unset it {remedy}"
+    for writes, remedy in ((True, "to publish, or ask for a `dry_run`"), (False, "to read from the Hub")):
+        with refused(f"HF_HUB_OFFLINE is set: unset it {remedy}"):
+            client(None, "token", writes=writes)
 
 
 def test_check_compares_and_sends_nothing(publish_toy, loopback, toy_hub, said):
@@ -194,7 +186,7 @@ def test_check_compares_and_sends_nothing(publish_toy, loopback, toy_hub, said):
     card.write_text(card.read_text() + "\nMore.\n")
     with refused("0 missing, 2 differ", file="org/eraser"):
         publish_toy(check=True, token=None)
-    assert "  change README.md" in said
+    assert "  change README.md" in said()
     assert not any(method in ("POST", "PUT", "DELETE") for method, _ in loopback.requests[asked:])
 
 
@@ -203,8 +195,7 @@ def test_a_card_loads_what_is_published(publish_toy, loopback, toy_hub):
     code = 'load_dataset("eraser", "movies"); evaluate.load("eraser_agreement"); load_dataset("squad"); load("eraser")'
     card.write_text(f"{card.read_text()}\n{code}\n")
     publish_toy(datasets=["eraser"])
-    repo = loopback.repos["datasets", "org/eraser"]
-    text = repo.commits[repo.branches["main"]]["README.md"][0].decode()
+    text = dataset(loopback).tree["README.md"][0].decode()
     assert 'load_dataset("org/eraser", "movies"); evaluate.load("org/eraser_agreement"); load_dataset("squad")' in text
     assert 'load("eraser")' in text and code in card.read_text()
 
@@ -212,82 +203,54 @@ def test_a_card_loads_what_is_published(publish_toy, loopback, toy_hub):
 # -- what is refused before anything is sent --------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
+@pytest.fixture
 def unsent(loopback):
     yield
     assert not any(method in ("POST", "PUT", "DELETE") for method, _ in loopback.requests), "nothing may be sent"
 
 
-def test_a_changed_parquet_file_is_refused(publish_toy, loopback, toy_hub):
-    path = toy_hub / "eraser" / "movies" / "test-00000-of-00001.parquet"
-    path.write_bytes((toy_hub / "eraser" / "movies" / "train-00000-of-00001.parquet").read_bytes())
-    with unsent(loopback), refused(file=path):
-        publish_toy()
-
-
-def test_a_folder_without_its_digests_is_refused(publish_toy, loopback, toy_hub):
-    (toy_hub / "eraser" / "release.json").unlink()
-    with unsent(loopback), refused("release.json", file="eraser"):
-        publish_toy()
-
-
-def test_a_failed_check_is_refused(publish_toy, loopback, monkeypatch):
-    import eraser_hub.publishing.uploads as module
-
-    def fails(name, folder):
-        raise DataError(f"`eraser-hub check` does not pass {name}")
-
-    monkeypatch.setattr(module, "check_dataset", fails)
-    with unsent(loopback), refused("eraser"):
-        publish_toy()
-
-
 @pytest.mark.parametrize(
     ("change", "file"),
     [
-        ("edited", "toy_overlap/toy_overlap.py"),
-        ("extra", "toy_overlap/notes.txt"),
-        ("missing", "toy_overlap/app.py"),
+        (lambda path: shutil.copy(path.with_name("train-00000-of-00001.parquet"), path),
+         "eraser/movies/test-00000-of-00001.parquet"),
+        (Path.unlink, "eraser/release.json"),
+        (lambda path: path.write_text("import os\n"), "toy_overlap/toy_overlap.py"),
+        (lambda path: path.write_text("mine"), "toy_overlap/notes.txt"),
+        (Path.unlink, "toy_overlap/app.py"),
+        (lambda path: path.symlink_to(__file__), "eraser/notes.txt"),
     ],
-)
-def test_a_space_that_build_did_not_write_is_refused(publish_toy, loopback, toy_hub, change, file):
-    space = toy_hub / "toy_overlap"
-    if change == "edited":
-        (space / "toy_overlap.py").write_text("import os\n")
-    elif change == "extra":
-        (space / "notes.txt").write_text("mine")
-    else:
-        (space / "app.py").unlink()
-    with unsent(loopback), refused("build metrics", file=file):
+)  # fmt: skip
+def test_a_folder_that_build_did_not_write_so_is_refused(publish_toy, unsent, toy_hub, change, file):
+    change(toy_hub / file)
+    with refused(file=Path(file).parent if file.endswith("release.json") else file):
         publish_toy()
 
 
-def test_a_link_is_refused(publish_toy, loopback, toy_hub, tmp_path):
-    (tmp_path / "secret.txt").write_text("secret")
-    (toy_hub / "eraser" / "notes.txt").symlink_to(tmp_path / "secret.txt")
-    with unsent(loopback), refused(file="eraser/notes.txt"):
-        publish_toy()
+def test_data_that_the_integrity_check_does_not_pass_are_refused(publish_toy, unsent, toy_hub, monkeypatch):
+    """Card, digests and Parquet agree, and an id stands twice."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("eraser_hub.publishing.uploads.check_dataset", check_dataset)
+    path, release = toy_hub / "eraser" / "movies" / "train-00000-of-00001.parquet", toy_hub / "eraser" / "release.json"
+    table, before = pq.read_table(path), compute_file_digest(path)
+    ids = table["annotation_id"].to_pylist()
+    pq.write_table(table.set_column(0, "annotation_id", pa.array([ids[0], ids[0], *ids[2:]])), path)
+    release.write_text(release.read_text().replace(before, compute_file_digest(path)))
+    with refused("`eraser-hub check` does not pass eraser", repr(ids[0])):
+        publish_toy(datasets=["eraser"])
 
 
-def test_hidden_files_stay_here(publish_toy, loopback, toy_hub, said):
-    (toy_hub / "eraser" / ".env").write_text("HF_TOKEN=x")
-    publish_toy(datasets=["eraser"])
-    repo = loopback.repos["datasets", "org/eraser"]
-    assert ".env" not in repo.commits[repo.branches["main"]]
-    assert "  left out, since no build wrote them: .env" in said
-
-
-def test_unknown_names_and_empty_folders(publish_toy, loopback, toy_hub, tmp_path):
-    import shutil
-
-    with unsent(loopback), refused("dataset 'moovies'", " eraser, "):
+def test_unknown_names_and_empty_folders(publish_toy, unsent, toy_hub):
+    with refused("dataset 'moovies'", " eraser, "):
         publish_toy(datasets=["moovies"])
-    with unsent(loopback), refused("metric 'eraser'", "there are toy_overlap"):
+    with refused("metric 'eraser'", "there are toy_overlap"):
         publish_toy(metrics=["eraser"])
-    with unsent(loopback), refused("build human_rationales", file=toy_hub / "human_rationales"):
+    with refused("build human_rationales", file=toy_hub / "human_rationales"):
         publish_toy(datasets=["human_rationales"])
     shutil.rmtree(toy_hub)
-    with unsent(loopback), refused(file=toy_hub):
+    with refused(file=toy_hub):
         publish_toy()
 
 
@@ -310,98 +273,73 @@ def test_a_file_changed_after_the_check_is_refused(publish_toy, toy_hub, loopbac
 
 # -- bad networks -----------------------------------------------------------------------------------------------------
 
+CREATE, COMMIT = ("POST", "/api/repos/create"), ("POST", "/commit/")
+
 
 def failing(publish_toy, said, *mentions, **more):
     with refused("org/eraser", *mentions) as caught:
         publish_toy(datasets=["eraser"], **more)
-    assert TOKEN not in str(caught.error) + "\n".join(said)
-    assert not any(line.startswith("published") for line in said)
-    return str(caught.error)
+    lines = said()
+    assert TOKEN not in str(caught.error) + "\n".join(lines)
+    assert not any(line.startswith("published") for line in lines)
+    return lines
 
 
-def test_nobody_there(publish_toy, said):
-    message = failing(publish_toy, said, " http://127.0.0.1:9: ", endpoint="http://127.0.0.1:9")
-    assert sum("http://127.0.0.1:9" in line for line in said) == 3
-    assert "Traceback" not in message
+@pytest.mark.parametrize(
+    ("fault", "state", "mentions", "tries"),
+    [
+        (None, {"token": "hf_" + "another" * 4}, ("(401: ", "`hf auth login`"), 1),
+        (None, {"may_write": False}, ("(403: You don't have the rights",), 1),
+        ((*CREATE, 429, 1, {"Retry-After": "7200"}), {}, ("(429", " 7200 s"), 1),
+        ((*CREATE, 500, 99), {}, ("(500: fault 500)",), 4),
+        (("POST", "/preupload/", 404, 9, {"X-Error-Code": "RepoNotFound"}), {}, ("(404",), 1),
+    ],
+)
+def test_a_lasting_fault_ends_in_words(publish_toy, loopback, said, fault, state, mentions, tries):
+    vars(loopback).update(state)
+    if fault:
+        method, path, status, times, *headers = fault
+        loopback.fail(method, path, status, times=times, headers=headers[0] if headers else {})
+    failing(publish_toy, said, *mentions)
+    assert loopback.count(*CREATE) == tries
 
 
-def test_a_wrong_token_is_not_tried_again(publish_toy, loopback, said):
-    loopback.token = "hf_" + "another" * 4
-    failing(publish_toy, said, "(401: ", "`hf auth login`")
-    assert loopback.count("POST", "/api/repos/create") == 1
-
-
-def test_a_token_that_may_not_write(publish_toy, loopback, said):
-    loopback.may_write = False
-    failing(publish_toy, said, "(403: You don't have the rights")
-    assert loopback.count("POST", "/api/repos/create") == 1
-
-
-def test_no_token(publish_toy, monkeypatch, tmp_path):
+def test_nobody_there_and_no_token(publish_toy, said, monkeypatch):
     import huggingface_hub
 
+    lines = failing(publish_toy, said, " http://127.0.0.1:9: ", endpoint="http://127.0.0.1:9")
+    assert sum("http://127.0.0.1:9" in line for line in lines) == 3
     monkeypatch.setattr(huggingface_hub, "get_token", lambda: None)
     with refused("`hf auth login`", "HF_TOKEN"):
         publish_toy(token=None)
 
 
-def test_the_repository_vanishes(publish_toy, loopback, said):
-    loopback.fail("POST", "/preupload/", 404, times=9, headers={"X-Error-Code": "RepoNotFound"})
-    failing(publish_toy, said, "(404")
-
-
-@pytest.mark.parametrize("status", [409, 412])
-def test_another_commit_in_between_is_met_by_a_fresh_try(publish_toy, loopback, said, status):
-    loopback.fail("POST", "/commit/", status)
+@pytest.mark.parametrize(
+    ("faults", "words"),
+    [
+        ([(*COMMIT, 409, {})], ["(409"]),
+        ([(*COMMIT, 412, {})], ["(412"]),
+        ([(*CREATE, 429, {"headers": {"Retry-After": "0.02"}})], ["(429: fault 429); it asks to wait 0.02 s"]),
+        ([(*CREATE, 500, {"times": 2}), ("POST", "/tag/", 503, {})], ["(500: ", "(500: ", "(503: "]),
+        ([("PUT", "/objects/", 0, {})], []),
+        ([(*COMMIT, 0, {"after": True})], []),  # it took effect, and its answer is lost
+    ],
+)
+def test_a_passing_fault_is_met_by_a_fresh_try(publish_toy, loopback, said, faults, words):
+    for method, path, status, more in faults:
+        loopback.fail(method, path, status, **more)
     publish_toy(datasets=["eraser"])
-    assert any(f"({status}" in line for line in said)
-    assert len(commits(loopback, "datasets")) == 2
-
-
-def test_too_many_requests_waits_as_asked(publish_toy, loopback, said):
-    loopback.fail("POST", "/api/repos/create", 429, headers={"Retry-After": "0.02"})
-    publish_toy(datasets=["eraser"])
-    assert any("(429: fault 429)" in line and line.count(" 0.02 s") == 2 for line in said)
-
-
-def test_a_wait_of_hours_is_said_and_not_waited(publish_toy, loopback, said):
-    loopback.fail("POST", "/api/repos/create", 429, headers={"Retry-After": "7200"})
-    failing(publish_toy, said, "(429", " 7200 s")
-
-
-def test_a_fault_of_the_hub_passes(publish_toy, loopback, said):
-    loopback.fail("POST", "/api/repos/create", 500, times=2)
-    loopback.fail("POST", "/tag/", 503)
-    publish_toy(datasets=["eraser"])
-    assert [line.count("(500: ") + line.count("(503: ") for line in said if "fault" in line] == [1, 1, 1]
-    assert loopback.repos["datasets", "org/eraser"].tags
-
-
-def test_a_lasting_fault_ends_in_words(publish_toy, loopback, said):
-    loopback.fail("POST", "/api/repos/create", 500, times=99)
-    failing(publish_toy, said, "(500: fault 500)")
-    assert loopback.count("POST", "/api/repos/create") == 4
-
-
-def test_a_cut_upload_is_sent_again(publish_toy, loopback, said):
-    loopback.fail("PUT", "/objects/", 0)
-    publish_toy(datasets=["eraser"])
-    repo = loopback.repos["datasets", "org/eraser"]
-    assert len(repo.messages) == 2 and repo.tags
-
-
-def test_a_commit_whose_answer_is_lost_is_not_made_twice(publish_toy, loopback):
-    loopback.fail("POST", "/commit/", 0, after=True)
-    publish_toy(datasets=["eraser"])
-    repo = loopback.repos["datasets", "org/eraser"]
-    assert set(repo.commits[repo.branches["main"]]) > {"README.md", "release.json"}
-    assert len({json.dumps(sorted(tree)) for tree in repo.commits.values()}) == 2
+    lines = [line for line in said() if "; trying again in " in line and "(" in line]
+    assert [word in line for word, line in zip(words, lines, strict=bool(words))] == [True] * len(words)
+    repo = dataset(loopback)
+    assert set(repo.tree) > {"README.md", "release.json"} and repo.tags
+    assert len({json.dumps(sorted(tree)) for tree in repo.commits.values()}) == 2, "one commit beside the Hub's own"
 
 
 def test_an_upload_that_broke_off_goes_on_where_it_stopped(publish_toy, loopback, said):
     loopback.fail("POST", "/commit/", 507, times=99)
     failing(publish_toy, said, "(507", "not published: org/eraser;")
-    repo, sent = loopback.repos["datasets", "org/eraser"], loopback.count("PUT", "/objects/")
+    repo, sent = dataset(loopback), loopback.count("PUT", "/objects/")
     assert sent and len(repo.messages) == 1 and not repo.tags, "nothing half-published"
     loopback.faults.clear()
     publish_toy(datasets=["eraser"])
@@ -414,22 +352,18 @@ def test_the_second_repository_fails(publish_toy, loopback, said):
     published = f"published: {loopback.url}/datasets/org/eraser; not published: org/toy_overlap;"
     with refused("403", published):
         publish_toy()
-    assert loopback.repos["datasets", "org/eraser"].tags
+    assert dataset(loopback).tags
 
 
-def test_a_full_disk_here(publish_toy, said, monkeypatch):
+def test_a_full_disk_here_and_a_commit_that_did_not_arrive_whole(publish_toy, said, monkeypatch):
     import huggingface_hub
 
     def full(*_args, **_more):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(huggingface_hub.HfApi, "create_commit", full)
-    failing(publish_toy, said)
-
-
-def test_a_commit_that_did_not_arrive_whole_is_not_called_published(publish_toy, loopback, said, monkeypatch):
-    from loopback_hub import Repo
-
+    with monkeypatch.context() as patched:
+        patched.setattr(huggingface_hub.HfApi, "create_commit", full)
+        failing(publish_toy, said, "no space left")
     whole = Repo.record
 
     def lossy(self, branch, tree, message):
@@ -452,10 +386,8 @@ def test_tokens_never_come_out():
 
 
 def test_the_command_line(child, toy_hub, loopback):
-    command = [sys.executable, "-m", "eraser_hub", "publish", "--folder", str(toy_hub), "--dataset", "eraser"]
-    usage = child.call([*command, "--namespace", "not/valid"], loopback.url)
-    assert usage.returncode == 2 and usage.stderr.startswith("namespace: ") and "'not/valid'" in usage.stderr
-    missing = child.call([*command[:-2], "--namespace", "org", "--metric", "nothing"], loopback.url, HF_TOKEN=TOKEN)
+    command = [sys.executable, "-m", "eraser_hub", "publish", "--folder", str(toy_hub)]
+    missing = child.call([*command, "--namespace", "org", "--metric", "nothing"], loopback.url, HF_TOKEN=TOKEN)
     assert missing.returncode == 2 and "metric 'nothing'" in missing.stderr and "Traceback" not in missing.stderr
     assert TOKEN not in missing.stderr + missing.stdout
 
@@ -464,6 +396,7 @@ def test_the_command_line(child, toy_hub, loopback):
     ("wrong", "argument"),
     [
         ({"namespace": "a..b"}, "namespace"),
+        ({"namespace": "not/valid"}, "namespace"),
         ({"revision": "../main"}, "revision"),
         ({"check": True, "dry_run": True}, "check"),
         ({"eval_results": "lab/lstm"}, "eval_results"),

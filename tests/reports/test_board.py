@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 
 import pytest
 
@@ -95,13 +94,6 @@ def test_a_score_file_becomes_a_line(tmp_path):
     assert read_score_file(path, system="x", dataset="fever").dataset == "fever"
 
 
-@pytest.mark.parametrize("signature", [None, "", "  ", 7, [], {}, [1]])
-def test_a_score_without_signature_is_refused(tmp_path, signature):
-    path = write(tmp_path / "s.json", config="movies", auprc=0.99, signature=signature)
-    with refused(file=path, field="signature"):
-        read_score_file(path)
-
-
 def of_movies(rest: str) -> str:
     return f'{{"signature": "a|b", "config": "movies"{rest}}}'
 
@@ -170,11 +162,6 @@ def test_every_declared_score_of_the_catalogue_has_a_range():
         *(f"{side}_entropy" for side in ("comprehensiveness", "sufficiency")),
         *(f"naopc_{side}" for side in ("comprehensiveness", "sufficiency")),
     }
-
-
-def test_no_such_file(tmp_path):
-    with refused(file=tmp_path / "none.json"):
-        read_score_file(tmp_path / "none.json")
 
 
 def test_an_address_with_a_token_is_no_named_file():
@@ -277,6 +264,7 @@ OF_DATA = f"eraser_agreement|data:{64 * '1'}"[:40] + "|split:validation|n:24"
 @pytest.mark.parametrize(
     ("more", "field", "found"),
     [
+        *(({"signature": signature}, "signature", "") for signature in (None, "", "  ", 7, [], {}, [1])),
         ({"signature": "x" * 100_000}, "signature", "one printable line"),
         ({"signature": "a|b\nc|d"}, "signature", "one printable line"),
         ({"signature": "a|b\x1b[31m"}, "signature", "one printable line"),
@@ -300,6 +288,9 @@ OF_DATA = f"eraser_agreement|data:{64 * '1'}"[:40] + "|split:validation|n:24"
         ({"chance": {"auprc": "x"}}, "chance.auprc", "'x'"),
         ({"gold": {**GOLD, "marked_rows": -1}}, "gold.marked_rows", "found -1"),
         ({"gold": {**GOLD, "density": 1.5}}, "gold.density", "found 1.5"),
+        ({"gold": [1]}, "gold", ""),
+        ({"gold": {"split": "x"}}, "gold", ""),
+        ({"chance": 3}, "chance", ""),
     ],
 )
 def test_a_score_file_that_contradicts_itself_or_its_form_is_refused(tmp_path, more, field, found):
@@ -331,25 +322,6 @@ def test_the_names_that_are_shown_are_checked_and_no_others(tmp_path):
     assert parse_score_argument(f"ours={odd}").system == "ours"
 
 
-@pytest.mark.parametrize(
-    ("more", "field"),
-    [({"gold": [1]}, "gold"), ({"chance": 3}, "chance"), ({"gold": {"split": "x"}}, "gold")],
-)
-def test_gold_and_levels_of_another_form_are_refused(tmp_path, more, field):
-    path = write(tmp_path / "s.json", config="movies", split="val", signature=SIGNATURE, auprc=0.5, **more)
-    with refused(file=path, field=field):
-        read_score_file(path)
-
-
-def test_page_and_data_say_the_same(tmp_path):
-    page, data, *_ = write_board(tmp_path, collect_board_lines([entry("ours", auprc=0.4321)]))
-    text, content = page.read_text(), json.loads(data.read_text())
-    shown = re.findall(r'<td class="n" data-key="auprc" data-value="([^"]*)"', text)
-    expected = ["" if "auprc" not in row["scores"] else repr(row["scores"]["auprc"]) for row in content["rows"]]
-    assert shown == expected and "0.4321" in shown
-    assert "http://" not in text and "https://" not in text, "the page asks no network"
-
-
 SIDES = ("comprehensiveness", "sufficiency")
 OTHERS = ("infidelity", "infidelity_normalized", "sensitivity_max")
 OF_RANKINGS = (*(f"{kind}_{side}" for kind in ("naopc", "soft") for side in SIDES), *OTHERS)
@@ -368,6 +340,7 @@ def test_scores_of_rankings_stand_on_the_page_with_intervals(tmp_path):
     assert row["intervals"] == {key: list(ends[f"{key}_ci"]) for key in OF_RANKINGS}
     assert {column["key"] for column in columns if column["label"] != column["key"]} >= set(OF_RANKINGS)
     text = page.read_text()
+    assert "http://" not in text and "https://" not in text, "the page asks no network"
     for key, value in values.items():
         assert metric(key).label in text
         assert (
@@ -380,12 +353,6 @@ def test_hostile_names_are_text(tmp_path):
     hostile = '"><script>alert(1)</script>'
     page, *_ = write_board(tmp_path, [entry(hostile, hostile, hostile, **{"auprc": 1.0, hostile: 2.0})])
     assert page.read_text().count("<script>") == 1
-
-
-def test_equal_data_give_equal_bytes(tmp_path):
-    one = write_board(tmp_path / "1", collect_board_lines())
-    two = write_board(tmp_path / "2", collect_board_lines())
-    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
 
 
 @pytest.mark.parametrize(

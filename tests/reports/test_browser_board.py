@@ -92,6 +92,7 @@ def test_neutral_order_first_and_what_is_shown_is_the_data(opened):
     assert column(browser, "system") == [row["system"] for row in data["rows"]]
     expected = ["" if (v := row["scores"].get("auprc")) is None else f"{v:.3f}" for row in data["rows"]]
     assert column(browser, "auprc") == expected
+    assert HOSTILE in column(browser, "system") and browser.execute_script("return document.images.length") == 0
 
 
 @pytest.mark.parametrize("key", ["auprc", "sufficiency", "comprehensiveness_aopc", "macro_f1", "map"])
@@ -167,12 +168,20 @@ def test_a_narrow_window_scrolls_the_table_and_not_the_page(opened, scheme):
     from tools.browser import view_as
 
     browser, _ = opened
+    choose(browser, "dataset", "movies")
     try:
         view_as(browser, 390, scheme)
         assert browser.execute_script("return document.documentElement.scrollWidth") == 390
         assert browser.execute_script("return document.querySelector('#board tbody th').offsetWidth") < 200
         paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(23, 24, 26)"}[scheme]
+        ends = browser.execute_script(
+            "return [...document.querySelectorAll('#board thead th:not([hidden])')].slice(0, 4)"
+            ".map(head => [head.dataset.family !== undefined, head.getBoundingClientRect().right])"
+        )
+        assert [is_score for is_score, _ in ends] == [False, True, True, True]
+        width = browser.execute_script("return document.getElementById('board-scroll').getBoundingClientRect().right")
+        assert ends[-1][1] <= width <= 390, "the system and the first three scores"
     finally:
         view_as(browser)
 
@@ -203,12 +212,6 @@ def test_a_published_line_says_its_source(opened):
     browser.execute_script("arguments[0].click()", summary)
     words = browser.execute_script("return arguments[0].parentNode.querySelector('p').textContent", summary)
     assert "single threshold k_d" in words
-
-
-def test_hostile_names_are_shown(opened):
-    browser, _ = opened
-    assert HOSTILE in column(browser, "system")
-    assert browser.execute_script("return document.images.length") == 0
 
 
 def tab(browser):
@@ -312,21 +315,3 @@ def test_paper_has_every_line_and_score_of_the_open_group(opened):
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_script("dispatchEvent(new Event('afterprint'))")
     assert column(browser, "system") == [] and browser.current_url == before
-
-
-def test_a_telephone_shows_the_system_and_the_first_three_scores(opened):
-    from tools.browser import view_as
-
-    browser, _ = opened
-    choose(browser, "dataset", "movies")
-    try:
-        view_as(browser, 390)
-        ends = browser.execute_script(
-            "return [...document.querySelectorAll('#board thead th:not([hidden])')].slice(0, 4)"
-            ".map(head => [head.dataset.family !== undefined, head.getBoundingClientRect().right])"
-        )
-        assert [is_score for is_score, _ in ends] == [False, True, True, True]
-        width = browser.execute_script("return document.getElementById('board-scroll').getBoundingClientRect().right")
-        assert ends[-1][1] <= width <= 390
-    finally:
-        view_as(browser)

@@ -26,10 +26,7 @@ def test_signs_stay_without_colour(row, instance):
     assert "gold POS  predicted POS p=0.750 (right)" in text
     assert "1 empty evidence span not drawn" in text
     assert "\x1b" not in text
-
-
-def test_the_public_name(row, instance):
-    assert str(eraser_hub.highlight(row, instance)) == str(highlight(row, instance))
+    assert text == str(eraser_hub.highlight(row, instance, label_names=NAMES))
 
 
 def test_colours_in_a_terminal(row, instance):
@@ -60,6 +57,12 @@ def test_a_document_cannot_steer_the_terminal(row):
     assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text and "\x9b" not in text
     assert "␛[31mred␇" in text and "<U+202E>evil" in text and "[bold]not markup[/bold]" in text
     text.encode("utf-8")
+
+
+def test_a_row_of_tokens_is_drawn():
+    row = {"id": 7, "label": 1, "tokens": ["a", "b c", "", "d"], "rationale_mask": [True, True, False, True]}
+    assert "‹¹a b\u00a0c›" in str(highlight(row)) and "‹¹d›" in str(highlight(row))
+    assert "‹" not in str(highlight({"id": 7, "label": 1, "tokens": ["a"], "rationale_mask": [False]}))
 
 
 class _Collector(html.parser.HTMLParser):

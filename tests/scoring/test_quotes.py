@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+import eraser_hub
 from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import open_built
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
@@ -25,7 +24,6 @@ INVENTED = {
     "end_token": None,
     "similarity": 0.0,
 }
-PLAIN = ("annotation_id", "rationales", "classification", "quotes", "asked_again", "outcome")
 ADDED = ("quotes", "asked_again", "outcome")
 KEYS = ("in_text", "exact", "normalised", "fuzzy", "ambiguous", "invented", "coverage", "answered")
 
@@ -77,26 +75,10 @@ def test_score_has_what_the_module_has(hub, rows, tmp_path):
     expected["signature"] = expected["signature"].replace("|", data, 1)
     assert expected.pop("signature") in result["signature"]
     assert json.loads(to_json_bytes(expected)).items() <= result.items()
+    by = scores(hub, written(tmp_path / "turned.jsonl", rows[::-1]), "--by", "classification")
+    assert {key: by[key] for key in KEYS} == {key: result[key] for key in KEYS} and set(by["by"]) == {"NEG", "POS"}
     low, high = expected["invented_ci"]
     assert low < expected["invented"] < high
-
-
-@pytest.mark.parametrize("extra", [(), ("--by", "classification")])
-def test_other_ways_to_score_change_no_score(hub, rows, tmp_path, extra):
-    path = written(tmp_path / "llm.jsonl", rows[::-1])
-    one, other = (scores(hub, path, *more) for more in ((), extra))
-    assert {key: other[key] for key in KEYS} == {key: one[key] for key in KEYS}
-    if "--by" in extra:
-        assert set(other["by"]) == {"NEG", "POS"}
-
-
-def test_parquet_gives_the_same(hub, rows, tmp_path):
-    lines = written(tmp_path / "llm.jsonl", rows)
-    pq.write_table(
-        pa.Table.from_pylist([{k: v for k, v in row.items() if k in PLAIN} for row in rows]), tmp_path / "p.parquet"
-    )
-    ours, theirs = (scores(hub, path) for path in (lines, tmp_path / "p.parquet"))
-    assert {key: ours[key] for key in KEYS} == {key: theirs[key] for key in KEYS}
 
 
 def test_a_part_of_the_annotations(hub, rows, tmp_path):
@@ -104,10 +86,6 @@ def test_a_part_of_the_annotations(hub, rows, tmp_path):
     assert f"scored:{len(rows) - 1}/{len(rows)}" in result["signature"][-1]
     again = scores(hub, written(tmp_path / "b.jsonl", rows[1:]), "--only-predicted")
     assert result["invented"] == again["invented"]
-
-
-def test_files_without_quotes_have_no_such_block(hub, samples):
-    assert "in_text" not in scores(hub, samples / "predictions/eraser/movies.val.jsonl")
 
 
 def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
@@ -151,3 +129,14 @@ def test_compare_takes_quotes_where_both_systems_have_them(hub, rows, samples, t
         result = json.loads(done.stdout)
         assert ("invented" in result["comparisons"][0]["keys"]) == (other is two)
         assert "token_macro_f1" in result["comparisons"][0]["keys"]
+
+
+def test_quotes_of_pairs_stand_beside_map(samples, tmp_path):
+    folder = eraser_hub.build(
+        "bilingual_perturbation", samples / "bilingual_perturbation", config="senti_ch", out=tmp_path
+    ).folder
+    path = samples / "predictions/bilingual_perturbation/senti_ch.jsonl"
+    quote = {"text": "q", "status": "fuzzy", "docid": "sequence_0", "start_token": 0, "end_token": 2, "similarity": 1.0}
+    rows = [json.loads(line) | {"quotes": [quote]} for line in path.read_text(encoding="utf-8").splitlines()]
+    found = eraser_hub.score(written(tmp_path / "p.jsonl", rows), folder, config="senti_ch", split="test")
+    assert found["fuzzy"] == 1 and "map" in found

@@ -30,35 +30,44 @@ def recognizes(path: Path) -> bool:
 def read_tasks(path: Path, text: str | None) -> Iterator[Task]:
     """Read a task of each annotation; cancelled ones are left out."""
     rows = list(open_file(path).rows())
-    marks: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []  # the data of a task, and a value with offsets
     for row in rows:
         with locate(path, row.number):
-            data = row.cells.get("data")
-            if not isinstance(data, dict):
+            if not isinstance(row.cells.get("data"), dict):
                 raise DataError("expected a task with data and annotations (of JSON, not of JSON_MIN)", field="data")
             for at, each in enumerate(read_list(row.cells, "annotations")):
                 results = each.get("result") if isinstance(each, dict) else None
                 if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
                     raise DataError("expected an annotation with a result", field=f"annotations[{at}]")
-                for number, result in enumerate(results):
-                    if is_mark(result):
-                        read_span(result, f"annotations[{at}].result[{number}]")
-                        marks.append((data, result))
-    column = text or find_text(rows, marks)
-    for row in rows:
-        if not isinstance(found := row.cells["data"].get(column), str):
-            raise DataError(f"expected a text, found {show(found)}", file=path, line=row.number, field=column)
-    # by all marks of the file: in a text with repeated words a mark may fit either way
-    counts_utf16 = all(fits(data[column], to_characters(data[column], read_span(one)), one) for data, one in marks)
+    column = text or _find_text([row.cells for row in rows])
     for row in rows:
         with locate(path, row.number):
+            if not isinstance(found := row.cells["data"].get(column), str):
+                raise DataError(f"expected a text, found {show(found)}", field=column)
             for each in row.cells["annotations"]:
-                yield _read_annotation(path, row, each, column, counts_utf16)
+                yield _read_annotation(path, row, each, column)
             if not row.cells["annotations"]:
-                yield Task(path, row.number, row.cells["data"][column], left_out="not annotated")
+                yield Task(path, row.number, found, left_out="not annotated")
 
 
-def _read_annotation(path: Path, row: SourceRow, each: Mapping[str, Any], column: str, counts_utf16: bool) -> Task:
+def _find_text(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """Return the column of the text: the one that the results name, else the only column with the marks' words.
+
+    Raises:
+        UsageError: there is none, or several.
+    """
+    strings = [{name for name, cell in task["data"].items() if isinstance(cell, str)} for task in tasks]
+    columns = set.intersection(*strings) if strings else set()
+    results = [(task["data"], result) for task in tasks for each in task["annotations"] for result in each["result"]]
+    marks = [(data, str(result["value"].get("text") or "").split()[:1]) for data, result in results if is_mark(result)]
+    fitting = {name for name in columns if all(word in data[name] for data, words in marks for word in words)}
+    found = columns & {str(result.get("to_name")) for _, result in results} or fitting
+    if len(found) != 1:
+        there = ", ".join(sorted(found or columns)) or "none"
+        raise UsageError(f"expected one column of the text, found {there}", argument="text")
+    return found.pop()
+
+
+def _read_annotation(path: Path, row: SourceRow, each: Mapping[str, Any], column: str) -> Task:
     """Return an annotation as a task, its offsets in characters."""
     data, person = row.cells["data"], each.get("completed_by")
     if isinstance(person, dict):
@@ -78,17 +87,16 @@ def _read_annotation(path: Path, row: SourceRow, each: Mapping[str, Any], column
             if "globalOffsets" in value and TAG.search(task.text):
                 message = "HyperText with tags is not read: its marks count the visible text; export plain text"
                 raise DataError(message)
-            span = read_span(result)
-            converted = to_characters(task.text, span)
-            candidates = (converted, span) if counts_utf16 else (span, converted)
-            taken = next((one for one in candidates if fits(task.text, one, result)), None)
-            if taken is None:
-                found = show(task.text[slice(*span)])
-                message = f"expected the mark's own text {show(value['text'])} at {list(span)}, found {found}"
-                raise DataError(message, field="result")
-            task.counts["utf-16"] += taken != span
+            span, words = read_offsets(value.get("globalOffsets", value), "result"), value.get("text")
+            # the tool counts UTF-16 units; what other programs write may count characters
+            candidates = (to_characters(task.text, span), span)
+            fitting = [one for one in candidates if words is None or have_same_letters(task.text[slice(*one)], words)]
+            if not fitting:
+                message = f"expected the mark's own text {show(words)} at {list(span)}"
+                raise DataError(f"{message}, found {show(task.text[slice(*span)])}", field="result")
+            task.counts["utf-16"] += fitting[0] != span
             labels: Any = next((value[name] for name in LABELS if isinstance(value.get(name), list)), [""])
-            task.marks += [Mark(*taken, str(label)) for label in labels]
+            task.marks += [Mark(*fitting[0], str(label)) for label in labels]
     return task
 
 
@@ -98,37 +106,9 @@ def is_mark(result: Mapping[str, Any]) -> bool:
     return str(result.get("type", "")).endswith("labels") and isinstance(value, dict) and "start" in value
 
 
-def read_span(result: Mapping[str, Any], field: str = "result") -> Span:
-    """Return the offsets of a mark; one in HTML has its characters in ``globalOffsets``."""
-    return read_offsets(result["value"].get("globalOffsets", result["value"]), field)
-
-
-def fits(text: str, span: Span, result: Mapping[str, Any]) -> bool:
-    """Return True if a mark's own words, if it has them, stand at these characters."""
-    words = result["value"].get("text")
-    return not isinstance(words, str) or have_same_letters(text[slice(*span)], words)
-
-
 def to_characters(text: str, span: Span) -> Span:
     """Return a span that counts UTF-16 units, as JavaScript does, in characters."""
     if text.isascii() or min(span) < 0:
         return span
     units = [0, *accumulate(2 if sign > "\uffff" else 1 for sign in text)]
     return bisect_left(units, span[0]), bisect_left(units, span[1])
-
-
-def find_text(rows: Sequence[SourceRow], marks: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> str:
-    """Return the column of the text: the one that the marks name, else the only one, or the only one with their words.
-
-    Raises:
-        UsageError: there is none, or several.
-    """
-    strings = [{name for name, cell in row.cells["data"].items() if isinstance(cell, str)} for row in rows]
-    columns = set.intersection(*strings) if strings else set()
-    named = columns & {str(result.get("to_name")) for _, result in marks}
-    words = [(data, word) for data, result in marks for word in str(result["value"].get("text") or "").split()[:1]]
-    fitting = named or {name for name in columns if all(word in data[name] for data, word in words)}
-    if len(fitting) != 1:
-        found = ", ".join(sorted(fitting or columns)) or "none"
-        raise UsageError(f"expected one column of the text, found {found}", argument="text")
-    return fitting.pop()

@@ -10,7 +10,6 @@ from pathlib import Path
 from eraser_hub.conversion.importing.sources import open_file
 from eraser_hub.conversion.importing.tally import locate
 from eraser_hub.conversion.importing.tasks import Mark, Task, look_at_first_row, read_list, read_offsets
-from eraser_hub.conversion.importing.texts import have_same_letters
 from eraser_hub.records.errors import DataError, show
 
 TITLE = "Prodigy"
@@ -38,12 +37,8 @@ def read_tasks(path: Path, text: str | None) -> Iterator[Task]:
                 raise DataError(f"expected accept, reject or ignore, found {show(answer)}", field="answer")
             marks = []
             for at, span in enumerate(read_list(cells, "spans")):
-                start, end = read_offsets(span, f"spans[{at}]")
-                own, found = span.get("text"), words[start:end]
-                if isinstance(own, str) and not have_same_letters(own, found):
-                    message = f"expected the mark's own text {show(own)} at {[start, end]}, found {show(found)}"
-                    raise DataError(message, field=f"spans[{at}]")
-                marks.append(Mark(start, end, str(span.get("label", ""))))
+                own = span.get("text") if isinstance(span, dict) else None
+                marks.append(Mark(*read_offsets(span, f"spans[{at}]"), str(span.get("label", "")), words=own))
             accepted = cells.get("accept")
             chosen = [accepted] if isinstance(accepted, str | int) else read_list(cells, "accept")
             answers = {"accept": list(map(str, chosen))} if chosen else {}

@@ -114,21 +114,15 @@ def label_studio(folder: Path, *tasks: tuple[str, dict[str, Any]]) -> Path:
     return folder / "export.json"
 
 
-@pytest.mark.parametrize(
-    ("second", "masks"),
-    [
-        ({"start": 7, "end": 9, "text": "so"}, [[0, 1, 0, 0], [0, 1, 0]]),
-        # one mark fits as characters alone, so the file counts these
-        ({"start": 4, "end": 6, "text": "so"}, [[0, 0, 1, 0], [0, 1, 0]]),
-    ],
-)
-def test_label_studio_counts_utf16_units(second: dict[str, Any], masks: list[list[int]], tmp_path: Path) -> None:
-    tasks = [("😂😂😂 no no no", {"start": 7, "end": 9, "text": "no"}), ("😂😂😂 so bad", second)]
+def test_label_studio_counts_utf16_units_and_other_programs_characters(tmp_path: Path) -> None:
+    spans = [(7, 9, "no no no", "no"), (7, 9, "so bad", "so"), (4, 6, "so bad", "so")]
+    tasks = [(f"😂😂😂 {text}", {"start": at, "end": end, "text": words}) for at, end, text, words in spans]
     done = run(label_studio(tmp_path, *tasks), tmp_path)
-    assert [group_masks(row) for row in rows_of(done.folder)] == [[mask] for mask in masks]
+    assert [group_masks(row) for row in rows_of(done.folder)] == [[[0, 1, 0, 0]], [[0, 1, 0]], [[0, 1, 0]]]
+    assert done.counts["utf-16"] == 2
 
 
-def test_the_text_of_label_studio_is_the_column_that_fits_the_marks(tmp_path: Path) -> None:
+def test_the_text_of_label_studio_is_the_column_with_the_marked_words(tmp_path: Path) -> None:
     tasks = json.loads(label_studio(tmp_path, (DULL, {"start": 0, "end": 4, "text": "Dull"})).read_text())
     tasks[0]["data"] = {"film": DULL, "title": "No film"}
     (tmp_path / "export.json").write_text(json.dumps(tasks))
@@ -170,7 +164,7 @@ def test_the_last_answer_of_a_person_and_one_label_of_a_person_count(tmp_path: P
     assert rows_of(done.folder)[0]["rationale"] == "Dull" and done.counts["replaced"] == 1
     path = write_lines(tmp_path / "x.jsonl", [{"text": "a", "label": ["b", "c"]}, {"text": "d", "label": ["c"]}])
     done = run(path, tmp_path / "two")
-    assert done.rows == {"train": 1} and done.counts["ties"] == 1
+    assert done.rows == {"train": 1} and done.counts["several labels"] == done.counts["no label"] == 1
 
 
 def test_an_export_without_any_task_says_why(tmp_path: Path) -> None:
@@ -199,8 +193,8 @@ def test_what_is_no_export_is_not_recognized(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "field"),
     [
-        ({**GOOD, "label": [[0, 400, "WHY"]]}, "spans"),
-        ({**GOOD, "label": [[4, 0, "WHY"]]}, "spans"),
+        ({**GOOD, "label": [[0, 400, "WHY"]]}, "spans[0]"),
+        ({**GOOD, "label": [[4, 0, "WHY"]]}, "spans[0]"),
         ({**GOOD, "label": [["0", 4, "WHY"]]}, "label[0]"),
         ({**GOOD, "label": [[0, 4, None]]}, "label[0]"),
         ({**GOOD, "label": [None]}, "label[0]"),
@@ -215,7 +209,7 @@ def test_what_is_no_export_is_not_recognized(text: str, tmp_path: Path) -> None:
     ],
 )
 def test_rows_at_fault(row: dict[str, Any], field: str, tmp_path: Path) -> None:
-    path = write_lines(tmp_path / "rows.jsonl", [ANSWER if "answer" in row else GOOD, row])
+    path = write_lines(tmp_path / "rows.jsonl", [ANSWER if "answer" in row else {**GOOD, "verdict": "good"}, row])
     with refused(file=path, line=2, field=field):
         run(path, tmp_path)
 
