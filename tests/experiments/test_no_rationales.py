@@ -39,8 +39,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.exit_code == 0, done.output
     said = " ".join(done.stderr.split())
     assert said.count("no column of rationales is named") == 1 and "without a located mark" not in said
-    assert run("build", "eraser", "--source", folder / "corpora", "--out", folder / "hub").exit_code == 0
-    done = run("train", "--dataset", folder / "hub" / "eraser", "--config", "plain", "--model", "logistic-regression",
+    assert run("build", "own", "--source", folder / "corpora", "--out", folder / "hub").exit_code == 0
+    done = run("train", "--dataset", folder / "hub" / "plain", "--config", "plain", "--model", "logistic-regression",
                "--eval-split", "test", "--out", folder / "model")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "no-rationale: accuracy" in done.stdout and "eval-rationale" not in done.stdout
@@ -49,22 +49,22 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_built_folder_says_that_nothing_is_marked(place: Path) -> None:
-    done = run("check", "--dataset", place / "hub" / "eraser", "--format", "json")
+    done = run("check", "--dataset", place / "hub" / "plain", "--format", "json")
     assert done.exit_code == 0 and "the annotation marks nothing" in done.stdout
-    tables = json.loads(run("stats", "--dataset", place / "hub" / "eraser", "--format", "json").stdout)["tables"]
+    tables = json.loads(run("stats", "--dataset", place / "hub" / "plain", "--format", "json").stdout)["tables"]
     (sizes,), gold = tables["sizes"]["rows"], {row["split"]: row for row in tables["gold"]["rows"]}
     assert [sizes[key]["value"] for key in ("labels", "instances", "documents", "tokens")] == [2, 80, 80, 8.0]
     assert gold["test"]["marked_rows"]["value"] == 0 and gold["test"]["unmarked_rows"]["value"] == 20
     assert gold["train"]["density_percent"]["value"] is None
     assert [row["documents"]["value"] for row in tables["evidence"]["rows"]] == [60, 20]
     assert "ERASER" not in json.dumps([table["title"] for table in tables.values()])
-    _, prose = read_card(place / "hub" / "eraser" / "README.md")
+    _, prose = read_card(place / "hub" / "plain" / "README.md")
     assert "| `plain` | train | 0 | 60 | – | comprehensive or not: unknown | – |" in prose
     assert "| `plain` | test | 20 | 20 | – | 0 | – |" in prose
 
 
 def test_explained_and_scored_by_faithfulness_alone(place: Path, tmp_path: Path) -> None:
-    data = ("--dataset", place / "hub" / "eraser", "--config", "plain", "--split", "test")
+    data = ("--dataset", place / "hub" / "plain", "--config", "plain", "--split", "test")
     out = tmp_path / "predictions.jsonl"
     done = run("explain", *data, "--model", place / "model", "--out", out)
     assert done.exit_code == 2 and "none of its 60 training rows has a rationale" in " ".join(done.output.split())

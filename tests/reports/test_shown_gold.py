@@ -35,7 +35,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     columns: dict[str, Any] = {"tokens": "tokens", "mask": "marked", "label": "label", "id": "id", "annotator": "who"}
     eraser_hub.import_corpus({"test": rows}, "posts", out=folder / "corpora", **columns)
-    eraser_hub.build("eraser", source=folder / "corpora", out=folder / "hub")
+    eraser_hub.build("own", source=folder / "corpora", out=folder / "hub")
     answer = {"annotation_id": "one", "classification": "good", "classification_scores": {"good": 1.0}}
     spans = [{"start_token": 2, "end_token": 3}]
     answer["rationales"] = [{"docid": "one", "hard_rationale_predictions": spans,
@@ -47,7 +47,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("form", SHOWN)
 def test_the_documents_show_the_chosen_gold(place: Path, form: Any, tmp_path: Path) -> None:
     made = make_report(
-        place / "hub" / "eraser",
+        place / "hub" / "posts",
         config="posts",
         split="test",
         systems=[System("ours", (place / "ours.jsonl",))],

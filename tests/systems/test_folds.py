@@ -68,8 +68,8 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows["test"] = [{"tokens": ["w1", "text"], "label": "perhaps", "why": [0, 1], "q": "one"}]
     columns: dict[str, Any] = {"tokens": "tokens", "mask": "why", "label": "label", "query": "q"}
     eraser_hub.import_corpus(rows, "pairs", out=folder / "corpora", **columns)
-    eraser_hub.build("eraser", source=folder / "corpora", out=folder / "hub")
-    return folder / "hub" / "eraser"
+    eraser_hub.build("own", source=folder / "corpora", out=folder / "hub")
+    return folder / "hub" / "pairs"
 
 
 def accuracies(lines: Sequence[str]) -> list[float]:
@@ -99,8 +99,8 @@ def test_rationales_are_counted_over_the_evaluated_instances(tmp_path: Path, mon
     splits = {"test": tmp_path / "test.jsonl"}
     columns: dict[str, Any] = {"tokens": "tokens", "mask": "why", "label": "label"}
     eraser_hub.import_corpus(tmp_path / "train.jsonl", "half", out=tmp_path / "corpora", split=splits, **columns)
-    eraser_hub.build("eraser", source=tmp_path / "corpora", out=tmp_path / "hub")
-    hub = str(tmp_path / "hub" / "eraser")
+    eraser_hub.build("own", source=tmp_path / "corpora", out=tmp_path / "hub")
+    hub = str(tmp_path / "hub" / "half")
     config = TrainConfig(dataset=hub, config="half", model="logistic-regression", eval_split="test", limit=8)
     seen: list[str] = []
     monkeypatch.setattr("eraser_hub.systems.training.cluster_texts", lambda *_: seen.append("clusters"))
