@@ -20,6 +20,8 @@ from ..refusals import refused
 from .small_corpora import Inputs, compare, nested, written
 
 CORPORA = ["movies", "multirc", "fever", "evidence_inference", "cose"]
+
+
 def sample(samples: Path, config: str) -> Inputs:
     results = samples / "predictions" / "eraser" / f"{config}.val.jsonl"
     return Inputs(ScoredSplit(samples / "eraser" / config, "validation"), results)
