@@ -270,19 +270,16 @@ def test_the_documents_stand_in_the_prompt_word_for_word(asking, hub):
     assert all(text.strip("\n") in words for text, words in zip(texts, asked, strict=True))
 
 
-def test_a_dry_run_shows_two_prompts(hub):
-    *prompts, counted, _ = ask("scripted", hub, config="movies", endpoint="http://h", out="p.jsonl", dry_run=True)
+def test_a_dry_run_shows_two_prompts_with_examples_of_train_drawn_by_the_seed(hub):
+    def dry(**more: object) -> list[str]:
+        how = {"config": "movies", "endpoint": "http://h", "out": "p.jsonl", "dry_run": True}
+        return [*ask("scripted", hub, **how, **more)]
+
+    *prompts, counted, _ = dry()
     assert sum(part.startswith("===") for part in prompts) == 2
     assert "nothing was asked" in counted
-
-
-def test_examples_are_drawn_from_train_by_the_seed(hub):
-    def shots(seed: int) -> str:
-        how = {"config": "movies", "endpoint": "http://h", "out": "p.jsonl", "limit": 1, "dry_run": True}
-        return "".join(ask("scripted", hub, shots=2, seed=seed, **how))
-
-    assert shots(1) == shots(1)
-    assert shots(1).count("--- assistant") == 2
+    shots = "".join(dry(limit=1, shots=2, seed=1))
+    assert shots == "".join(dry(limit=1, shots=2, seed=1)) and shots.count("--- assistant") == 2
 
 
 @pytest.mark.parametrize("endpoint", ["http://user:secret@127.0.0.1:9/v1", "https://secret@host/v1", "u:secret@host"])

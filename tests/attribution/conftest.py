@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +14,8 @@ import pytest
 from eraser_hub.attribution.instances import Instance
 
 from ..planted import planted as generate_planted
+from ..refusals import refused
 
-CARD = """---
-configs:
-- config_name: movies
-  default: true
-  data_files:
-  - split: train
-    path: movies/train-*.parquet
-  - split: validation
-    path: movies/validation-*.parquet
----
-"""
 # half of float64's 52 binary digits: another order of the same sums costs a few of the last, a fault shows in the first
 CLOSE = 2.0**-26
 GOOD, BAD = ("good", "fine", "warm", "bright"), ("bad", "dull", "cold", "grey")
@@ -57,33 +49,35 @@ def made_row(number: int, length: int = 30) -> dict[str, Any]:
     }
 
 
+def write_hub(folder: Path, config: str, splits: dict[str, list[dict[str, Any]]], labels: list[str]) -> Path:
+    """Write rows as a dataset folder in the schema of ``eraser``; return the folder."""
+    import datasets
+
+    string, place = datasets.Value("string"), datasets.Value("int32")
+    evidence = {"docid": string, "text": string, "start_token": place, "end_token": place}
+    columns = {
+        "annotation_id": string,
+        "classification": datasets.ClassLabel(names=labels),
+        "query": string,
+        "documents": datasets.List({"docid": string, "text": string}),
+        "evidences": datasets.List(datasets.List(evidence)),
+    }
+    (folder / config).mkdir(parents=True)
+    lines = ["---", "configs:", f"- config_name: {config}", "  default: true", "  data_files:"]
+    for split, rows in splits.items():
+        dataset = datasets.Dataset.from_list(rows, features=datasets.Features(columns))
+        dataset.to_parquet(str(folder / config / f"{split}-00000-of-00001.parquet"))
+        lines += [f"  - split: {split}", f"    path: {config}/{split}-*.parquet"]
+    (folder / "README.md").write_text("\n".join([*lines, "---", ""]), "utf-8")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset folder in the schema of ``eraser``: 40 training and 21 validation rows."""
-    import datasets
-
-    folder = tmp_path_factory.mktemp("hub") / "eraser"
-    (folder / "movies").mkdir(parents=True)
-    evidence = {
-        "docid": datasets.Value("string"),
-        "text": datasets.Value("string"),
-        "start_token": datasets.Value("int32"),
-        "end_token": datasets.Value("int32"),
-    }
-    features = datasets.Features(
-        {
-            "annotation_id": datasets.Value("string"),
-            "classification": datasets.ClassLabel(names=["NEG", "POS"]),
-            "query": datasets.Value("string"),
-            "documents": datasets.List({"docid": datasets.Value("string"), "text": datasets.Value("string")}),
-            "evidences": datasets.List(datasets.List(evidence)),
-        }
-    )
-    for split, numbers in (("train", range(40)), ("validation", range(100, 121))):
-        rows = datasets.Dataset.from_list([made_row(number) for number in numbers], features=features)
-        rows.to_parquet(str(folder / "movies" / f"{split}-00000-of-00001.parquet"))
-    (folder / "README.md").write_text(CARD, "utf-8")
-    return folder
+    splits = {"train": range(40), "validation": range(100, 121)}
+    rows = {split: [made_row(number) for number in numbers] for split, numbers in splits.items()}
+    return write_hub(tmp_path_factory.mktemp("hub") / "eraser", "movies", rows, ["NEG", "POS"])
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +90,14 @@ def linear(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = TrainConfig(dataset=str(hub), config="movies", eval_split="", model="logistic-regression")
     list(train_model(recipe, out, say=lambda words: None))
     return out
+
+
+@pytest.fixture
+def job(hub: Path, linear: Path) -> Any:
+    """The validation split of :func:`hub`, explained for :func:`linear`."""
+    from eraser_hub.attribution.config import ExplainConfig
+
+    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear))
 
 
 def word_tokenizer(words: Sequence[str], window: int = 32) -> Any:
@@ -121,6 +123,65 @@ def word_tokenizer(words: Sequence[str], window: int = 32) -> Any:
         model_max_length=window,
         model_input_names=["input_ids", "token_type_ids", "attention_mask"],
     )
+
+
+ENDS = {  # of byte-level tokenizers, by their manner: around a text, and around two
+    "xlnet": ("$A:0 </s>:0 <s>:2", "$A:0 </s>:0 $B:1 </s>:1 <s>:2"),
+    "t5": ("$A </s>", "$A </s> $B </s>"),
+    "llama": ("<s> $A", "<s> $A <s> $B"),
+    "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
+}
+
+
+def byte_tokenizer(manner: str = "roberta", size: int = 300, prefix: bool = True, **more: Any) -> Any:
+    """Byte-level sub-words that know some words, with the special tokens of a manner."""
+    import transformers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=prefix)
+    made.decoder = decoders.ByteLevel()
+    special, alphabet = ["<s>", "<pad>", "</s>", "<mask>"], pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator(["the good film was bad and very long indeed ; Text : Label system user"] * 9, trainer)
+    if manner in ENDS:
+        single, pair = ENDS[manner]
+        made.post_processor = processors.TemplateProcessing(
+            single=single, pair=pair, special_tokens=[("<s>", 0), ("</s>", 2)]
+        )
+    tokens = {"bos_token": "<s>", "eos_token": "</s>"}
+    if manner != "gpt2":
+        tokens |= {"pad_token": "<pad>", "mask_token": "<mask>"}
+    if manner in ("xlnet", "roberta"):
+        tokens |= {"cls_token": "<s>", "sep_token": "</s>"}
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **{"model_max_length": 64, **tokens, **more})
+
+
+def check_answers(model: Any, one: Instance) -> None:
+    """What a model that answers questions about a text of seven tokens or more predicts is what the benchmark takes."""
+    from eraser_hub.attribution import ExplainSettings, explain_instances
+    from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
+
+    gold = {"id": one.id, "rationale_ids": [[[0, 1]]], "answers": [" ".join(one.tokens[:2])]}
+    methods = ("random", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "attention")
+    for method, paper in product(methods, ("", "wang2022")):
+        settings = ExplainSettings(method=method, kd=0.3, steps=20, paper=paper)
+        (found,) = explain_instances(model, [one], settings, kind="perturbation")
+        assert sorted(found["ranked_tokens"][0]) == sorted(one.tokens)
+        assert found["rationale_tokens"][0] == found["ranked_tokens"][0][:3] and len(found["rationale"][0]) == 3
+        assert 0 < found["answer_proba"] <= 1 and set(found["pred_label"].split()) <= set(one.tokens)
+        agreement = RationaleSetAgreement().compute(predictions=[found], references=[gold])
+        assert 0 <= agreement["answer_f1"] <= 1
+        fields = {"rationale_pred_label": True, "non_rationale_pred_label": False}
+        for field, kept in fields.items():
+            rest = tuple(token for at, token in enumerate(one.tokens) if (at in found["rationale"][0]) == kept)
+            assert found[field] == model.answer_text(model.encode(replace(one, documents=(rest,))))[0]
+        assert agreement["new_p"] == ([found["pred_label"] == found[field] for field in fields] == [True, False])
+    for method, kind in (("occlusion", "perturbation"), ("random", "eraser")):
+        with refused(f"`method` {method}", type(model.network).__name__):
+            list(explain_instances(model, [one], ExplainSettings(method=method), kind=kind))
 
 
 WORDS = (*GOOD, *BAD, *FILLER, "##s", "##ing", "play", "好", "坏", "电", "影", "？", "Is", "it", "?", "-")

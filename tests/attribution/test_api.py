@@ -62,7 +62,8 @@ def test_any_library_can_call_an_opened_model():
 def test_queries_are_shown_to_the_model():
     model = CountingModel()
     explain_texts(model, ["good film", "bad"], queries=["is it", ["is"]], bins=())
-    assert ["is", "it", "good", "film"] in model.asked and ["is"] in model.asked
+    explain_texts(model, [Instance("own", ("was", "it"), ("d",), (("good",),)), "plot"], bins=())
+    assert all(one in model.asked for one in (["is", "it", "good", "film"], ["is"], ["was", "it", "good"], ["plot"]))
 
 
 class Nameless:
@@ -112,8 +113,6 @@ def test_bad_input_is_refused():
         explain_texts(model, ["a", ["b", 7]])
     with refused(instance="own"):
         explain_texts(model, [TEXTS[3]], queries=["q"])
-    with refused("kd", "2"):
-        explain_texts(model, ["a"], kd=2)
     assert explain_texts(model, []) == []
 
 
@@ -130,6 +129,15 @@ def test_bad_input_is_refused():
         ({"measure": "s"}, "measure", ("sensitivity, soft-scores",)),
         ({"fidelity_rates": (0.5,)}, "fidelity_rates", ("`fidelity_trials`",)),
         ({"random_kind": "spans"}, "random_kind", ("`random_draws`",)),
+        ({"random_kind": "words"}, "random_kind", ("'words'",)),
+        ({"fidelity_rates": (1.2,)}, "fidelity_rates", ("1.2",)),
+        ({"kd": 1.5}, "kd", ("1.5",)),
+        ({"kd": float("nan")}, "kd", ("nan",)),
+        ({"bins": (2.0,)}, "bins", ("2.0",)),
+        ({"bins": (0.1, 0.1)}, "bins", ("0.1",)),
+        ({"method": "shap"}, "method", ("shap",)),
+        ({"erase": "drop"}, "erase", ("'drop'",)),
+        ({"seed": -1}, "seed", ("-1",)),
     ],
 )
 def test_wrong_settings_are_refused(settings, argument, mentions):

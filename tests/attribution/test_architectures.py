@@ -19,7 +19,7 @@ from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 
 from ..needs import needs
 from ..refusals import refused
-from .conftest import CLOSE, WORDS, word_tokenizer
+from .conftest import CLOSE, WORDS, byte_tokenizer, word_tokenizer
 
 pytestmark = needs("torch", "transformers")
 
@@ -36,6 +36,7 @@ WIDE = {"initializer_range": 0.5}
 BERT = {**SIZES, **WIDE, "vocab_size": 60, "max_position_embeddings": 40}
 ROBERTA = {**SIZES, **WIDE, "vocab_size": 300, "max_position_embeddings": 44, "pad_token_id": 1}
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # class, the tokenizer's manner and the network's settings
+    "Bert": ("bert", BERT),
     "DistilBert": ("bert", {"vocab_size": 60, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, **WIDE}),
     "Albert": ("bert", {**BERT, "embedding_size": 8}),
     "Electra": ("bert", {**BERT, "embedding_size": 8}),
@@ -79,44 +80,8 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {  # class, the tokenizer's manne
 }
 TEXTS = (("the", "good", "film", "was", "bad", "and", "warm", "play"), ("good",), ("the", "film") + ("and",) * 12)
 # norms, rotations or attention weights in float32, whatever the weights' type: half of its 23 binary digits
-IN_FLOAT32, CLOSE_IN_FLOAT32 = {"Llama", "ModernBert", "T5"}, 2.0**-12
+IN_FLOAT32, CLOSE_IN_FLOAT32 = {"Llama", "Longformer", "ModernBert", "T5"}, 2.0**-12
 SEES_PADDING, NO_GRADIENTS, NO_ATTENTION = {"FNet", "ConvBert"}, {"T5"}, {"T5", "FNet", "Longformer"}
-
-
-def byte_tokenizer(manner: str) -> Any:
-    """Byte-level sub-words with the special tokens of a manner."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
-
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    trainer = trainers.BpeTrainer(
-        vocab_size=300,
-        special_tokens=["<s>", "<pad>", "</s>", "<mask>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    made.train_from_iterator(["the good film was bad and long "] * 9, trainer)
-    more: dict[str, Any] = {"bos_token": "<s>", "eos_token": "</s>"}
-    if manner != "gpt2":
-        more |= {"pad_token": "<pad>", "mask_token": "<mask>"}
-    ends = {
-        "xlnet": ("$A:0 </s>:0 <s>:2", "$A:0 </s>:0 $B:1 </s>:1 <s>:2"),
-        "t5": ("$A </s>", "$A </s> $B </s>"),
-        "llama": ("<s> $A", "<s> $A <s> $B"),
-        "roberta": ("<s> $A </s>", "<s> $A </s> </s> $B </s>"),
-    }
-    if manner in ends:
-        single, pair = ends[manner]
-        made.post_processor = processors.TemplateProcessing(
-            single=single, pair=pair, special_tokens=[("<s>", 0), ("</s>", 2)]
-        )
-    if manner in ("xlnet", "roberta"):
-        more |= {"cls_token": "<s>", "sep_token": "</s>"}
-    if manner in ("xlnet", "llama"):
-        more["padding_side"] = "left"
-    if manner == "xlnet":
-        more["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=40, **more)
 
 
 def close(name: str) -> float:
@@ -130,7 +95,11 @@ def opened(request):
     torch.manual_seed(0)
     config = getattr(transformers, f"{request.param}Config")(**settings)
     network = getattr(transformers, f"{request.param}ForSequenceClassification")(config).eval().double()
-    model = SequenceModel(network, word_tokenizer(WORDS, 40) if manner == "bert" else byte_tokenizer(manner))
+    more = {"padding_side": "left"} if manner in ("xlnet", "llama") else {}
+    if manner == "xlnet":
+        more["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
+    tokenizer = word_tokenizer(WORDS, 40) if manner == "bert" else byte_tokenizer(manner, model_max_length=40, **more)
+    model = SequenceModel(network, tokenizer)
     align_labels(model, ("NEG", "POS"))
     return request.param, model
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,8 @@ from eraser_hub.attribution import explain_instances, open_model
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.costs import count_inputs
+from eraser_hub.attribution.engine import explain_chunk
+from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.measure import MEASURES
 from eraser_hub.attribution.method import METHODS, supports
 from eraser_hub.attribution.runner import Runner
@@ -16,8 +20,11 @@ from eraser_hub.attribution.settings import ExplainSettings
 
 from ..refusals import refused
 from .conftest import CountingModel, instance
+from .transformers.test_prompted import _late_imports, make_model
 
-SMALL = {"steps": 8, "lime_samples": 20, "shapley_draws": 3, "shap_samples": 40, "bins": (), "kd": 0.5}
+__all__ = ["_late_imports"]  # a fixture, for make_model
+
+SMALL = {"steps": 8, "lime_samples": 20, "shapley_draws": 2, "shap_samples": 40, "bins": (), "kd": 0.5}
 TEXTS = ("the good film and a bad plot", "a warm scene with the film of the good plot and a grey scene", "good")
 
 
@@ -31,14 +38,30 @@ def texts():
     return [instance(text, name=str(number)) for number, text in enumerate(TEXTS)]
 
 
+def odd_texts():
+    """Of nothing, of one token, of blanks, of Chinese, longer than a network's window, and a pair."""
+    odd = ("", "good", "\u200b", "\u00a0 \u3000 \t", "好 电 影", "good bad film " * 11)
+    pair = Instance("pair", (), ("a", "b"), (("good", "坏"), ("film",)))
+    return [*(instance(text, name=str(number)) for number, text in enumerate(odd)), pair]
+
+
 def adapters(linear, network, tokenizer):
     from eraser_hub.attribution.transformers.sequence_model import SequenceModel
 
     models = [PlainModel(CountingModel()), open_model(linear)]
-    models.append(SequenceModel(network(hidden_act="relu"), tokenizer, device="cpu"))
+    models.append(SequenceModel(network(hidden_act="relu").double(), tokenizer, device="cpu"))
     for model in models:
         align_labels(model, ("NEG", "POS"))
-    return models
+    return [*models, make_model("llama")]
+
+
+def check_ends(found):
+    """Comprehensiveness at 0 % and sufficiency at 100 % are 0; the other ends are those of an empty text."""
+    full, null = found["classification_scores"], found["null_classification_scores"]
+    none, everything = found["thresholded_scores"]
+    assert none["comprehensiveness_classification_scores"] == everything["sufficiency_classification_scores"] == full
+    assert none["sufficiency_classification_scores"] == everything["comprehensiveness_classification_scores"] == null
+    assert abs(sum(full.values()) - 1) < 1e-9 and abs(sum(null.values()) - 1) < 1e-9
 
 
 def settings_of(part, **more):
@@ -70,10 +93,17 @@ def test_a_method(name, linear, network, tokenizer):
         pytest.importorskip(package)
     for model in adapters(linear, network, tokenizer):
         if not supports(model, name):
-            with refused(name, model.description):
+            with refused(f"`method` {name}", model.description):
                 list(explain_instances(model, texts(), settings))
             continue
         tried += 1
+        for erase in ("remove", "mask", "pad")[: 2 if type(model) is PlainModel else 3]:  # which has no padding
+            found = list(explain_instances(model, odd_texts(), replace(settings, erase=erase, bins=(0.0, 1.0))))
+            for one, row in zip(odd_texts(), found, strict=True):
+                check_ends(row)
+                scores = [rationale["soft_rationale_predictions"] for rationale in row["rationales"]]
+                assert [len(values) for values in scores] == [len(document) for document in one.documents]
+                assert all(np.isfinite(values).all() for values in scores)
         first, again = (list(explain_instances(model, texts(), settings)) for _ in range(2))
         assert first == again
         alone = [row for one in texts() for row in explain_instances(model, [one], settings)]
@@ -82,20 +112,14 @@ def test_a_method(name, linear, network, tokenizer):
             assert len(scores) == len(one.tokens) and np.isfinite(scores).all()
             np.testing.assert_allclose(scores, others, rtol=0, atol=1e-4)
         runner = Runner(model, "remove", 32)
-        list(explain_with(runner, settings))
+        list(explain_chunk(runner, texts(), settings))
         assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     assert tried, "no model allows it"
     if part.needs:
-        with refused(name):
+        with refused(f"`method` {name}"):
             deaf = Deaf(CountingModel())
             align_labels(deaf, ("NEG", "POS"))
             list(explain_instances(deaf, texts(), settings))
-
-
-def explain_with(runner, settings):
-    from eraser_hub.attribution.engine import explain_chunk
-
-    return explain_chunk(runner, texts(), settings)
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -119,7 +143,7 @@ def test_a_measure(name):
         assert more and more <= set(part.fields)
         assert {field: row[field] for field in without} == without
     runner = Runner(model, "remove", 32)
-    list(explain_with(runner, settings))
+    list(explain_chunk(runner, texts(), settings))
     assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
     if part.ranks:
         with refused(argument="measure"):

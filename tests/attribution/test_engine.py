@@ -29,33 +29,6 @@ def explained(instances, model=None, **more):
 DOCUMENT = "the good film with a bad scene and a fine plot"
 
 
-@pytest.mark.parametrize("method", ["random", "occlusion", "lime"])
-@pytest.mark.parametrize("erase", ["remove", "mask"])
-def test_ends_are_exact(method, erase):
-    (found,) = explained([instance(DOCUMENT)], method=method, bins=(0.0, 0.5, 1.0), erase=erase, kd=1.0)
-    full = found["classification_scores"]
-    none, _, everything = found["thresholded_scores"]
-    assert none["comprehensiveness_classification_scores"] == full  # comprehensiveness at 0 % is 0
-    assert everything["sufficiency_classification_scores"] == full  # sufficiency at 100 % is 0
-    assert found["sufficiency_classification_scores"] == full
-    assert everything["comprehensiveness_classification_scores"] == found["null_classification_scores"]
-    assert none["sufficiency_classification_scores"] == found["null_classification_scores"]
-
-
-@pytest.mark.parametrize("method", ["random", "occlusion", "lime"])
-@pytest.mark.parametrize(
-    "text", ["", "\u200b", "good", "\u00a0 \u3000 \t", "好 电 影", " ".join(["film", "good"] * 5000)]
-)
-def test_odd_documents(method, text):
-    if method == "occlusion" and len(text) > 1000:
-        text = text[:800]
-    one = instance(text)
-    (found,) = explained([one], method=method, lime_samples=20)
-    assert len(found["rationales"][0]["soft_rationale_predictions"]) == len(one.tokens)
-    for scores in (value for key, value in found.items() if key.endswith("classification_scores")):
-        assert abs(sum(scores.values()) - 1) < 1e-9
-
-
 def test_no_documents_at_all():
     (found,) = explained([Instance("none", (), (), ())])
     assert found["rationales"] == [] and found["classification"] in ("NEG", "POS")
@@ -211,12 +184,6 @@ def test_a_model_without_names_for_a_dataset_without_names():
         opened(model, ())
 
 
-def test_the_offending_instance_is_named():
-    documents = [instance("the film", "calm"), instance("good fine warm bright", "loud")]
-    with refused("1 of 2", instance="loud"):
-        explained(documents, Broken(lambda p: np.where(p > 0.9, np.nan, p)))
-
-
 class Small(CountingModel):
     """Runs out of memory above a batch size."""
 
@@ -253,31 +220,6 @@ def test_another_runtime_error_is_not_swallowed():
 def test_no_mask_token():
     with refused("`erase` pad", "`erase` remove"):
         explained([instance(DOCUMENT)], erase="pad")
-
-
-@pytest.mark.parametrize("method", ["gradient", "attention", "coefficients", "integrated-gradients"])
-def test_a_method_that_the_model_does_not_allow(method):
-    with refused(f"`method` {method}", "CountingModel", "kernel-shap, lime, occlusion"):
-        explained([instance(DOCUMENT)], method=method)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("kd", 1.5),
-        ("kd", float("nan")),
-        ("bins", (2.0,)),
-        ("bins", (0.1, 0.1)),
-        ("method", "shap"),
-        ("erase", "drop"),
-        ("seed", -1),
-        ("random_kind", "words"),
-        ("fidelity_rates", (1.2,)),
-    ],
-)
-def test_settings_are_checked(name, value):
-    with refused(repr(value), argument=name):
-        ExplainSettings(**{name: value})
 
 
 def test_labels_in_another_order_are_matched_by_name():

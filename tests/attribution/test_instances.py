@@ -21,12 +21,7 @@ def test_eraser_rows():
 
 
 def test_tokens_are_split_on_the_blank_alone():
-    row = {
-        "annotation_id": 7,
-        "documents": [{"docid": "d", "text": "a\u00a0b  c\n\u200b d"}],
-        "query": None,
-        "classification": None,
-    }
+    (row,) = rows_of(7, documents=[{"docid": "d", "text": "a\u00a0b  c\n\u200b d"}])
     one = read_eraser_row(row)
     assert one.id == "7" and one.tokens == ["a\u00a0b", "c", "\u200b", "d"]
     assert one.label is None and one.rationale is None and one.query == ()
@@ -60,8 +55,6 @@ def test_rows_of_one_text():
     row = {"id": "s1", "tokens": ["a", "b"], "label": 0, "rationale_mask": [True, False]}
     one = read_tokens_row(row, ("negative", "positive"))
     assert one.documents == (("a", "b"),) and one.names == ("s1",) and one.rationale == ((True, False),)
-    with refused("2", "1", instance="s1", field="rationale_mask"):
-        read_tokens_row({**row, "rationale_mask": [True]})
 
 
 def test_columns_tell_the_reader():
@@ -140,34 +133,37 @@ def span(start, end, docid="d"):
     ],
 )
 def test_rows_that_are_none(change, field, mention):
-    row = {"annotation_id": 7, "documents": [D], "query": None, "classification": None, **change}
+    (row,) = rows_of(7, **change)
     with refused(mention, field=field, instance=None if field == "annotation_id" else "7"):
         read_eraser_row(row)
 
 
-def test_rows_of_tokens_that_are_none():
-    with refused("None", instance="s", field="tokens"):
-        read_tokens_row({"id": "s", "tokens": ["a", None]})
-    with refused("None", instance="s", field="tokens"):
-        read_perturbation_row({"id": "s", "tokens": [["a"], None]})
-    for flags, found in (([1, 0, 1], "3"), ([1, None], "None"), ("ab", "'ab'")):
-        with refused(found, instance="s", field="rationale_mask"):
-            read_tokens_row({"id": "s", "tokens": ["a", "b"], "rationale_mask": flags})
-    for gold, field, found in (
-        ([[[0, 2]]], "rationale_ids[0][0]", "2"),
-        ([[["0"]]], "rationale_ids[0][0]", "'0'"),
-        ([[0]], "rationale_ids[0][0]", "0"),
-        ([None], "rationale_ids[0]", "None"),
-        ({}, "rationale_ids", "{}"),
-    ):
-        with refused(found, instance="s", field=field):
-            read_perturbation_row({"id": "s", "tokens": [["a", "b"]], "rationale_ids": gold})
-    with refused("1", "2", instance="s", field="rationale_ids"):
-        read_perturbation_row({"id": "s", "tokens": [["a"]], "rationale_ids": [[], []]})
+@pytest.mark.parametrize(
+    ("change", "field", "mention"),
+    [
+        ({"tokens": ["a", None]}, "tokens", "None"),
+        ({"tokens": [["a"], None]}, "tokens", "None"),
+        ({"tokens": ["a", "b"], "rationale_mask": [True]}, "rationale_mask", "1"),
+        ({"tokens": ["a", "b"], "rationale_mask": [1, 0, 1]}, "rationale_mask", "3"),
+        ({"tokens": ["a", "b"], "rationale_mask": [1, None]}, "rationale_mask", "None"),
+        ({"tokens": ["a", "b"], "rationale_mask": "ab"}, "rationale_mask", "'ab'"),
+        ({"rationale_ids": [[[0, 2]]]}, "rationale_ids[0][0]", "2"),
+        ({"rationale_ids": [[["0"]]]}, "rationale_ids[0][0]", "'0'"),
+        ({"rationale_ids": [[0]]}, "rationale_ids[0][0]", "0"),
+        ({"rationale_ids": [None]}, "rationale_ids[0]", "None"),
+        ({"rationale_ids": {}}, "rationale_ids", "{}"),
+        ({"rationale_ids": [[], []]}, "rationale_ids", "2"),
+    ],
+)
+def test_rows_of_tokens_that_are_none(change, field, mention):
+    row = {"id": "s", "tokens": [["a", "b"]], **change}
+    with refused(mention, instance="s", field=field):
+        (read_tokens_row if isinstance(row["tokens"][0], str) else read_perturbation_row)(row)
 
 
 def rows_of(*ids, **more):
-    return [{"annotation_id": one, "documents": [D], "query": None, "classification": None, **more} for one in ids]
+    row = {"documents": [D], "query": None, "classification": None}
+    return [{"annotation_id": one, **row, **more} for one in ids]
 
 
 def test_an_id_that_occurs_twice():
@@ -177,36 +173,24 @@ def test_an_id_that_occurs_twice():
     assert split.fingerprint(2)
 
 
-def test_what_predictions_depend_on_is_in_the_fingerprint():
-    evidence = [[{"docid": "d", "start_token": 0, "end_token": 1}]]
-    renamed = [{"docid": "e", "text": "a b"}]
-    splits = [
-        Split(rows_of("a", **more), names, "eraser", None, "own")
-        for more, names in (
-            ({}, ("N", "P")),
-            ({}, ("P", "N")),
-            ({"documents": renamed}, ("N", "P")),
-            ({"evidences": evidence}, ("N", "P")),
-        )
-    ]
-    assert len({split.fingerprint() for split in splits}) == 4
-
-
 @pytest.mark.parametrize(
-    ("what", "column"),
+    ("labels", "columns", "gold"),
     [
-        ("labels", {"classification": 1}),
-        ("rationales", {"evidences": [[{"docid": "d", "start_token": 0, "end_token": 1}]]}),
+        (("P", "N"), {}, None),
+        (("N", "P"), {"documents": [{"docid": "e", "text": "a b"}], "evidences": []}, None),
+        (("N", "P"), {"classification": 1}, "labels"),
+        (("N", "P"), {"evidences": [[span(0, 1)]]}, "rationales"),
     ],
 )
-def test_gold_is_in_the_fingerprint_where_predictions_depend_on_it(what, column):
-    document = [[{"docid": "d", "start_token": 1, "end_token": 2}]]
+def test_what_predictions_depend_on_is_in_the_fingerprint(labels, columns, gold):
+    """Gold is in it where predictions depend on gold."""
+    row = {"classification": 0, "evidences": [[span(1, 2)]]}
     one, other = (
-        Split(rows_of("a", **{"classification": 0, "evidences": document, **more}), ("N", "P"), "eraser", None, "own")
-        for more in ({}, column)
+        Split(rows_of("a", **{**row, **more}), names, "eraser", None, "own")
+        for more, names in (({}, ("N", "P")), (columns, labels))
     )
-    assert one.fingerprint() == other.fingerprint()
-    assert one.fingerprint(**{what: True}) != other.fingerprint(**{what: True})
+    assert (one.fingerprint() == other.fingerprint()) == (gold is not None)
+    assert not gold or one.fingerprint(**{gold: True}) != other.fingerprint(**{gold: True})
 
 
 def test_a_row_without_id_and_a_broken_file_are_named_by_row():
@@ -220,14 +204,11 @@ def test_a_row_without_id_and_a_broken_file_are_named_by_row():
         Split(broken(), (), "eraser", None, "own", "hub/own").fingerprint()
 
 
-def test_a_folder_without_a_card(tmp_path):
-    with refused("README.md", file=tmp_path):
-        open_split(tmp_path, None, "val")
-
-
-def test_a_broken_card(tmp_path):
-    (tmp_path / "README.md").write_text("---\nconfigs: [\n---\n")
-    with refused("(default)", file=tmp_path):
+@pytest.mark.parametrize(("card", "mention"), [(None, "README.md"), ("---\nconfigs: [\n---\n", "(default)")])
+def test_a_folder_without_a_card_or_with_a_broken_one(tmp_path, card, mention):
+    if card:
+        (tmp_path / "README.md").write_text(card)
+    with refused(mention, file=tmp_path):
         open_split(tmp_path, None, "val")
 
 

@@ -9,18 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("sklearn")
 from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD, PipelineModel
+from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD
 from eraser_hub.attribution.config import ExplainConfig
 from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.explain import explain_texts
-from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.run import compute_model_digest, explain
 from eraser_hub.attribution.settings import ExplainSettings
@@ -28,15 +26,10 @@ from eraser_hub.records.predictions import run_path
 
 from ..needs import needs
 from ..refusals import refused
-from .conftest import CLOSE, CountingModel, instance
+from .conftest import instance
 
 SETTINGS = ExplainSettings(method="occlusion", chunk=4)
 TEXTS = ["good warm film", "good plot good", "bad dull film", "grey bad plot a"]
-
-
-@pytest.fixture
-def job(hub: Path, linear: Path) -> ExplainConfig:
-    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear))
 
 
 def fit(estimator: Any, gold: Any) -> Any:
@@ -48,24 +41,6 @@ def fit(estimator: Any, gold: Any) -> Any:
 
 def soft(prediction: dict[str, Any]) -> list[float]:
     return [score for one in prediction["rationales"] for score in one["soft_rationale_predictions"]]
-
-
-@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
-@pytest.mark.parametrize("uses_query", [False, True])
-def test_tokens_of_several_words_count_as_the_pipeline_counts_them(erase: str, uses_query: bool) -> None:
-    from sklearn.linear_model import LogisticRegression
-
-    pipeline = fit(LogisticRegression(), [1, 1, 0, 0, 1])
-    model = PipelineModel(pipeline, uses_query=uses_query)
-    tokens, query = ("bad", "good film", "", "bad", "unknown good"), ("film plot",)
-    one = model.encode(Instance("x", query, ("d",), (tokens,)))
-    for number in range(1 << len(tokens)):
-        kept = np.asarray([bool(number >> at & 1) for at in range(len(tokens))])
-        substitute = {"mask": MASK, "pad": PAD}.get(erase, "")
-        words = [token if stays else substitute for token, stays in zip(tokens, kept, strict=True)]
-        text = " ".join([*query[:uses_query], *filter(None, words)])
-        outputs = model.forward([(one.view(kept, erase), 0)])
-        np.testing.assert_allclose(outputs, pipeline.predict_proba([text]), rtol=0, atol=CLOSE)
 
 
 def test_a_token_of_several_words_has_the_sum_of_their_weights() -> None:
@@ -132,12 +107,6 @@ def test_the_longest_input_is_what_the_positions_allow(kind: str, tokenizer: Any
         assert network(input_ids=torch.full((1, longest), 7)).logits.shape == (1, 2)
         with pytest.raises((IndexError, RuntimeError)):
             network(input_ids=torch.full((1, longest + 1), 7))
-
-
-def test_queries_of_instances_are_shown_to_the_model() -> None:
-    model = CountingModel()
-    explain_texts(model, [Instance("own", ("is", "it"), ("d",), (("good",),)), "bad"], bins=())
-    assert ["is", "it", "good"] in model.asked and ["bad"] in model.asked
 
 
 def test_parquet_holds_scores_though_the_first_row_has_no_documents(

@@ -10,38 +10,32 @@ from pathlib import Path
 
 import pytest
 
+from ..needs import needs
+
+pytestmark = needs("pip", "setuptools")
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def installed(page: str, package: str, folder: Path) -> Path:
-    """Write the files of a page, and install its package into a folder of its own."""
+    """Write the files of a page, and install its package, without network, into a folder of its own."""
     for path, text in FILE.findall((DOCS / page).read_text(encoding="utf-8")):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     command = ["pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", "site"]
-    done = subprocess.run(
-        [sys.executable, "-m", *command, f"./{package}"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    if done.returncode:  # no pip, or no setuptools: what it would have written
-        site = folder / "site"
-        site.mkdir(exist_ok=True)
-        for module in (folder / package).glob("*.py"):
-            (site / module.name).write_bytes(module.read_bytes())
-        points = re.findall(r'entry-points\."(.*)"\]\n(.*)\n', (folder / package / "pyproject.toml").read_text())
-        info = site / f"{package.replace('-', '_')}-0.1.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 0.1\n")
-        (info / "entry_points.txt").write_text(
-            "".join(f"[{group}]\n{line}\n".replace('"', "") for group, line in points)
-        )
+    subprocess.run([sys.executable, "-m", *command, f"./{package}"], cwd=folder, check=True)
     return folder / "site"
 
 
 def said(site: Path, *words: object) -> str:
     """What the command line says with the package installed."""
     root = Path(__file__).resolve().parents[2]
-    environment = {**os.environ, "PYTHONPATH": f"{site}{os.pathsep}{root}", "COLUMNS": "200", "NO_COLOR": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{site}{os.pathsep}{root}",
+        "COLUMNS": "200",
+        "NO_COLOR": "1",
+    }
     done = subprocess.run(
         [sys.executable, "-m", "eraser_hub", *map(str, words)],
         cwd=site,

@@ -13,10 +13,9 @@ from eraser_hub.attribution.engine import explain_instances
 from eraser_hub.attribution.erasure import select_top_units
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.method import METHODS, supports
-from eraser_hub.attribution.settings import ExplainSettings, build_settings
+from eraser_hub.attribution.settings import build_settings
 
 from ..needs import needs
-from ..refusals import refused
 from .conftest import CountingModel
 
 SIZES = ((4, 2, 3), (), (5, 1))  # of the sentences of three documents, the second of which is empty
@@ -100,11 +99,6 @@ def test_a_sentence_is_erased_whole_by_occlusion_and_in_each_bin() -> None:
     assert whole["sufficiency_classification_scores"] != prediction["sufficiency_classification_scores"]
 
 
-def test_the_signature_has_the_units() -> None:
-    assert "|units:sentences|" in ExplainSettings(units="sentences").signature()
-    assert "units" not in ExplainSettings().signature()
-
-
 @pytest.mark.parametrize(
     ("rate", "expected"),
     [(0.0, []), (0.01, [2, 3, 4]), (0.5, [2, 3, 4]), (0.51, [0, 1, 2, 3, 4]), (1.0, [0, 1, 2, 3, 4, 5])],
@@ -112,13 +106,3 @@ def test_the_signature_has_the_units() -> None:
 def test_as_few_units_as_hold_the_share(rate: float, expected: list[int]) -> None:
     found = select_top_units(np.array([0.2, 0.9, 0.2]), np.array([0, 2, 5, 6]), rate)
     assert found.tolist() == expected
-
-
-def test_no_unit_and_the_last_of_equals() -> None:
-    assert select_top_units(np.zeros(0), np.array([0]), 0.5).tolist() == []
-    assert select_top_units(np.zeros(2), np.array([0, 1, 2]), 0.5, "last").tolist() == [1]
-
-
-def test_texts_without_sentences_are_refused() -> None:
-    with refused("`units` sentences", instance="0"):
-        explain_texts(CountingModel(), [["good", "film"]], units="sentences")

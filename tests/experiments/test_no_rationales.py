@@ -79,24 +79,3 @@ def test_explained_and_scored_by_faithfulness_alone(place: Path, tmp_path: Path)
     assert done.exit_code == 0, done.output
     scores = json.loads((tmp_path / "report" / "predictions.scores.json").read_text(encoding="utf-8"))
     assert "comprehensiveness_aopc" in scores and "token_macro_f1" not in scores
-
-
-def test_names_of_people_without_marks_are_kept_with_their_labels(tmp_path: Path) -> None:
-    rows = [
-        {"post": post, "tokens": ["a", post], "who": who, "label": label}
-        for post, labels in (("x", "pnn"), ("y", "ppn"))
-        for who, label in zip("abc", labels, strict=True)
-    ]
-    path = tmp_path / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    words = ("--tokens", "tokens", "--label", "label", "--annotator", "who", "--id", "post", "--out", tmp_path)
-    done = run("import", "--source", path, "--name", "mine", *words)
-    assert done.exit_code == 0, done.output
-    import pyarrow.parquet as pq
-
-    kept = pq.read_table(tmp_path / "mine" / "annotators" / "mine.parquet").to_pylist()
-    assert [(row["annotation_id"], row["annotator"], row["label"], row["rationale_positions"]) for row in kept] == [
-        (post, who, label, None)
-        for post, labels in (("x", "pnn"), ("y", "ppn"))
-        for who, label in zip("abc", labels, strict=True)
-    ]

@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 
 from eraser_hub import reproduce
+<<<<<<< HEAD
 from eraser_hub.conversion import get_dataset
 from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, TableRow
+=======
+from eraser_hub.conversion import get_dataset
+from eraser_hub.experiments.rows import FAST, TABLES
+>>>>>>> trunk
 from eraser_hub.reports.board_lines import read_score_file
 
 from ..command_line import invoke
@@ -24,9 +29,8 @@ pytestmark = needs("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _late_imports() -> None:
-    global measured, make_answer_row, make_file_name, get_with_interval
+    global measured
     from eraser_hub.experiments import table_runs as measured
-    from eraser_hub.experiments.table_runs import get_with_interval, make_answer_row, make_file_name
 
 
 TINY = ("embedding_size=6", "hidden_size=6", "learning_rate=0.02")
@@ -221,12 +225,3 @@ def test_the_command_prints_the_table(hub, tmp_path, only):
     assert result.exit_code == 1  # no row could run
     rows = json.loads(result.stdout)["tables"]["eraser-3"]["rows"]
     assert rows[0]["system"] == "Bert-To-Bert" and rows[0]["macro_f1"]["value"] is None
-
-
-def test_small_parts():
-    assert get_with_interval({"a": 1.0, "a_ci": [0.5, 1.0]}, "a") == (1.0, 0.5, 1.0)
-    assert get_with_interval({"a": 1.0}, "a") == 1.0 and get_with_interval({}, "a") is None
-    row = {"annotation_id": "x", "s": {"NEG": 0.4, "POS": 0.6}}
-    assert make_answer_row(row, "s")["classification"] == "POS"
-    assert make_file_name("GloVe + LSTM - Lime") == "glove-lstm-lime"
-    assert PrintedRows("t", "eraser", (), ()).get_printed(TableRow("r", "m", HUMAN), "movies") == {}

@@ -8,7 +8,6 @@ import math
 import pytest
 
 from eraser_hub.records.errors import make_printable
-from eraser_hub.records.files import OutputWriter
 from eraser_hub.reports import score_ranges
 from eraser_hub.reports.board_lines import (
     BoardLine,
@@ -385,8 +384,3 @@ def test_page_and_data_are_old_or_new_together(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         write_board(tmp_path, [entry("ours", auprc=float("nan"))])
     assert [path.read_bytes() for path in paths] == before and len(list(tmp_path.iterdir())) == 2
-    paths[1].write_text("mine")
-    with refused(file="board.json"):
-        write_board(tmp_path, [entry("theirs", auprc=0.6)])
-    assert paths[0].read_bytes() == before[0]
-    write_board(tmp_path, [entry("theirs", auprc=0.6)], writer=OutputWriter(force=True))

@@ -11,14 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.records.files import GENERATOR, OutputWriter
 from eraser_hub.reports.curves import make_aopc_figures, make_distribution_figures
 from eraser_hub.reports.figures import Figure, Series, get_series_style, render_svg
-from eraser_hub.reports.page import write_files
 from eraser_hub.reports.sections import make_fidelity_section
 from eraser_hub.scoring.result import Scores
-
-from ..refusals import refused
 
 pytestmark = pytest.mark.unit
 
@@ -123,12 +119,3 @@ def test_files_for_a_paper_are_deterministic(tmp_path):
         for kind in ("png", "svg", "pdf")
     ]
     assert one == two and all(len(content) > 2000 for content in one.values()) and not list(tmp_path.iterdir())
-    page, text = tmp_path / "index.html", [f'<meta name="generator" content="{GENERATOR}">']
-    write_files({page: text, **one}, OutputWriter())
-    write_files({page: text, **one}, OutputWriter())
-    last = list(one)[-1]
-    last.write_text("mine")
-    page.unlink()
-    with refused(file=last):
-        write_files({page: text, **one}, OutputWriter())
-    assert not page.exists(), "one file that may not be written, and none is"

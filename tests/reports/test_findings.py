@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
+import pytest
+
 from eraser_hub.reports.findings import describe_findings, list_tests
+
+COMPREHENSIVENESS, SUFFICIENCY = "comprehensiveness_aopc", "sufficiency_aopc"
 
 
 def make_comparison(verdicts: dict[tuple[str, str, str], str], names: str = "abc") -> dict[str, Any]:
     """A comparison with the verdicts on (first, second, score); the others are undecided."""
-    family = ["comprehensiveness_aopc", "sufficiency_aopc", "token_macro_f1"]
+    family = [COMPREHENSIVENESS, SUFFICIENCY, "token_macro_f1"]
     signs = {"better": 0.2, "worse": -0.2}
     pairs = []
     for first, second in combinations(names, 2):
@@ -24,47 +28,40 @@ def make_comparison(verdicts: dict[tuple[str, str, str], str], names: str = "abc
     return {"family": family, "comparisons": pairs, "scores": {name: {} for name in names}}
 
 
-def test_a_leader_is_named_with_its_smallest_difference():
-    comparison = make_comparison(
-        {("a", "b", "comprehensiveness_aopc"): "better", ("a", "c", "sufficiency_aopc"): "better"}
-    )
-    faithfulness, agreement = describe_findings(comparison)
-    assert faithfulness == (
-        "a explains the model more faithfully than b and c: Comprehensiveness (AOPC) is better by 0.200 [0.150, 0.250] "
-        "(a against b)."
-    )
-    assert agreement == (
-        "In agreement with people's rationales no system is shown to be better: 3 of 3 differences are undecided."
-    )
-
-
-def test_a_lower_score_that_is_better():
-    comparison = make_comparison({("a", "b", "sufficiency_aopc"): "worse"}, "ab")
-    words = describe_findings(comparison)[0]
-    assert words == (
-        "b explains the model more faithfully than a: Sufficiency (AOPC) is better by 0.200 [0.150, 0.250]."
-    )
-
-
-def test_better_in_one_score_and_worse_in_another():
-    comparison = make_comparison(
-        {("a", "b", "comprehensiveness_aopc"): "better", ("a", "b", "sufficiency_aopc"): "worse"}, "ab"
-    )
-    words = describe_findings(comparison)[0]
-    assert "no system leads" in words and "a is better in Comprehensiveness (AOPC)" in words
-
-
-def test_equivalence():
-    keys = ("comprehensiveness_aopc", "sufficiency_aopc")
-    comparison = make_comparison({("a", "b", key): "equivalent" for key in keys}, "ab")
-    assert describe_findings(comparison)[0] == (
-        "In faithfulness the systems are equivalent: all 2 differences are too small to matter."
-    )
+@pytest.mark.parametrize(
+    ("verdicts", "names", "words"),
+    [
+        (
+            {("a", "b", COMPREHENSIVENESS): "better", ("a", "c", SUFFICIENCY): "better"},
+            "abc",
+            "a explains the model more faithfully than b and c: Comprehensiveness (AOPC) is better by 0.200 "
+            "[0.150, 0.250] (a against b).",
+        ),
+        (
+            {("a", "b", SUFFICIENCY): "worse"},  # a lower score that is better
+            "ab",
+            "b explains the model more faithfully than a: Sufficiency (AOPC) is better by 0.200 [0.150, 0.250].",
+        ),
+        (
+            {("a", "b", COMPREHENSIVENESS): "better", ("a", "b", SUFFICIENCY): "worse"},
+            "ab",
+            "no system leads",
+        ),
+        (
+            {("a", "b", key): "equivalent" for key in (COMPREHENSIVENESS, SUFFICIENCY)},
+            "ab",
+            "In faithfulness the systems are equivalent: all 2 differences are too small to matter.",
+        ),
+    ],
+)
+def test_a_finding_names_the_leader_and_its_smallest_difference(verdicts, names, words):
+    faithfulness, agreement = describe_findings(make_comparison(verdicts, names))
+    assert words in faithfulness
+    assert "no system is shown to be better: " in agreement
 
 
 def test_faithfulness_is_compared_within_a_model():
-    key = "comprehensiveness_aopc"
-    verdicts = {("a", "b", key): "better", ("a", "c", key): "better", ("a", "d", key): "better"}
+    verdicts = {("a", other, COMPREHENSIVENESS): "better" for other in "bcd"}
     comparison = make_comparison(verdicts, "abcd")
     lines = describe_findings(comparison, models={"a": "LR", "b": "LR", "c": "BERT", "d": "BERT"})
     assert lines[0].startswith("LR: a explains the model more faithfully than b: ")

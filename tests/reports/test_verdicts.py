@@ -1,4 +1,4 @@
-"""One verdict, and one meaning of a star: the same in compare, report, board and LaTeX."""
+"""One verdict, and one meaning of a star: the same in compare, its tables and the report."""
 
 from __future__ import annotations
 
@@ -55,27 +55,13 @@ def test_an_exploratory_difference_is_never_better(compared):
     assert all(test["p_holm"] is None for test in tests if test["exploratory"])
 
 
-def test_latex_text_and_markdown_star_the_score_of_the_better_system(compared):
-    tables = compared.table()
-    assert len(tables.tables) >= len(compared["comparisons"])
-    for pair, table in zip(compared["comparisons"], tables.tables, strict=False):
-        latex = next(
-            part
-            for part in re.split(r"\\end\{(?:sideways)?table\}", tables.written("latex"))
-            if f"tab:{table.name}" in part
-        )
+def test_the_tables_star_the_score_of_the_better_system(compared):
+    for pair, table in zip(compared["comparisons"], compared.table().tables, strict=False):
         for (key,), cells in table.rows:
             verdict = pair["keys"][key]["verdict"]
             starred = [name for name in (pair["first"], pair["second"]) if cells[name].better]
             assert starred == {"better": [pair["first"]], "worse": [pair["second"]]}.get(verdict, [])
             assert str(cells["verdict"]) == verdict
-            (row,) = re.findall(rf"^{re.escape(key.replace('_', chr(92) + '_'))} & .*$", latex, re.MULTILINE)
-            figures = row.split(" & ")[1:3]
-            assert [r"\textbf" in figure and "$^{*}$" in figure for figure in figures] == [
-                cells[name].better for name in (pair["first"], pair["second"])
-            ]
-            assert not any(r"\textbf" in figure or "^{*}" in figure for figure in row.split(" & ")[3:])
-            assert f" & {verdict} & " in row
 
 
 def test_the_report_has_the_same_words_and_stars(compared, hub, systems, tmp_path):

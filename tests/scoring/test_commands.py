@@ -59,27 +59,6 @@ def test_csv_holds_all_digits_and_the_intervals(run, scored):
         assert float(rows["scores", f"sufficiency_aopc_points@{threshold:g}"]["value"]) == point
 
 
-@pytest.mark.parametrize(
-    ("format", "words"),
-    [
-        ("text", ["Scores: movies, validation\n", "\ntoken_macro_f1", "\neraser_agreement|data:"]),
-        ("markdown", ["**Scores: movies, validation**", "| token_macro_f1 | 0.7563 [", "\n`eraser_agreement|"]),
-        ("latex", ["% eraser_agreement|", r"\toprule", r"token\_macro\_f1 & 0.7563 {\scriptsize ["]),
-    ],
-)
-def test_the_other_forms_name_title_headline_scores_and_signature(run, scored, format, words):
-    text = run(*scored[0], "--format", format).stdout
-    assert all(word in text for word in words), text
-    assert "micro" not in text and "token_micro" in run(*scored[0], "--format", format, "--all").stdout.replace(
-        "\\", ""
-    )
-
-
-def test_an_unknown_form_is_bad_usage(run, scored):
-    done = run(*scored[0], "--format", "xml")
-    assert done.exit_code == 2 and "xml" in done.output
-
-
 # -- compare ----------------------------------------------------------------------------------------------------------
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from eraser_hub.attribution.config import ExplainConfig
@@ -13,17 +16,23 @@ from eraser_hub.attribution.settings import ExplainSettings
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 
+from ..attribution.conftest import BAD, GOOD, write_hub
 from ..needs import needs
 from ..refusals import refused
 
 pytestmark = needs("transformers")
 
 
+@pytest.fixture
+def base(network, tokenizer, tmp_path) -> Path:
+    """A small encoder."""
+    for part in (network("BertModel"), tokenizer):
+        part.save_pretrained(tmp_path / "base")
+    return tmp_path / "base"
+
+
 @pytest.mark.parametrize("train_on", ["full", "rationale"])
-def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train_on):
-    base = tmp_path / "base"
-    network("BertModel").save_pretrained(base)
-    tokenizer.save_pretrained(base)
+def test_a_finetuned_model_is_explained(hub, base, tmp_path, train_on):
     recipe = TrainConfig(
         dataset=str(hub),
         config="movies",
@@ -61,49 +70,21 @@ def test_a_finetuned_model_is_explained(hub, network, tokenizer, tmp_path, train
 
 def choice_hub(folder, answers=3):
     """A config in CoS-E's manner: the right answer is the word that the question holds as well."""
-    import datasets
-    import numpy as np
-
-    words = ["good", "bad", "film", "plot", "scene", "warm"]
-    random = np.random.default_rng(0)
     rows = []
     for number in range(24):
-        offered = random.choice(words, answers, replace=False).tolist()
+        random = np.random.default_rng(number)
+        offered = random.choice([*GOOD, *BAD], answers, replace=False).tolist()
         right = int(random.integers(answers))
-        rows.append(
-            {
-                "annotation_id": str(number),
-                "classification": right,
-                "query": " [sep] ".join(offered),
-                "documents": [{"docid": f"d{number}", "text": f"the a {offered[right]} with"}],
-                "evidences": [[{"docid": f"d{number}", "start_token": 2, "end_token": 3}]],
-            }
-        )
-    text, place = datasets.Value("string"), datasets.Value("int32")
-    evidences = datasets.List(datasets.List({"docid": text, "start_token": place, "end_token": place}))
-    features = datasets.Features(
-        {
-            "annotation_id": text,
-            "classification": datasets.ClassLabel(names=["A", "B", "C"]),
-            "query": text,
-            "documents": datasets.List({"docid": text, "text": text}),
-            "evidences": evidences,
-        }
-    )
-    (folder / "cose").mkdir(parents=True)
-    datasets.Dataset.from_list(rows, features=features).to_parquet(str(folder / "cose" / "train.parquet"))
-    (folder / "README.md").write_text(
-        "---\nconfigs:\n- config_name: cose\n  data_files:\n  - split: train\n    path: cose/train.parquet\n---\n"
-    )
-    return folder
+        document = {"docid": f"d{number}", "text": f"the a {offered[right]} with"}
+        evidence = {"docid": f"d{number}", "text": offered[right], "start_token": 2, "end_token": 3}
+        columns = {"annotation_id": str(number), "classification": right, "query": " [sep] ".join(offered)}
+        rows.append({**columns, "documents": [document], "evidences": [[evidence]]})
+    return write_hub(folder, "cose", {"train": rows}, ["A", "B", "C"])
 
 
 @pytest.mark.parametrize("train_on", ["full", "rationale"])
-def test_multiple_choice_is_trained_and_explained(network, tokenizer, tmp_path, train_on):
+def test_multiple_choice_is_trained_and_explained(base, tmp_path, train_on):
     hub = choice_hub(tmp_path / "hub")
-    base = tmp_path / "base"
-    network("BertModel").save_pretrained(base)
-    tokenizer.save_pretrained(base)
     recipe = TrainConfig(
         dataset=str(hub),
         config="cose",
@@ -127,13 +108,8 @@ def test_multiple_choice_is_trained_and_explained(network, tokenizer, tmp_path, 
     assert report.instances == 3 and any("largest convergence delta" in line for line in report.lines())
 
 
-def test_a_config_whose_queries_hold_no_answers_is_classified(network, tokenizer, tmp_path):
-    from dataclasses import replace
-
+def test_a_config_whose_queries_hold_no_answers_is_classified(base, tmp_path):
     hub = choice_hub(tmp_path / "hub", answers=2)  # two answers for three labels
-    base = tmp_path / "base"
-    network("BertModel").save_pretrained(base)
-    tokenizer.save_pretrained(base)
     recipe = TrainConfig(
         dataset=str(hub), config="cose", split="train", eval_split="", model=str(base), max_steps=1, batch_size=2
     )
@@ -143,12 +119,6 @@ def test_a_config_whose_queries_hold_no_answers_is_classified(network, tokenizer
         list(train_model(replace(recipe, task="multiple-choice"), tmp_path / "n", say=lambda words: None))
     for name in ("bilstm", "logistic-regression"):
         with refused("task multiple-choice", name):
-            list(
-                train_model(
-                    replace(recipe, model=name, task="multiple-choice"),
-                    tmp_path / "n",
-                    say=lambda words: None,
-                )
-            )
+            list(train_model(replace(recipe, model=name, task="multiple-choice"), tmp_path / "n"))
     with refused("task", "auto", "'ner'"):
         list(train_model(replace(recipe, task="ner"), tmp_path / "n", say=lambda words: None))

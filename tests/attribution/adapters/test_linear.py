@@ -9,14 +9,13 @@ pytest.importorskip("sklearn")
 from eraser_hub.attribution import explain_texts
 from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.adapters._linear import find_occurrences
-from eraser_hub.attribution.adapters.scikit_learn import MASK, PipelineModel, load_pipeline
+from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD, PipelineModel, load_pipeline
 from eraser_hub.attribution.engine import explain_instances
-from eraser_hub.attribution.erasure import full, only, without
+from eraser_hub.attribution.erasure import without
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.records.errors import DataError
 from eraser_hub.systems.baselines import build_pipeline
 from eraser_hub.systems.system import SYSTEMS
 
@@ -76,31 +75,23 @@ def closed():
     return opened(pipeline), one, sign * weights, sign * z, sign * bias
 
 
-def test_coefficients_are_the_weights(closed):
-    adapter, one, weights, _, _ = closed
-    _, found = scores_of(adapter, one, "coefficients")
-    np.testing.assert_allclose(found, weights, atol=1e-9)
-
-
-def test_occlusion_is_the_difference_of_sigmoids(closed):
-    adapter, one, weights, z, _ = closed
-    _, found = scores_of(adapter, one, "occlusion")
-    np.testing.assert_allclose(found, sigmoid(z) - sigmoid(z - weights), atol=1e-8)
-
-
-def test_integrated_gradients_share_the_difference_in_proportion_to_the_weights(closed):
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("coefficients", lambda weights, z, bias: weights),
+        ("occlusion", lambda weights, z, bias: sigmoid(z) - sigmoid(z - weights)),
+        ("integrated-gradients", lambda weights, z, bias: weights * (sigmoid(z) - sigmoid(bias)) / (z - bias)),
+        ("input-x-gradient", lambda weights, z, bias: weights * sigmoid(z) * (1 - sigmoid(z))),
+        ("gradient", lambda weights, z, bias: abs(weights * sigmoid(z) * (1 - sigmoid(z)))),
+    ],
+)
+def test_scores_have_their_closed_form(closed, method, expected):
     adapter, one, weights, z, bias = closed
-    _, found = scores_of(adapter, one, "integrated-gradients")
-    np.testing.assert_allclose(found, weights * (sigmoid(z) - sigmoid(bias)) / (z - bias), atol=1e-8)
-    assert abs(found.sum() - (sigmoid(z) - sigmoid(bias))) < 1e-8  # completeness
-    assert 0 <= adapter.notes.maxima["largest convergence delta"] < 1e-12
-
-
-def test_gradient_is_the_slope_of_the_sigmoid(closed):
-    adapter, one, weights, z, _ = closed
-    slope = sigmoid(z) * (1 - sigmoid(z))
-    np.testing.assert_allclose(scores_of(adapter, one, "input-x-gradient")[1], weights * slope, atol=1e-8)
-    np.testing.assert_allclose(scores_of(adapter, one, "gradient")[1], abs(weights * slope), atol=1e-8)
+    _, found = scores_of(adapter, one, method)
+    np.testing.assert_allclose(found, expected(weights, z, bias), rtol=0, atol=1e-8)
+    if method == "integrated-gradients":
+        assert found.sum() == pytest.approx(sigmoid(z) - sigmoid(bias), abs=1e-8)  # completeness
+        assert 0 <= adapter.notes.maxima["largest convergence delta"] < 1e-12
 
 
 def test_gradients_of_three_labels_agree_with_differences():
@@ -173,37 +164,25 @@ def test_lime_of_a_pair_leaves_the_other_sequence_whole():
         assert len(lone) > 2 if kind == "eraser" else len(lone) <= 2
 
 
-def test_the_fit_of_lime_is_the_lime_packages():
-    base = pytest.importorskip("lime.lime_base")
-    from sklearn.linear_model import Ridge
-
-    random = np.random.default_rng(0)
-    present = (random.random((50, 6)) < 0.5).astype(float)
-    present[0] = 1
-    p = random.random((50, 2))
-    distance = 100 * (1 - np.sqrt(present.sum(1) / 6))
-    theirs = base.LimeBase(lambda d: np.sqrt(np.exp(-(d**2) / 25**2)))
-    _, weights, _, _ = theirs.explain_instance_with_data(present, p, distance, 1, 6, feature_selection="none")
-    ours = Ridge(alpha=1.0).fit(present, p[:, 1], sample_weight=np.sqrt(np.exp(-(distance**2) / 25**2))).coef_
-    np.testing.assert_allclose(ours, [dict(weights)[place] for place in range(6)], atol=1e-10)
-
-
 @pytest.mark.parametrize("baseline", ["logistic-regression", "random-forest"])
 @pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
-def test_counting_from_ids_equals_the_pipeline(baseline, erase):
-    pipeline = fitted(baseline=baseline, size=16)
-    adapter = opened(pipeline, uses_query=True)
-    assert adapter.vocabulary is not None
-    one = instance(DOCUMENT, query="Is the film warm ?")
-    encoded = [adapter.encode(one)]
-    kept = [[], [0], [1, 2, 5], list(range(8))]
-    found = Runner(adapter, erase, 4).run(encoded, [only(0, places) for places in kept])
-    fill = {"remove": [], "mask": [MASK], "pad": [MASK]}[erase]
-    texts = [
-        " ".join([*one.query, *(word for at, t in enumerate(one.tokens) for word in ([t] if at in places else fill))])
-        for places in kept
-    ]
-    np.testing.assert_array_equal(found, pipeline.predict_proba(texts))
+@pytest.mark.parametrize("uses_query", [False, True])
+def test_counting_from_ids_equals_the_pipeline(baseline, erase, uses_query):
+    """Of every set of tokens, of several words, unknown, empty or twice; equal inputs have equal keys."""
+    pipeline = build_pipeline(SYSTEMS[baseline](), "words", 16, 1).fit([*TEXTS, f"{MASK} {PAD}"], [*LABELS, "POS"])
+    model = PipelineModel(pipeline, uses_query=uses_query)
+    assert model.vocabulary is not None
+    tokens, query = ("bad", "good film", "", "bad", "unknown good", "The"), ("film plot", "unseen")
+    one = model.encode(Instance("x", query, ("d",), (tokens,)))
+    substitute = {"mask": MASK, "pad": PAD}.get(erase, "")
+    keys: dict[bytes, tuple[bytes, ...]] = {}
+    for number in range(1 << len(tokens)):
+        kept = np.asarray([bool(number >> at & 1) for at in range(len(tokens))])
+        words = [token if stays else substitute for token, stays in zip(tokens, kept, strict=True)]
+        text = " ".join([*(query if uses_query else ()), *filter(None, words)])
+        view = one.view(kept, erase)
+        np.testing.assert_allclose(model.forward([(view, 0)]), pipeline.predict_proba([text]), rtol=0, atol=CLOSE)
+        assert keys.setdefault(one.alike(np.flatnonzero(kept)), view.keys) == view.keys
 
 
 def test_character_ngrams_of_chinese():
@@ -219,23 +198,6 @@ def test_character_ngrams_of_chinese():
     encoded = [adapter.encode(one)]
     got = Runner(adapter, "remove", 4).run(encoded, [without(0, [2])])
     np.testing.assert_array_equal(got, pipeline.predict_proba(["电影好OK"]))
-
-
-def test_a_tfidf_pipeline_of_a_user(tmp_path):
-    import skops.io
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    pipeline = make_pipeline(TfidfVectorizer(token_pattern="[^ ]+"), LogisticRegression()).fit(TEXTS, LABELS)
-    skops.io.dump(pipeline, tmp_path / "own.skops")
-    adapter = open_model(tmp_path / "own.skops")
-    align_labels(adapter, ("NEG", "POS"))
-    one = instance("good film")
-    found, scores = scores_of(adapter, one, "coefficients")
-    z = pipeline.decision_function(["good film"])[0] - pipeline[-1].intercept_[0]
-    assert scores.sum() == pytest.approx(z if found["classification"] == "POS" else -z, abs=1e-8)
-    assert adapter.provides == {"probabilities", "coefficients"}
 
 
 @pytest.mark.parametrize(
@@ -257,7 +219,9 @@ def test_coefficients_of_any_words_and_characters_sum_to_the_logit(settings, sca
     between = [MaxAbsScaler()] if scaled else []
     pipeline = make_pipeline(TfidfVectorizer(**settings), *between, LogisticRegression()).fit(TEXTS, LABELS)
     one = instance("Good film-plot it's bad a the grey")
-    found, scores = scores_of(opened(pipeline), one, "coefficients")
+    adapter = opened(pipeline)
+    found, scores = scores_of(adapter, one, "coefficients")
+    assert adapter.provides == {"probabilities", "coefficients"}
     z = pipeline.decision_function([" ".join(one.tokens)])[0] - pipeline[-1].intercept_[0]
     assert len(scores) == 7 and scores.sum() == pytest.approx(z if found["classification"] == "POS" else -z, abs=1e-8)
 
@@ -270,36 +234,31 @@ def test_a_word_that_covers_two_tokens_is_shared_by_them():
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("settings", "step"),
     [
-        lambda made: made(strip_accents="unicode"),
-        lambda made: made(analyzer="char_wb"),
-        lambda made: made(tokenizer=str.split, token_pattern=None),
-        lambda made: made(preprocessor=str.upper),
-        lambda made: made().__class__(analyzer=str.split),
+        ({"strip_accents": "unicode"}, None),
+        ({"analyzer": "char_wb"}, None),
+        ({"tokenizer": str.split, "token_pattern": None}, None),
+        ({"preprocessor": str.upper}, None),
+        ({"analyzer": str.split}, None),
+        ({}, "mix"),
+        ({}, "select"),
     ],
 )
-def test_features_that_no_token_can_be_traced_to_give_no_coefficients(change):
+def test_features_that_no_token_can_be_traced_to_give_no_coefficients(settings, step):
+    from sklearn import decomposition, feature_selection
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    pipeline = make_pipeline(change(TfidfVectorizer), LogisticRegression()).fit(TEXTS, LABELS)
+    between = {
+        "mix": [decomposition.TruncatedSVD(2)],
+        "select": [feature_selection.SelectPercentile()],
+    }.get(step, [])
+    pipeline = make_pipeline(TfidfVectorizer(**settings), *between, LogisticRegression()).fit(TEXTS, LABELS)
     assert PipelineModel(pipeline).provides == {"probabilities"}
     with refused("`method` coefficients", "it allows kernel-shap, lime, occlusion, random, shapley"):
         explain_texts(pipeline, ["good film"], method="coefficients")
-
-
-def test_steps_that_mix_features_or_leave_some_out_give_no_coefficients():
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.feature_selection import SelectKBest
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-
-    for step in (SelectKBest(k=3), TruncatedSVD(2)):
-        pipeline = make_pipeline(CountVectorizer(), step, LogisticRegression()).fit(TEXTS, LABELS)
-        assert PipelineModel(pipeline).provides == {"probabilities"}
 
 
 @pytest.mark.parametrize("ending", [".skops", ".joblib"])
@@ -358,58 +317,40 @@ def test_a_broken_skops_file(tmp_path, content):
         open_model(tmp_path / "m.skops")
 
 
-def test_a_forest_whose_nodes_point_outside(tmp_path):
-    import skops.io
-
-    pipeline = fitted(baseline="random-forest", size=2)
-    good = tmp_path / "good.skops"
-    skops.io.dump(pipeline, good)
-    assert hasattr(load_pipeline(good), "predict_proba")
-    tree = pipeline[-1].estimators_[0].tree_
-    inner = np.flatnonzero(tree.children_left != -1)[0]
-    tree.children_left[inner] = 10**6
-    skops.io.dump(pipeline, tmp_path / "bad.skops")
-    with pytest.raises(DataError) as caught:
-        load_pipeline(tmp_path / "bad.skops")
-    assert caught.value.file == tmp_path / "bad.skops"
-
-
 @pytest.mark.parametrize("node", [10**6, -5, 0], ids=["outside", "negative", "circle"])
-def test_a_tree_within_another_estimator_is_checked(tmp_path, node):
+@pytest.mark.parametrize("within", ["a forest", "another estimator"])
+def test_a_tree_whose_nodes_point_outside_is_refused(tmp_path, node, within):
     import skops.io
+    from sklearn.ensemble import RandomForestClassifier
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.pipeline import make_pipeline
     from sklearn.semi_supervised import SelfTrainingClassifier
     from sklearn.tree import DecisionTreeClassifier
 
-    outer = SelfTrainingClassifier(DecisionTreeClassifier())
+    outer = RandomForestClassifier(2) if within == "a forest" else SelfTrainingClassifier(DecisionTreeClassifier())
     pipeline = make_pipeline(CountVectorizer(), outer).fit(["good film", "bad film"] * 4, [1, 0] * 4)
     skops.io.dump(pipeline, tmp_path / "good.skops")
     assert hasattr(load_pipeline(tmp_path / "good.skops"), "predict_proba")
-    inner = getattr(outer, "estimator_", None) or outer.base_estimator_  # its name before scikit-learn 1.6
-    inner.tree_.children_left[0] = node
+    if within == "a forest":
+        tree = next(one.tree_ for one in outer.estimators_ if one.tree_.node_count > 1)
+    else:  # its name before scikit-learn 1.6 is the second
+        tree = (getattr(outer, "estimator_", None) or outer.base_estimator_).tree_
+    tree.children_left[0] = node
     skops.io.dump(pipeline, tmp_path / "bad.skops")
     with refused("point outside", file="bad.skops"):
         load_pipeline(tmp_path / "bad.skops")
 
 
-@pytest.mark.parametrize("name", ["no/such/thing/at/all", "./nothing", "missing.skops"])
-def test_no_such_model(name):
-    with refused(name.removeprefix("./")):
-        open_model(name)
-
-
-def test_a_folder_that_is_no_model(tmp_path):
+def test_what_is_no_model(tmp_path):
     with refused("model.skops", "config.json", file=tmp_path):
         open_model(tmp_path)
-
-
-def test_a_model_of_another_kind(tmp_path):
     (tmp_path / "m.txt").write_text("x")
     with refused(".skops", ".joblib", ".pkl", file="m.txt"):
         open_model(tmp_path / "m.txt")
     with refused("object"):
         open_model(object())  # type: ignore[arg-type]
+    with refused("auto", "'translation'", field="task"):
+        open_model(tmp_path / "none.skops", task="translation")
 
 
 def test_a_missing_extra_is_named(monkeypatch, tmp_path):
@@ -419,43 +360,3 @@ def test_a_missing_extra_is_named(monkeypatch, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     with refused("torch, transformers", "eraser-hub[explain]"):
         open_model(tmp_path)
-
-
-def test_full_input_of_ten_thousand_tokens():
-    adapter = opened(fitted())
-    one = instance(" ".join(["good", "film"] * 5000))
-    runner = Runner(adapter, "remove", 32)
-    assert runner.run([adapter.encode(one)], [full(0)]).shape == (1, 2)
-    for method in ("random", "coefficients", "integrated-gradients"):
-        assert len(scores_of(adapter, one, method)[1]) == 10_000
-
-
-@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
-@pytest.mark.parametrize("uses_query", [False, True])
-def test_bags_cut_in_word_order_are_the_pipelines_own_counts(erase, uses_query):
-    from eraser_hub.attribution.adapters.scikit_learn import MASK, PAD, PipelineModel
-
-    fitted = build_pipeline(SYSTEMS["logistic-regression"](), "words", 1.0, 1).fit(
-        [f"the good film {MASK} {PAD}", "a bad bad film plot"], ["POS", "NEG"]
-    )
-    model = PipelineModel(fitted, uses_query=uses_query)
-    tokens = ("bad", "unseen", "the", "bad", "plot", "", "good")
-    one = model.encode(Instance("x", ("film", "unknown"), ("d",), (tokens,)))
-    random = np.random.default_rng(0)
-    by_alike: dict[tuple[bytes, bool], tuple[bytes, ...]] = {}
-    for _ in range(40):
-        chosen = np.flatnonzero(random.random(len(tokens)) < 0.4)
-        for keep in (True, False):
-            kept = np.full(len(tokens), not keep)
-            kept[chosen] = keep
-            view = one.view(kept, erase)
-            substitute = {"mask": MASK, "pad": PAD}.get(erase)
-            words = [t if stays else substitute for t, stays in zip(tokens, kept, strict=True) if stays or substitute]
-            text = " ".join([*(("film", "unknown") if uses_query else ()), *words])
-            np.testing.assert_allclose(model.forward([(view, 0)]), fitted.predict_proba([text]), rtol=0, atol=CLOSE)
-            assert by_alike.setdefault((one.alike(chosen), keep), view.keys) == view.keys
-
-
-def test_an_unknown_task_is_refused_before_anything_is_opened(tmp_path):
-    with refused("auto", "'translation'", field="task"):
-        open_model(tmp_path / "none.skops", task="translation")

@@ -121,15 +121,6 @@ def test_every_score_goes_to_files_and_back(method, units, tmp_path):
     assert {key: again[key] for key in numbers} == pytest.approx(numbers, nan_ok=True)
 
 
-def test_sentences_are_erased_whole_and_share_their_values():
-    model = CountingModel()
-    (prediction,) = explain_texts(model, [TEXT], method="shapley", units="sentences")
-    values = prediction["rationales"][0]["soft_rationale_predictions"]
-    assert len(set(values[:3])) == 1 and len(set(values[3:])) == 1
-    full, empty = (prediction[f"{name}classification_scores"]["POS"] for name in ("", "null_"))
-    assert sum(values) == pytest.approx(full - empty, abs=1e-8)
-
-
 def test_texts_without_sentences_and_scores_that_need_a_ranking_are_refused():
     with refused("`units` sentences", instance="0"):
         explain_texts(CountingModel(), [["good", "film"]], measure="aopc-bounds", units="sentences")

@@ -18,6 +18,7 @@ from eraser_hub.attribution.settings import ExplainSettings
 
 from ...needs import needs
 from ...refusals import refused
+from ..conftest import byte_tokenizer
 
 pytestmark = needs("torch", "transformers")
 
@@ -42,25 +43,8 @@ def _late_imports() -> None:
 
 
 def make_tokenizer(chat: str | None = CHAT) -> Any:
-    """Byte-level sub-words that know some words, set for a chat or for plain text."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=["<s>", "<pad>", "</s>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    made.train_from_iterator(["the good film was bad and very long indeed ; Text : Label system user"] * 9, trainer)
-    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="<pad>", model_max_length=1000
-    )
-    tokenizer.chat_template = chat
-    return tokenizer
+    """Byte-level sub-words, set for a chat or for plain text."""
+    return byte_tokenizer("llama", 400, prefix=False, model_max_length=1000, chat_template=chat)
 
 
 def make_network(kind: str) -> Any:
@@ -173,34 +157,6 @@ def test_gradients_are_autograds(kind):
     np.testing.assert_allclose(values, expected, rtol=0, atol=max(1e-5, abs(expected).max() * 1e-4))
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "occlusion",
-        "gradient",
-        "simple-gradient",
-        "integrated-gradients",
-        "attention",
-        "lime",
-        "shapley",
-        "kernel-shap",
-    ],
-)
-@pytest.mark.parametrize("chat", [CHAT, None], ids=["chat", "plain"])
-def test_every_method(method, chat):
-    model = make_model("llama", chat)
-    settings = ExplainSettings(
-        method=method, bins=(0.0, 1.0), steps=4, lime_samples=12, shapley_draws=1, shap_samples=12
-    )
-    blank = Instance("blank", (), ("d",), ((),))
-    for one, found in zip((ONE, PAIR, blank), explain_instances(model, [ONE, PAIR, blank], settings), strict=True):
-        sizes = [len(part["soft_rationale_predictions"]) for part in found["rationales"]]
-        assert sizes == [len(document) for document in one.documents]
-        full_scores = found["classification_scores"]
-        assert found["thresholded_scores"][0]["comprehensiveness_classification_scores"] == full_scores
-        assert found["thresholded_scores"][1]["sufficiency_classification_scores"] == full_scores
-
-
 @pytest.mark.parametrize("stored", ["float32", "bfloat16"])
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_half_precision_is_near_single(kind, stored):
@@ -219,24 +175,23 @@ def test_half_precision_is_near_single(kind, stored):
     assert np.isfinite(found["rationales"][0]["soft_rationale_predictions"]).all()
 
 
-def test_each_sub_word_belongs_to_the_word_that_it_spells():
-    model = make_model()
-    encoded = model.encode(PAIR)
+@pytest.mark.parametrize(
+    ("chat", "one", "config"),
+    [
+        (CHAT, PAIR, "movies"),
+        # no blanks between: "filmand" has other sub-words
+        (CHAT, Instance("zh", (), ("d",), (("good", "film", "and"),)), "mrc_ch"),
+        (None, Instance("zh", (), ("d",), (("good", "film", "and"),)), "mrc_ch"),
+    ],
+)
+def test_each_sub_word_belongs_to_the_word_that_it_spells(chat, one, config):
+    model = make_model("gpt2", chat, prompting={"config": config})
+    encoded = model.encode(one)
     tokenizer, owner = model.tokenizer, encoded.owner
-    for number, token in enumerate(PAIR.tokens):
+    for number, token in enumerate(one.tokens):
         assert tokenizer.decode(encoded.ids[owner == number].tolist()).strip() == token
     (window,) = encoded.whole()
-    assert tokenizer.decode(window.ids.tolist()) == model._write(PAIR)[0]
-
-
-@pytest.mark.parametrize("chat", [CHAT, None], ids=["chat", "plain"])
-def test_words_that_share_sub_words_are_cut_apart(chat):
-    model = make_model("gpt2", chat, prompting={"config": "mrc_ch"})
-    assert model._cut_apart("a b", []) == (model._cut_whole("a b", [])[0], [-1] * len(model._cut_whole("a b", [])[0]))
-    one = Instance("zh", (), ("d",), (("good", "film", "and"),))  # no blanks between: "filmand" has other sub-words
-    encoded = model.encode(one)
-    found = [model.tokenizer.decode(encoded.ids[encoded.owner == at].tolist()) for at in range(3)]
-    assert found == ["good", "film", "and"]
+    assert tokenizer.decode(window.ids.tolist(), skip_special_tokens=chat is None) == model._write(one)[0]
 
 
 def test_a_long_text_goes_in_as_windows_with_the_whole_prompt():
@@ -271,25 +226,21 @@ def test_a_prompt_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "score", "argument"),
+    ("words", "more", "argument"),
     [
-        (("NEG",), "sum", "label_words"),
-        (("MAYBE=x",), "sum", "label_words"),
-        (("NEG=a", "NEG=b"), "sum", "label_words"),
-        (("NEG= ",), "sum", "label_words"),
-        (("NEG=same", "POS=same"), "sum", "label_words"),
-        (("NEG=very bad", "POS=very good"), "first", "label_score"),
+        (("NEG",), {}, "label_words"),
+        (("MAYBE=x",), {}, "label_words"),
+        (("NEG=a", "NEG=b"), {}, "label_words"),
+        (("NEG= ",), {}, "label_words"),
+        (("NEG=same", "POS=same"), {}, "label_words"),
+        (("NEG=very bad", "POS=very good"), {"label_score": "first"}, "label_score"),
+        (WORDS, None, "labels"),
     ],
 )
-def test_label_words_that_do_not_tell_labels_apart(words, score, argument):
-    model = make_model(prompting={"label_words": words, "label_score": score})
+def test_label_words_that_do_not_tell_labels_apart(words, more, argument):
+    labels = LABELS if more is not None else ()
+    model = make_model(labels=labels, prompting={"label_words": words, **(more or {})})
     with refused(argument=argument):
-        model.encode(ONE)
-
-
-def test_labels_must_be_named():
-    model = make_model(labels=())
-    with refused(argument="labels"):
         model.encode(ONE)
 
 

@@ -60,9 +60,10 @@ def test_a_screen_of_nothing_says_so():
     assert not overview.panels and not overview.folded
 
 
-def test_findings_after_the_fourth_are_folded():
+def test_a_screen_of_two_systems_folds_findings_and_leads_with_agreement_and_faithfulness():
     overview = make_overview([make_system("a"), make_system("b")], Compared(None), [], None)
     assert len(overview.shown) == 3 and len(overview.folded) == 3
+    assert len(overview.panels) == 3 and overview.lead == ["token_macro_f1", "comprehensiveness_aopc"]
 
 
 def test_the_example_is_where_two_systems_differ_most():
@@ -154,11 +155,6 @@ def test_a_panel_is_drawn_of_hostile_and_endless_numbers():
     assert len(panel.rows) == 1 and "<script>" not in drawn and "\u202e" not in drawn
     assert not re.search(r"\b(nan|inf)\b", drawn)
     assert "chance 0.300" in drawn
-
-
-def test_a_narrow_screen_begins_with_agreement_and_faithfulness():
-    overview = make_overview([make_system("a"), make_system("b")], Compared(None), [], None)
-    assert len(overview.panels) == 3 and overview.lead == ["token_macro_f1", "comprehensiveness_aopc"]
 
 
 @pytest.mark.parametrize("count", [4, 5])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from eraser_hub.systems.data import Data, Training, find_answer_span
 from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.train_config import ANSWERS, TrainConfig
 from eraser_hub.systems.training import train_model
-from tests.attribution.conftest import told
+from tests.attribution.conftest import check_answers, told
 
 from ...needs import needs
 from ...refusals import refused
@@ -111,26 +110,7 @@ def test_it_learns_to_point_and_to_give_no_answer(tmp_path):
 
 
 def test_what_it_predicts_is_what_the_benchmark_takes():
-    model, one = AnswerNetwork(pointer(), (), device="cpu"), asked(1)[0]
-    for method, paper in product(
-        ("random", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "attention"),
-        ("", "wang2022"),
-    ):
-        settings = ExplainSettings(method=method, kd=0.3, steps=20, paper=paper)
-        (found,) = explain_instances(model, [one], settings, kind="perturbation")
-        assert sorted(found["ranked_tokens"][0]) == sorted(one.tokens)
-        assert len(found["rationale"][0]) == 3
-        assert 0 < found["answer_proba"] <= 1
-        gold = {"id": one.id, "rationale_ids": [[[0, 1]]], "answers": ["colour1"]}
-        agreement = RationaleSetAgreement().compute(predictions=[found], references=[gold])
-        assert 0 <= agreement["answer_f1"] <= 1
-        for field, kept in (("rationale_pred_label", True), ("non_rationale_pred_label", False)):
-            rest = tuple(word for at, word in enumerate(one.tokens) if (at in found["rationale"][0]) == kept)
-            assert found[field] == model.answer_text(model.encode(replace(one, documents=(rest,))))[0]
-    with refused("`method` occlusion", "AnswerPointer"):
-        list(explain_instances(model, [one], ExplainSettings(method="occlusion"), kind="perturbation"))
-    with refused("`method` random", "AnswerPointer"):
-        list(explain_instances(model, [one], ExplainSettings(method="random")))
+    check_answers(AnswerNetwork(pointer(), (), device="cpu"), asked(1)[0])
 
 
 def test_probabilities_are_of_the_text_alone_and_batches_change_nothing():

@@ -155,48 +155,30 @@ def test_a_text_s_output_does_not_depend_on_those_beside_it(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_those_of_finite_differences(name):
+    """Of the loss, by a number of each of the weights and by twelve of the words' vectors."""
     network = small(name, apart=SYSTEMS[name].reads_apart)
     batch = pad_readings([get_reading(network, one) for one in some_texts()], torch.device("cpu"))
     vectors = network.embedder(batch).detach().requires_grad_()
-    (gradient,) = torch.autograd.grad(torch.softmax(network.logits(vectors, batch), dim=-1)[:, 0].sum(), vectors)
-    random = np.random.default_rng(0)
-    with torch.no_grad():
-        for row, place, width in zip(*(random.integers(0, size, 12) for size in vectors.shape), strict=True):
-            values = []
-            for sign in (1, -1):
-                moved = vectors.detach().clone()
-                moved[row, place, width] += sign * STEP
-                values.append(float(torch.softmax(network.logits(moved, batch), dim=-1)[:, 0].sum()))
-            difference = (values[0] - values[1]) / (2 * STEP)
-            np.testing.assert_allclose(float(gradient[row, place, width]), difference, **CLOSE)
-    assert not gradient[~batch.inside].any()  # padding has no part in it
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_weights_have_the_gradients_of_finite_differences(name):
-    network = small(name, apart=SYSTEMS[name].reads_apart)
-    instances = some_texts()
-    readings = [get_reading(network, one) for one in instances]
-    batch = pad_readings(readings, torch.device("cpu"))
 
     def loss():
-        labels = torch.tensor([0, 1, 0, 1])
-        return torch.nn.functional.cross_entropy(network(batch), labels)
+        return torch.nn.functional.cross_entropy(network.logits(vectors, batch), torch.tensor([0, 1, 0, 1]))
 
     loss().backward()
     random = np.random.default_rng(1)
-    for label, weights in network.named_parameters():
-        if weights.grad is None:
-            assert label.startswith("generator"), label  # a hard selection has no gradient: that is REINFORCE's
+    asked = [(weights, 1) for label, weights in network.named_parameters() if label.split(".")[0] != "embedder"]
+    for weights, count in [*asked, (vectors, 12)]:
+        if weights.grad is None:  # a hard selection has no gradient: that is REINFORCE's
+            assert any(weights is one for one in network.generator.parameters())
             continue
-        at = tuple(int(random.integers(0, size)) for size in weights.shape)
-        values = []
-        for sign in (1, -1):
-            with torch.no_grad():
-                weights[at] += sign * STEP
-                values.append(float(loss()))
-                weights[at] -= sign * STEP
-        np.testing.assert_allclose(float(weights.grad[at]), (values[0] - values[1]) / (2 * STEP), **CLOSE)
+        for at in zip(*(random.integers(0, size, count) for size in weights.shape), strict=True):
+            values = []
+            for sign in (1, -1):
+                with torch.no_grad():
+                    weights[at] += sign * STEP
+                    values.append(float(loss()))
+                    weights[at] -= sign * STEP
+            np.testing.assert_allclose(float(weights.grad[at]), (values[0] - values[1]) / (2 * STEP), **CLOSE)
+    assert not vectors.grad[~batch.inside].any()  # padding has no part in it
 
 
 @pytest.mark.parametrize("asked", [False, True])
@@ -345,14 +327,6 @@ def test_rationales_train_only_where_there_are_any():
     p = torch.sigmoid(logits[0, :4])
     expected = -(torch.log(p[0]) + torch.log(1 - p[1]) + torch.log(1 - p[2]) + torch.log(p[3])) / 4
     assert float(both) == pytest.approx(float(expected), rel=1e-12)
-
-
-def test_the_additive_classifier_s_attention_is_a_distribution():
-    network = small("glove-lstm")
-    assert isinstance(network, AdditiveClassifier)
-    batch = pad_readings([get_reading(network, one) for one in some_texts()], torch.device("cpu"))
-    weights = network.attention(network.embedder(batch), batch)
-    torch.testing.assert_close(weights.sum(dim=1), torch.ones(4, dtype=torch.float64), rtol=1e-12, atol=0)
 
 
 def test_the_lstm_s_attention_is_paper_002_s():
