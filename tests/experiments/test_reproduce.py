@@ -10,13 +10,8 @@ from pathlib import Path
 import pytest
 
 from eraser_hub import reproduce
-<<<<<<< HEAD
-from eraser_hub.conversion import get_dataset
-from eraser_hub.experiments.rows import FAST, HUMAN, TABLES, PrintedRows, TableRow
-=======
 from eraser_hub.conversion import get_dataset
 from eraser_hub.experiments.rows import FAST, TABLES
->>>>>>> trunk
 from eraser_hub.reports.board_lines import read_score_file
 
 from ..command_line import invoke
