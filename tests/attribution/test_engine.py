@@ -29,26 +29,21 @@ def explained(instances, model=None, **more):
 DOCUMENT = "the good film with a bad scene and a fine plot"
 
 
-def test_no_documents_at_all():
-    (found,) = explained([Instance("none", (), (), ())])
-    assert found["rationales"] == [] and found["classification"] in ("NEG", "POS")
-
-
-def test_hard_rationales_are_the_top_tokens_merged():
-    (found,) = explained([instance(DOCUMENT)], method="occlusion", kd=2 / 11)
-    assert found["rationales"][0]["hard_rationale_predictions"] == [
-        {"start_token": 1, "end_token": 2},
-        {"start_token": 9, "end_token": 10},
-    ]
-
-
-def test_documents_keep_their_own_offsets():
-    two = Instance("x", (), ("a", "b"), (("the", "film"), ("good", "fine", "plot")))
-    (found,) = explained([two], method="occlusion", kd=0.4)
-    assert [one["docid"] for one in found["rationales"]] == ["a", "b"]
-    assert found["rationales"][0]["hard_rationale_predictions"] == []
-    assert found["rationales"][1]["hard_rationale_predictions"] == [{"start_token": 0, "end_token": 2}]
-    assert [len(one["soft_rationale_predictions"]) for one in found["rationales"]] == [2, 3]
+@pytest.mark.parametrize(
+    ("documents", "kd", "expected"),
+    [
+        ((), 0.5, []),
+        ((tuple(DOCUMENT.split()),), 2 / 11, [[(1, 2), (9, 10)]]),
+        ((("the", "film"), ("good", "fine", "plot")), 0.4, [[], [(0, 2)]]),
+    ],
+)
+def test_hard_rationales_are_the_top_tokens_merged_in_each_document(documents, kd, expected):
+    names = tuple(map(str, range(len(documents))))
+    (found,) = explained([Instance("x", (), names, documents)], method="occlusion", kd=kd)
+    assert [one["docid"] for one in found["rationales"]] == list(names)
+    assert [len(one["soft_rationale_predictions"]) for one in found["rationales"]] == list(map(len, documents))
+    spans = [one["hard_rationale_predictions"] for one in found["rationales"]]
+    assert [[(span["start_token"], span["end_token"]) for span in one] for one in spans] == expected
 
 
 def test_equal_inputs_run_once():
@@ -177,13 +172,6 @@ def test_outputs_of_many_kinds_are_taken(change):
         )
 
 
-def test_a_model_without_names_for_a_dataset_without_names():
-    model = CountingModel()
-    model.label_names = ()
-    with refused("CountingModel", "labels"):
-        opened(model, ())
-
-
 class Small(CountingModel):
     """Runs out of memory above a batch size."""
 
@@ -204,15 +192,12 @@ def test_out_of_memory_halves_the_batch_and_says_so():
     assert any("out of memory" in words and "halved" in words for words in adapter.notes.messages)
 
 
-def test_out_of_memory_with_a_single_input_is_an_error():
-    with refused("window", instance="big"):
-        explained([instance(DOCUMENT, "big")], Small(0))
-
-
-def test_another_runtime_error_is_not_swallowed():
+def test_out_of_memory_with_a_single_input_and_other_errors():
     def fail(p):
         raise RuntimeError("bug in the model")
 
+    with refused("window", instance="big"):
+        explained([instance(DOCUMENT, "big")], Small(0))
     with pytest.raises(RuntimeError, match="bug in the model"):
         explained([instance(DOCUMENT)], Broken(fail))
 
@@ -237,41 +222,42 @@ def test_labels_in_another_order_are_matched_by_name():
 
 
 @pytest.mark.parametrize(
-    ("names", "given", "mentions"),
+    ("names", "given", "dataset", "mentions"),
     [
-        (("a", "b", "c"), (), ("2", "(NEG, POS)", "3", "(a, b, c)")),
-        (("no", "yes"), (), ("NEG, POS", "no, yes", "labels")),
-        (("no", "yes"), ("NEG",), ("labels", "2", "1")),
-        (("NEG", "NEG"), (), ("NEG, NEG",)),
-        (("NEG", "POS"), ("POS", "NEG"), ("NEG, POS", "POS, NEG", "labels")),
-        (("negative", "positive"), ("POS", "NEG"), ("negative, positive", "POS, NEG")),
-        (lambda: ("NEG", "POS"), (), ("CountingModel.label_names", "<lambda>")),
-        ("NP", (), ("CountingModel.label_names", "'NP'")),
+        ((), (), (), ("CountingModel", "labels")),
+        (("a", "b", "c"), (), ("NEG", "POS"), ("2", "(NEG, POS)", "3", "(a, b, c)")),
+        (("no", "yes"), (), ("NEG", "POS"), ("NEG, POS", "no, yes", "labels")),
+        (("no", "yes"), ("NEG",), ("NEG", "POS"), ("labels", "2", "1")),
+        (("NEG", "NEG"), (), ("NEG", "POS"), ("NEG, NEG",)),
+        (("NEG", "POS"), ("POS", "NEG"), ("NEG", "POS"), ("NEG, POS", "POS, NEG", "labels")),
+        (("negative", "positive"), ("POS", "NEG"), ("NEG", "POS"), ("negative, positive", "POS, NEG")),
+        (lambda: ("NEG", "POS"), (), ("NEG", "POS"), ("CountingModel.label_names", "<lambda>")),
+        ("NP", (), ("NEG", "POS"), ("CountingModel.label_names", "'NP'")),
     ],
 )
-def test_wrong_labels(names, given, mentions):
+def test_wrong_labels(names, given, dataset, mentions):
     model = CountingModel()
     model.label_names = names
     with refused(*mentions):
-        align_labels(PlainModel(model), ("NEG", "POS"), given)
+        align_labels(PlainModel(model), dataset, given)
 
 
-def test_labels_stated_by_hand_and_generic_ones():
+@pytest.mark.parametrize(
+    ("names", "dataset", "given", "order"),
+    [
+        (("0", "1"), ("NEG", "POS"), ("POS", "NEG"), [1, 0]),
+        (("LABEL_0", "LABEL_1"), ("LABEL_0", "LABEL_1"), ("LABEL_1", "LABEL_0"), [1, 0]),
+        (("neg", "pos"), ("NEG", "POS"), ("NEG", "POS"), [0, 1]),
+        (("LABEL_0", "LABEL_1"), ("NEG", "POS"), (), [0, 1]),
+    ],
+)
+def test_labels_stated_by_hand_and_generic_ones(names, dataset, given, order):
     model = CountingModel()
-    model.label_names = ("0", "1")
+    model.label_names = names
     adapter = PlainModel(model)
-    align_labels(adapter, ("NEG", "POS"), ("POS", "NEG"))
-    assert adapter.order.tolist() == [1, 0]
-    model.label_names = ("LABEL_0", "LABEL_1")
-    adapter = PlainModel(model)
-    align_labels(adapter, ("LABEL_0", "LABEL_1"), ("LABEL_1", "LABEL_0"))
-    assert adapter.order.tolist() == [1, 0]
-    model.label_names = ("neg", "pos")
-    align_labels(PlainModel(model), ("NEG", "POS"), ("NEG", "POS"))
-    model.label_names = ("LABEL_0", "LABEL_1")
-    adapter = PlainModel(model)
-    align_labels(adapter, ("NEG", "POS"))
-    assert adapter.order.tolist() == [0, 1] and "say `labels`" in adapter.notes.messages[0]
+    align_labels(adapter, dataset, given)
+    assert adapter.order.tolist() == order
+    assert given or "say `labels`" in adapter.notes.messages[0]
 
 
 def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():

@@ -265,16 +265,16 @@ def call(*words: str, verb: str = "explain"):
     return invoke([verb, *words])
 
 
-def test_ten_draws_write_ten_files(hub, linear, tmp_path):
-    out = tmp_path / "r.jsonl"
-    words = f"--dataset {hub} --split validation --model {linear} --out {out} --bins 0.5 --method".split()
-    found = call(*words, "random(draws=10)")
-    assert found.exit_code == 0, found.output
-    files = sorted(tmp_path.glob("r.draw-*.jsonl"))
-    assert [file.name for file in files] == [f"r.draw-{n:02d}.jsonl" for n in range(1, 11)]
-    assert len({file.read_bytes() for file in files}) == 10
+def test_several_methods_and_draws_write_a_file_each(hub, linear, tmp_path):
+    out, draws = tmp_path / "r.jsonl", [f"r.random.draw-{n:02d}.jsonl" for n in range(1, 11)]
+    words = f"--dataset {hub} --split val --model {linear} --out {out} --bins 0.5 --limit 9 --method".split()
+    found = call(*words, "random(draws=10)", "--method", "occlusion")
+    assert found.exit_code == 0 and f"{tmp_path / draws[0]}: 9 instances" in found.stdout, found.output
+    assert sorted(file.name for file in tmp_path.glob("*.jsonl")) == ["r.occlusion.jsonl", *draws]
+    files = [(tmp_path / name).read_bytes() for name in draws]
+    assert len(set(files)) == 10
     call(*words, "random", "--seed", "3")
-    assert out.read_bytes() == files[2].read_bytes()
+    assert out.read_bytes() == files[2]
 
 
 @pytest.mark.parametrize(
@@ -412,22 +412,6 @@ def test_a_limit_takes_each_label_s_share(hub, tmp_path):
     assert told(done.stderr.splitlines(), "limit", "10", "seed 1", "5 NEG, 5 POS")
     done = call(*options[:-2], "--eval-split", "val", "--limit", "6", verb="train")
     assert told(done.stdout.splitlines(), "limit", "6 instances")
-
-
-def test_an_evaluation_tells_how_long_it_still_takes(hub, linear, monkeypatch):
-    from eraser_hub.attribution.dataset import open_split
-    from eraser_hub.attribution.open import open_model
-    from eraser_hub.systems import evaluation
-
-    monkeypatch.setattr(evaluation, "CHUNK", 5)
-    monkeypatch.setattr(evaluation, "QUIET_SECONDS", -1.0)
-    said = []
-    split = open_split(str(hub), "movies", "val")
-    whole = evaluation.evaluate_on(open_model(linear), split, rationale_only=False, say=said.append)
-    assert whole.instances == 21 and [words.split(",")[0] for words in said] == [
-        f"evaluated {number} of 21" for number in (5, 10, 15, 20)
-    ]
-    assert said[0].endswith(" s left")
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 10, 25])
@@ -657,18 +641,6 @@ def test_a_method_that_the_model_lacks_is_refused_before_a_text_is_explained(hub
         with refused("`method` attention", "it allows coefficients, gradient"):
             eraser_hub.explain(linear, hub, config="movies", split="val", method=methods, out=tmp_path / "p.jsonl")
     assert not list(tmp_path.iterdir())
-
-
-def test_several_methods_write_a_file_each_and_draws_of_chance_too(hub, linear, tmp_path):
-    import eraser_hub
-
-    reports = eraser_hub.explain(
-        f"{linear}(labels=[NEG,POS])", hub, split="val", limit=2, method=["random(draws=2)", "occlusion"],
-        out=tmp_path / "p.jsonl",
-    )  # fmt: skip
-    names = ["p.random.draw-01.jsonl", "p.random.draw-02.jsonl", "p.occlusion.jsonl"]
-    assert [report.out.name for report in reports] == names
-    assert str(reports[0]).startswith(f"{tmp_path / names[0]}: 2 instances")
 
 
 @pytest.mark.parametrize(

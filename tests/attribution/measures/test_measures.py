@@ -121,24 +121,34 @@ def test_every_score_goes_to_files_and_back(method, units, tmp_path):
     assert {key: again[key] for key in numbers} == pytest.approx(numbers, nan_ok=True)
 
 
-def test_texts_without_sentences_and_scores_that_need_a_ranking_are_refused():
+def test_texts_without_sentences_are_refused():
     with refused("`units` sentences", instance="0"):
         explain_texts(CountingModel(), [["good", "film"]], measure="aopc-bounds", units="sentences")
-    with refused("`units` sentences"):
-        ExplainSettings(method="rationales", units="sentences")
-    with refused("units", "'words'"):
-        ExplainSettings(units="words")
-    with refused("soft_draws", "2", "1"):
-        ExplainSettings(soft_draws=1)
-    with refused(argument="measure"):
-        ExplainSettings(method="given", sensitivity_draws=2).for_kind("eraser")
     with refused(argument="measure"):
         explain_texts(CountingModel(), ["good film"], scores=[[1, 0]], measure="sensitivity")
-    for setting in ({"aopc_bounds": True}, {"infidelity_draws": 2}):
-        with refused(argument="measure"):
-            ExplainSettings(method="rationales", **setting).for_kind("eraser")
-        with refused(argument="measure"):
-            ExplainSettings(**setting).for_kind("perturbation")
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "mentions", "argument"),
+    [
+        ({"method": "rationales", "units": "sentences"}, "eraser", ("`units` sentences",), None),
+        ({"units": "words"}, "eraser", ("'words'",), "units"),
+        ({"soft_draws": 1}, "eraser", ("2", "1"), "soft_draws"),
+        ({"method": "given", "sensitivity_draws": 2}, "eraser", (), "measure"),
+        ({"method": "rationales", "aopc_bounds": True}, "eraser", (), "measure"),
+        ({"method": "rationales", "infidelity_draws": 2}, "eraser", (), "measure"),
+        ({"method": "rationales", "tokens_to_flip": True}, "eraser", (), "measure"),
+        ({"aopc_bounds": True}, "perturbation", (), "measure"),
+        ({"infidelity_draws": 2}, "perturbation", (), "measure"),
+        ({"tokens_to_flip": True}, "perturbation", (), "measure"),
+        ({"random_draws": 2}, "perturbation", (), "random_draws"),
+        ({"fidelity_trials": 2}, "perturbation", (), "fidelity_trials"),
+    ],
+)
+def test_settings_that_have_no_place_are_refused(settings, kind, mentions, argument):
+    with refused(*mentions, argument=argument):
+        ExplainSettings(**settings).for_kind(kind)
+    assert "bins:" not in ExplainSettings().for_kind("perturbation").signature()
 
 
 def test_sensitivity_of_an_additive_model_is_what_its_sigmoid_bends():

@@ -108,40 +108,26 @@ def test_a_prompt_s_attribution_has_the_length_of_its_vectors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pieces", "text"),
+    ("pieces", "text", "expected"),
     [
-        (["<s>", "▁Caf", "é", "▁au", "▁lait", "</s>"], "Café au lait"),
-        (["<s>", "C", "af", "Ã©", "Ġau", "Ġla", "it", "</s>"], "Café au lait"),
-        (["C", "af", "Ã", "©", "Ġau", "Ġlait"], "Café au lait"),
-        (["caf", "##e", "au", "lait"], "Café au lait"),
-        (["cafe</w>", "au</w>", "lait</w>"], "Café au lait"),
-        (["好", "坏", "##电"], "好 坏电"),
-        (["[", "sep", "]", "##"], "[SEP] ##"),
-        (["don", "'", "t"], "don't"),
+        (["<s>", "▁Caf", "é", "▁au", "▁lait", "</s>"], "Café au lait", [2 + 4, 8, 16]),
+        (["<s>", "C", "af", "Ã©", "Ġau", "Ġla", "it", "</s>"], "Café au lait", [2 + 4 + 8, 16, 32 + 64]),
+        (["C", "af", "Ã", "©", "Ġau", "Ġlait"], "Café au lait", [1 + 2 + 4 + 8, 16, 32]),
+        (["caf", "##e", "au", "lait"], "Café au lait", [1 + 2, 4, 8]),
+        (["cafe</w>", "au</w>", "lait</w>"], "Café au lait", [1, 2, 4]),
+        (["好", "坏", "##电"], "好 坏电", [1, 2 + 4]),
+        (["[", "sep", "]", "##"], "[SEP] ##", [1 + 2 + 4, 8]),
+        (["don", "'", "t"], "don't", [1 + 2 + 4]),
+        # without a spelling a piece takes what is free
+        (["[UNK]", "b"], "a b", [1, 2]),
+        (["[UNK]", "[UNK]"], "a b", [1, 2]),
+        (["a", "[UNK]"], "a b", [1, 2]),
+        (["a b"], "a b", [0.5, 0.5]),
     ],
 )
-def test_sub_words_of_every_spelling_are_summed(pieces: list[str], text: str) -> None:
-    scores = token_scores([(piece, 1.0) for piece in pieces], text)
-    of_text = [piece for piece in pieces if piece not in ("<s>", "</s>")]
-    assert sum(scores) == len(of_text) and all(scores) and len(scores) == len(text.split())
-
-
-@pytest.mark.parametrize(
-    ("pieces", "expected"),
-    [
-        (["[UNK]", "b"], [1.0, 2.0]),
-        (["[UNK]", "[UNK]"], [1.0, 2.0]),
-        (["a", "[UNK]"], [1.0, 2.0]),
-        (["a b"], [0.5, 0.5]),
-    ],
-)
-def test_a_piece_without_a_spelling_takes_what_is_free(pieces: list[str], expected: list[float]) -> None:
-    assert token_scores([(piece, at + 1.0) for at, piece in enumerate(pieces)], "a b") == expected
-
-
-def test_a_query_before_the_text_is_left_out() -> None:
-    pairs = [("[CLS]", 9.0), ("is", 9.0), ("it", 9.0), ("[SEP]", 9.0), ("it", 1.0), ("[SEP]", 9.0)]
-    assert token_scores(pairs, "it", query="Is it") == [1.0]
+def test_sub_words_of_every_spelling_are_summed(pieces: list[str], text: str, expected: list[float]) -> None:
+    scores = [(piece, float(2**at)) for at, piece in enumerate(pieces)]
+    assert token_scores(scores, text) == expected
 
 
 @given(st.data())
@@ -194,6 +180,8 @@ def test_what_a_result_does_not_hold_is_said_or_asked_for() -> None:
     assert token_scores(ferret(), TEXT + " and more", missing=0.0) == [*EXPECTED, 0.0, 0.0]
     assert token_scores([("a", 1.0)], ["a", "\x00"]) == [1.0, 0.0]
     assert token_scores([], "") == []
+    pairs = [("[CLS]", 9.0), ("is", 9.0), ("it", 9.0), ("[SEP]", 9.0), ("it", 1.0), ("[SEP]", 9.0)]
+    assert token_scores(pairs, "it", query="Is it") == [1.0]  # what is before the text is left out
 
 
 def test_numbers_alone_are_placed_by_the_tokenizer(tokenizer: Any) -> None:
@@ -281,65 +269,6 @@ def test_lime_s_own() -> None:
             token_scores(result, text)
         with refused("token 1, 'plot'"):
             token_scores(result, "good plot", label=1)
-
-
-@pytest.mark.slow  # it compiles itself for most of a minute
-def test_shap_s_own(network: Any, tokenizer: Any) -> None:
-    shap = pytest.importorskip("shap")
-    model = network()
-
-    def answers(texts: Any) -> np.ndarray:
-        return model(**tokenizer(list(texts), return_tensors="pt", padding=True)).logits.softmax(-1).detach().numpy()
-
-    texts = [TEXT.lower(), "a dull film"]
-    masker = shap.maskers.Text(tokenizer)
-    result = shap.Explainer(answers, masker, output_names=["NEG", "POS"], silent=True)(texts, max_evals=50)
-    for number, text in enumerate(texts):
-        scores = token_scores(result[number], text, label="POS")
-        assert len(scores) == len(text.split())
-        # the special tokens' values stand outside the text
-        assert sum(scores) == pytest.approx(float(result[number].values[1:-1, 1].sum()), rel=1e-9, abs=1e-9)
-        assert token_scores(result[number, :, 1], text) == scores
-
-
-def test_interpreto_s_own(network: Any, tokenizer: Any) -> None:
-    interpreto = pytest.importorskip("interpreto")
-    for granularity, missing in (("ALL_TOKENS", None), ("TOKEN", 0.0), ("WORD", None)):
-        method = interpreto.Occlusion(network(), tokenizer, granularity=getattr(interpreto.Granularity, granularity))
-        (result,) = method.explain(TEXT.lower())
-        assert len(token_scores(result, TEXT.lower(), missing=missing)) == 8
-        assert token_scores([result], TEXT.lower(), label=0, missing=missing)[0] == pytest.approx(
-            float(result.attributions[0][list(result.elements).index("a")])
-        )
-
-
-def test_inseq_s_own(tokenizer: Any) -> None:
-    inseq = pytest.importorskip("inseq")
-    import transformers
-
-    small = transformers.T5Config(
-        vocab_size=len(tokenizer),
-        d_model=16,
-        d_kv=8,
-        d_ff=32,
-        num_layers=1,
-        num_heads=2,
-        decoder_start_token_id=2,
-        pad_token_id=0,
-        eos_token_id=3,
-    )
-    model = inseq.load_model(transformers.T5ForConditionalGeneration(small).eval(), "saliency", tokenizer=tokenizer)
-    result = model.attribute("a fine film plays", "good film", show_progress=False)
-    scores = token_scores(result, "a fine film plays")
-    assert len(scores) == 4 and all(score > 0 for score in scores)
-
-
-def test_transformers_interpret_s_own(network: Any, tokenizer: Any) -> None:
-    library = pytest.importorskip("transformers_interpret")
-    explainer = library.SequenceClassificationExplainer(network(), tokenizer)
-    pairs = explainer(TEXT.lower())
-    assert token_scores(pairs, TEXT.lower()) == token_scores(explainer, TEXT.lower())
-    assert token_scores(pairs, TEXT.lower())[3] == pytest.approx(pairs[4][1] + pairs[5][1], rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["list", "numpy", "torch"])

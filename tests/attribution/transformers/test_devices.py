@@ -145,30 +145,6 @@ def test_bf16_that_a_gpu_only_imitates_is_not_chosen(monkeypatch, age):
     assert asked == [torch.device("cuda:1")]  # the card in use is asked, not the first
 
 
-def test_inputs_go_to_a_gpu_from_pinned_memory(network, tokenizer, monkeypatch):
-    adapter = opened(network(), tokenizer)
-    moves = []
-
-    class Pinned:
-        def __init__(self, tensor):
-            self.tensor = tensor
-
-        def pin_memory(self):
-            moves.append("pinned")
-            return self
-
-        def to(self, device, non_blocking=False):
-            moves.append((device.type, non_blocking))
-            return self.tensor
-
-    from_numpy = torch.from_numpy
-    monkeypatch.setattr(adapter.torch, "from_numpy", lambda array: Pinned(from_numpy(array)))
-    adapter.device = torch.device("cuda")
-    view = adapter.encode(instance("good film")).view(np.ones(2, dtype=bool), "remove")
-    inputs = adapter.tensors(view.data)
-    assert moves == ["pinned", ("cuda", True)] * 3 and inputs["input_ids"].shape == (1, 4)
-
-
 # --- memory that runs out ----------------------------------------------------------------------------------------
 
 

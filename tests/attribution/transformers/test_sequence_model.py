@@ -284,25 +284,6 @@ def test_predictions_come_of_the_gradients_own_passes(model, monkeypatch, method
             np.testing.assert_allclose(row, expected, rtol=0, atol=CLOSE)
 
 
-@pytest.mark.parametrize("paper", ["", "wang2022"])
-def test_the_ends_of_integrated_gradients_are_the_prediction_and_one_baseline_a_length(model, monkeypatch, paper):
-    settings = ExplainSettings(method="integrated-gradients", bins=(), steps=4, paper=paper)
-    texts = [
-        instance(text, text)
-        for text in ("good plays film", "a dull film", "a bad scene", "bad", "good", "good bad film scene " * 9)
-    ]
-    windows = sum(len(model.encode(one).whole()) for one in texts)
-    ours, rows = explained(model, texts, settings)
-    delta = model.notes.maxima.pop("largest convergence delta")
-    lengths = {len(window.code) for one in texts for window in model.encode(one).whole()}
-    monkeypatch.setattr("eraser_hub.attribution.transformers.gradients.compute_ends", lambda *_: None)
-    theirs, more = explained(model, texts, settings)
-    # in place of two passes a window, one a length for each of the two labels that were explained
-    assert 0 < 2 * (windows - len(lengths)) <= more - rows <= 2 * windows - len(lengths)
-    assert list(map(soft, ours)) == list(map(soft, theirs))
-    assert delta == pytest.approx(model.notes.maxima["largest convergence delta"], abs=CLOSE)
-
-
 def test_in_half_precision_predictions_have_passes_of_their_own(model):
     model.half = model.torch.bfloat16
     assert model.ahead("gradient", [model.encode(instance("good"))], [None]) == {}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from eraser_hub.attribution.adapter import align_labels
 from eraser_hub.attribution.settings import build_settings
 from eraser_hub.systems.system import SYSTEMS
 
+from ...attribution.test_presets import ERASER, check_saliency
 from ...needs import needs
 
 pytestmark = needs("torch")
@@ -52,8 +51,6 @@ def _late_imports() -> None:
     from .golden_network import GoldenNetwork
 
 
-ERASER = json.loads((Path(__file__).resolve().parents[2] / "golden/presets/eraser_saliency.json").read_text("utf-8"))
-EXACT = {"rel": 0, "abs": 1e-9}
 # of the systems with one network; the first test holds them to the registry, which cannot be read without torch
 NAMES = ["bert-lstm", "bilstm", "glove-lstm", "lehman", "lei", "lei-unsupervised", "lstm", "match-lstm"]
 WORDS = [f"w{number}" for number in range(2, 64)]
@@ -88,23 +85,7 @@ def golden_case(case):
 @pytest.mark.parametrize("case", [one for one in ERASER["cases"] if one["model"] == "additive"])
 @pytest.mark.parametrize("method", ["attention", "simple_gradient"])
 def test_eraser_s_attention_and_gradient(case, method):
-    model, one = golden_case(case)
-    expected, label = case["expected"][method], str(case["expected"]["predicted"])
-    erasable = [score for score, kept in zip(expected["scores"], case["always_keep"], strict=True) if not kept]
-    for kd in ERASER["kd"]:
-        settings = build_settings("eraser", "", True, kd=kd, method=method.replace("_", "-"))
-        (found,) = explain_instances(model, [one], settings)
-        full = found["classification_scores"]
-        assert list(full.values()) == pytest.approx(case["expected"]["probabilities"], **EXACT)
-        scores = [score for part in found["rationales"] for score in part["soft_rationale_predictions"]]
-        assert scores == pytest.approx(erasable, **EXACT)
-        if expected["tie_at_a_cut"]:  # theirs is numpy's unstable sort
-            continue
-        for measure in ("sufficiency", "comprehensiveness"):
-            key = f"{measure}_classification_scores"
-            assert full[label] - found[key][label] == pytest.approx(expected[str(kd)][measure], **EXACT)
-            points = [full[label] - point[key][label] for point in found["thresholded_scores"]]
-            assert points == pytest.approx(expected["aopc"][measure], **EXACT)
+    check_saliency(*golden_case(case), case, method)
 
 
 def small(name, apart=False, seed=0):

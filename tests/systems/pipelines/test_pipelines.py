@@ -13,7 +13,6 @@ from eraser_hub.attribution.adapters.plain import PlainModel
 from eraser_hub.attribution.instances import Instance, read_eraser_row
 from eraser_hub.attribution.settings import build_settings
 from eraser_hub.metrics.plain import split_sentences
-from eraser_hub.records.predictions import read_instances
 from eraser_hub.systems.pipelines.pipeline import (
     EVIDENCE,
     SENTENCE_LABELS,
@@ -130,17 +129,6 @@ def test_a_pipeline_explains_itself_by_its_own_rationale():
     assert "thresholded_scores" not in prediction
     read = {" ".join(tokens) for tokens in classifier.read}
     assert read == {"it is splendid indeed .", "the film is long .", ""}
-
-
-def test_what_is_written_is_read_again(tmp_path):
-    import msgspec
-
-    model, _ = pipeline()
-    settings = build_settings("", "", False, True).for_kind("eraser")
-    path = tmp_path / "p.jsonl"
-    path.write_bytes(b"\n".join(map(msgspec.json.encode, explain_instances(model, [text()], settings))) + b"\n")
-    ((_, one),) = read_instances(path)
-    assert len(one["rationales"][0]["soft_sentence_predictions"]) == 4
 
 
 @given(st.lists(st.integers(0, 8), min_size=1, max_size=6), st.data())

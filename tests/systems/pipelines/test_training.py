@@ -111,24 +111,29 @@ def sentence_f1(instances, predictions):
     return 2 * hits / (predicted + gold)
 
 
-@pytest.mark.parametrize("cell", ["gru", pytest.param("lstm", marks=pytest.mark.slow)])
-def test_lehman_finds_the_sentence_and_reads_it(planted, tmp_path, cell):
-    model, test, words = train(planted, tmp_path, "lehman", epochs=5.0, hyper=(*SMALL, f"cell={cell}"))
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("lehman", {"epochs": 5.0, "hyper": (*SMALL, "cell=gru")}),
+        pytest.param("lehman", {"epochs": 5.0, "hyper": (*SMALL, "cell=lstm")}, marks=pytest.mark.slow),
+        pytest.param(
+            "bert-to-bert",
+            {"epochs": 12.0, "learning_rate": 3e-3, "batch_size": 16, "window": 32, "hyper": ("warmup_steps=10",)},
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_pipeline_finds_the_sentence_and_reads_it(planted, tmp_path, encoder, name, options):
+    more = {"encoder": encoder} if name == "bert-to-bert" else {}
+    model, test, words = train(planted, tmp_path, name, **options, **more)
     predictions = explained(model, test)
     assert accuracy(test, predictions) > 0.95 and sentence_f1(test, predictions) > 0.95
     assert any(line.startswith("identifier: ") for line in words)
     config = json.loads((tmp_path / "m" / "config.json").read_text())
-    assert config["hyper"]["cell"] == cell and config["stages"] == ["identifier", "classifier"]
+    assert config["stages"] == ["identifier", "classifier"]
+    assert more or f"cell={config['hyper']['cell']}" in options["hyper"]
     opening = make_opening(tmp_path / "m")
     assert find_opener(opening).selects(opening) and model.selects and not model.has_embeddings
-
-
-@pytest.mark.slow
-def test_bert_to_bert_finds_the_sentence_and_reads_it(planted, tmp_path, encoder):
-    options = {"epochs": 12.0, "learning_rate": 3e-3, "batch_size": 16, "window": 32, "encoder": encoder}
-    model, test, _ = train(planted, tmp_path, "bert-to-bert", hyper=("warmup_steps=10",), **options)
-    predictions = explained(model, test)
-    assert accuracy(test, predictions) > 0.95 and sentence_f1(test, predictions) > 0.95
 
 
 def test_a_stopped_training_goes_on_after_the_stage_that_was_done(planted, tmp_path, monkeypatch):
