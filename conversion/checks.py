@@ -105,7 +105,7 @@ class CheckResult:
             findings.notes.append(f"{found.kind}: {found.why}" if found.why else str(found))
         findings.notes = list(dict.fromkeys(findings.notes))
         total = sum(found.count for found in self.findings if not found.why)
-        splits.notes.append(f"{total:,} violations" if total else "no violation")
+        splits.notes.append(f"{total:,} violation{'s' * (total > 1)}" if total else "no violation")
         return Tables(self.dataset, [splits, findings] if findings.rows else [splits])
 
     def as_json(self) -> dict[str, Any]:

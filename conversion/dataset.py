@@ -50,7 +50,7 @@ from .checks import ALL, CheckResult, Quirk
 from .download import NotReleased, Unreachable
 from .files import carry_over, link_or_copy, rebuild_folder
 from .leaderboard import EVAL_YAML, Headline, make_eval_yaml
-from .parquet import write_parquet
+from .parquet import describe_feature, write_parquet
 from .readers import read_strict_object
 from .typed import convert_type
 
@@ -119,11 +119,10 @@ class BuildResult:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """Result of an export: the files that were written, and lines for the user."""
+    """Result of an export: the files that were written."""
 
     folder: Path
     files: list[Path]
-    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.files))
@@ -253,6 +252,8 @@ class HubDataset(ABC):
             }
             old = _read_old(target)  # under the lock: another build may have finished meanwhile
             for config in old.keys() - entries.keys():
+                for fault in self.find_faults(target, config, old[config]):
+                    raise DataError(f"{fault}: build {config} again, or remove the folder", file=target)
                 entries[config] = old[config]
                 for path in old[config]["files"]:
                     link_or_copy(target / path, folder / path)
@@ -264,7 +265,7 @@ class HubDataset(ABC):
         if failed:
             first, *others = failed.items()
             told = [*notes, *str(result).splitlines(), *(f"{config}: not built: {error}" for config, error in others)]
-            for line in told:
+            for line in (*told, f"{', '.join(failed)}: not built; what stood there stays"):
                 log.warning(line)
             raise first[1]
         return result
@@ -277,7 +278,6 @@ class HubDataset(ABC):
             with tqdm(desc=f"{config}/{split}", unit=" rows", delay=2, leave=False, disable=None) as bar:
                 written = write_parquet(folder / path, self.schema, _count_rows(tables, bar), labels)
             splits[split] = {**written._asdict(), "facts": raw.split_facts.get(split, {})}
-            splits[split]["num_examples"] = splits[split].pop("num_rows")
             paths.append(path)
         if raw.files:
             contents = [pa.array(raw.files, pa.string()), pa.array([p.read_bytes() for p in raw.files.values()])]
@@ -293,14 +293,25 @@ class HubDataset(ABC):
                 write_parquet(folder / path, first.schema, chain([first], tables))
             paths.append(path)
         files = {path: compute_file_digest(folder / path) for path in paths}
-        content = json.dumps([splits, raw.facts, {column: list(names) for column, names in labels.items()}])
-        return {
-            "version": compute_content_version([str(self.schema), content, *files.values()]),
-            "download_size": sum((folder / path).stat().st_size for path in files if path.startswith(f"{config}/")),
-            "splits": splits,
-            "files": files,
-            "facts": raw.facts,
-        }
+        size = sum((folder / path).stat().st_size for path in files if path.startswith(f"{config}/"))
+        entry = {"version": "", "download_size": size, "splits": splits, "files": files, "facts": raw.facts}
+        return {**entry, "version": self.compute_version(config, entry)}
+
+    def compute_version(self, config: str, entry: Mapping[str, Any]) -> str:
+        """Return the version that follows from the content of a configuration's entry in ``release.json``."""
+        labels = self.configs[config].label_names
+        columns = {field.name: describe_feature(field, labels) for field in self.schema}
+        return compute_content_version([json.dumps([columns, *(entry[key] for key in ("splits", "files", "facts"))])])
+
+    def find_faults(self, folder: Path, config: str, entry: Mapping[str, Any]) -> Iterator[str]:
+        """Yield what of a configuration is not as a build wrote it: its files, or its entry in ``release.json``."""
+        for path, digest in entry["files"].items():
+            if not (folder / path).is_file():
+                yield f"{path}: no such file"
+            elif compute_file_digest(folder / path) != digest:
+                yield f"{path}: is not what build wrote"
+        if self.compute_version(config, entry).rpartition(".")[2] != entry["version"].rpartition(".")[2]:
+            yield f"{RELEASE}: what it says of {config} does not give the version {entry['version']}"
 
     def _write_card(self, folder: Path, name: str, entries: Mapping[str, Mapping[str, Any]]) -> None:
         """Write ``release.json``, the card and ``eval.yaml`` of a folder that has all of its Parquet."""
@@ -337,49 +348,44 @@ class HubDataset(ABC):
         with self.open(folder, configs) as built:
             result = CheckResult(self.name, Path(folder), quirks=self.quirks)
             entries = read_release(built.folder)
-            for config in built.chosen(configs):
-                self._check_files(built, config, entries.get(config), result)
+            for config in entries.keys() ^ set(built.configs):
+                result.add(config, ALL, "configs", [f"is on the card or in {RELEASE} alone"])
+            for config in (name for name in built.chosen(configs) if name in entries):
+                result.add(config, ALL, "files", self.find_faults(built.folder, config, entries[config]))
+                self._check_card(built, config, entries[config], result)
+                self._check_columns(built, config, result)
                 self.check_config(built, config, result)
         return result
 
-    def _check_files(
-        self, built: BuiltDataset, config: str, entry: Mapping[str, Any] | None, result: CheckResult
-    ) -> None:
-        """Compare a configuration's files with the card and ``release.json``; check columns, ids and labels."""
-        labels = self.configs[config].label_names
-        declared = {split["name"]: split.get("num_examples") for split in built.info(config).get("splits") or ()}
-        recorded = entry["files"] if entry else {}
-        result.add(config, ALL, RELEASE, [] if entry else ["no entry of this configuration"])
-        changed = (
-            f"{path}: {'is not what build wrote' if (built.folder / path).is_file() else 'no such file'}"
-            for path, digest in recorded.items()
-            if not (built.folder / path).is_file() or compute_file_digest(built.folder / path) != digest
-        )
-        result.add(config, ALL, "files", changed)
-        found = built.class_labels(config)
-        wrong = (column for column, names in labels.items() if found.get(column) != tuple(names))
-        words = (f"{column}: expected {list(labels[column])}, found {found.get(column)}" for column in wrong)
-        result.add(config, ALL, "card", words)
-        splits = built.splits(config)
-        alone = declared.keys() ^ splits.keys()
-        result.add(config, ALL, "card", (f"{name}: in configs or dataset_info alone" for name in alone))
-        for split, paths in splits.items():
+    def _check_card(self, built: BuiltDataset, config: str, entry: Mapping[str, Any], result: CheckResult) -> None:
+        """Compare what the card says of a configuration with ``release.json``."""
+        (listed,) = (item for item in built.card["configs"] if item["config_name"] == config)
+        splits = {split["name"]: split.get("num_examples") for split in built.info(config).get("splits") or ()}
+        labels = {column: tuple(names) for column, names in self.configs[config].label_names.items()}
+        for what, found, expected in (
+            ("version", listed.get("version"), entry["version"]),
+            ("splits", list(built.splits(config)), list(entry["splits"])),
+            ("rows", splits, {split: facts["num_examples"] for split, facts in entry["splits"].items()}),
+            ("columns", built.columns(config), self.schema.names),
+            ("labels", built.class_labels(config), labels),
+        ):
+            result.add(config, ALL, "card", [f"{what}: expected {expected}, found {found}"] * (found != expected))
+
+    def _check_columns(self, built: BuiltDataset, config: str, result: CheckResult) -> None:
+        """Check the numbers of rows, the ids and the labels of each split; nulls end the check."""
+        for split, paths in built.splits(config).items():
             rows, ids = 0, list[pa.ChunkedArray]()
-            for table in read_rows(paths, self.schema.names, kinds=self.schema):
+            for table in read_rows(paths, self.schema.names, kinds=self.schema, whole=self.required):
                 rows += table.num_rows
                 ids.append(table[self.id_column].cast(pa.string()))
-                for column, names in labels.items():
-                    values = table[column]
-                    bad = pc.fill_null(pc.or_(pc.less(values, -1), pc.greater_equal(values, len(names))), False)
+                for column, names in self.configs[config].label_names.items():
+                    values, least = table[column], 0 if column in self.required else -1
+                    bad = pc.fill_null(pc.or_(pc.less(values, least), pc.greater_equal(values, len(names))), False)
                     unknown = values.filter(bad).to_pylist()
                     result.add(config, split, "labels", (f"{column} {value}" for value in unknown))
-                for name in self.required:
-                    values = table[name.removesuffix("[]")].combine_chunks()
-                    nulls = values.null_count * (not name.endswith("[]")) + _count_nulls_below(values)
-                    result.add(config, split, "missing values", [f"{name} is null"] * bool(nulls), nulls)
             result.rows[config, split] = rows
-            if split in declared and declared[split] != rows:
-                result.add(config, split, "card", [f"expected {declared[split]} rows, found {rows}"])
+            told = next((item["num_examples"] for item in built.info(config)["splits"] if item["name"] == split), None)
+            result.add(config, split, "rows", [f"expected {told}, found {rows}"] * (told != rows))
             counts = pc.value_counts(pa.chunked_array([chunk for one in ids for chunk in one.chunks], pa.string()))
             often = counts.filter(pc.greater(counts.field("counts"), 1)).to_pylist()
             result.add(config, split, "ids", (f"{show(one['values'])} {one['counts']} times" for one in often))
@@ -400,31 +406,43 @@ class HubDataset(ABC):
             dataset: the built folder.
             configs: names of configurations; None takes all.
             out: the folder of the corpus folders.
-            force: replace files that are there; others in ``out/CONFIG`` are kept.
+            force: replace files that are there, and folders such as docs/ whole; others in ``out/CONFIG`` are kept.
 
         Raises:
-            DataError: a file is at fault, or there are files already and ``force`` is not set.
+            DataError: the folder is not as a build wrote it; there are files already, and ``force`` is not set; a file
+                that is kept would be read with those that are written.
         """
         entries, built = read_release(dataset), open_built(dataset)
+        for config in entries.keys() ^ set(built.configs):
+            message = f"expected each configuration on the card and in {RELEASE}, found {config} in one alone"
+            raise DataError(message, file=dataset)
         chosen, files = built.chosen(configs), list[Path]()
         for config in chosen:
-            if config not in entries:
-                raise DataError(f"expected an entry of {config}, found {', '.join(entries)}", file=dataset / RELEASE)
+            for fault in self.find_faults(dataset, config, entries[config]):
+                raise DataError(fault, file=dataset)
             target = out / config
+            if target.resolve().is_relative_to(dataset.resolve()):
+                raise DataError(f"expected a folder outside the dataset {dataset}, found {target}", argument="out")
             if not force and target.exists() and not (target.is_dir() and not any(target.iterdir())):
                 message = "expected no such folder yet, or an empty one; it is replaced with `force` alone"
                 raise DataError(message, file=target)
         for config in chosen:
             with rebuild_folder(out / config) as folder:
                 self.export_config(built, config, entries[config], folder)
-                written = {path.relative_to(folder).parts[0] for path in folder.rglob("*")}
+                written = {path.name for path in folder.iterdir()}
                 carry_over(out / config, folder, lambda path, written=written: path.parts[0] in written)  # type: ignore[misc]
+                for path in folder.iterdir():
+                    if path.name not in written and (path.suffix == ".jsonl" or path.name == "docs"):
+                        message = "expected no such file beside those of the export, with which it would be read"
+                        raise DataError(message, file=out / config / path.name)
             files += [out / config / name for name in sorted(written)]
         return ExportResult(out, files)
 
     def is_raw(self, folder: Path) -> bool:
-        """Return True unless a build wrote the folder; its faults are then told where it is read."""
-        return not os.path.lexists(folder / "README.md") and not os.path.lexists(folder / RELEASE)
+        """Return True for raw files, whose README.md, if there is one, is no card of a build."""
+        card = folder / "README.md"
+        is_card = card.is_file() and b"\ndataset_info:" in card.read_bytes()
+        return not is_card and not os.path.lexists(folder / RELEASE)
 
     @contextmanager
     def open(self, folder: Path, configs: Sequence[str] | None = None) -> Iterator[BuiltDataset]:
@@ -465,16 +483,6 @@ def _count_rows(tables: Iterable[pa.Table], bar: Any) -> Iterator[pa.Table]:
     for table in tables:
         yield table
         bar.update(table.num_rows)
-
-
-def _count_nulls_below(values: pa.Array) -> int:
-    """Return the number of nulls in lists and structs, at any depth."""
-    if pa.types.is_list(values.type):
-        inner = values.flatten()
-        return int(inner.null_count) + _count_nulls_below(inner)
-    if pa.types.is_struct(values.type):
-        return sum(int(inner.null_count) + _count_nulls_below(inner) for inner in values.flatten())
-    return 0
 
 
 def _read_old(target: Path) -> dict[str, Any]:

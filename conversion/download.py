@@ -39,7 +39,7 @@ REMOTE = ("https://", "http://", "hf://")  # the beginnings of addresses of file
 _HUB_CREDENTIALS = re.compile(r":[^/@]*@|hf_[^/@]*@|[?&]\w*token=")
 # address of the release; config -> archives that may hold it; archive -> published digest
 SOURCES: dict[str, Any] = json.loads(Path(__file__).with_name("sources.json").read_bytes())
-SPLIT_FILES = ("train.jsonl", "val.jsonl", "test.jsonl")
+SPLIT_FILES = ("train.jsonl", "val.jsonl", "validation.jsonl", "test.jsonl")
 BUSY = "another run is fetching or unpacking here (it holds {})"
 
 # Downloads. The release's archives have a few hundred megabytes.

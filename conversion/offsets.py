@@ -12,12 +12,6 @@ def sort_distinct(values: np.ndarray) -> np.ndarray:
     return distinct
 
 
-def drop_repeated(values: np.ndarray) -> np.ndarray:
-    """Return the distinct values in the order of their first places."""
-    once: np.ndarray = values[np.sort(np.unique(values, return_index=True)[1])]
-    return once
-
-
 def compute_offsets(lengths: np.ndarray) -> np.ndarray:
     """Return the start of each list and the end of the last, int64 (lengths + 1,)."""
     offsets = np.zeros(len(lengths) + 1, np.int64)

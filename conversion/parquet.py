@@ -30,7 +30,7 @@ OPTIONS: dict[str, Any] = {
 class ParquetFacts(NamedTuple):
     """Numbers of a written file: its rows, and their bytes in Arrow (the ``num_bytes`` of datasets)."""
 
-    num_rows: int
+    num_examples: int
     num_bytes: int
 
 

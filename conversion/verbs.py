@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from eraser_hub.conversion import get_dataset, list_datasets
 from eraser_hub.records.arguments import Place
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.places import dataset_split, find_place
 
 if TYPE_CHECKING:
@@ -45,8 +45,9 @@ def check(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) 
         $ eraser-hub check
         $ eraser-hub check org/eraser --config movies --format json
     """
-    opened, folder = open_dataset(dataset)
-    return opened.check(folder, list_configs(config))
+    configs = list_configs(config)
+    opened, folder = open_dataset(dataset, configs)
+    return opened.check(folder, configs)
 
 
 def stats(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) -> Tables:
@@ -72,8 +73,9 @@ def stats(dataset: Place = BUILT, *, config: str | Sequence[str] | None = None) 
         $ eraser-hub stats hub/eraser --config movies --format markdown
         $ eraser-hub stats hub/human_rationales --format latex
     """
-    opened, folder = open_dataset(dataset)
-    return opened.stats(folder, list_configs(config))
+    configs = list_configs(config)
+    opened, folder = open_dataset(dataset, configs)
+    return opened.stats(folder, configs)
 
 
 def export(
@@ -90,7 +92,7 @@ def export(
         force: Replace files that are there, and docs/ as a whole.
 
     Returns:
-        The files, and notes on what was left out.
+        The files.
 
     Raises:
         DataError: the folder is none that a build wrote, or a file is there already.
@@ -137,26 +139,40 @@ def load(dataset: Place, config: str | None = None, split: str = "test") -> Data
     built.files(config, split)
     repository = built.place.repository
     revision = built.folder.name if repository else None
-    rows = load_dataset(repository or str(built.folder), config, split=dataset_split(split), revision=revision)
+    try:
+        rows = load_dataset(repository or str(built.folder), config, split=dataset_split(split), revision=revision)
+    except Exception as error:  # `datasets` raises many kinds, whose text names the cause
+        raise DataError(
+            f"cannot be loaded: {get_first_line(error)}; see `eraser-hub check`", file=built.name
+        ) from error
     return cast("Dataset", rows)
 
 
-def open_dataset(dataset: Place) -> tuple[HubDataset, Path]:
+def open_dataset(dataset: Place, configs: Sequence[str] | None = None) -> tuple[HubDataset, Path]:
     """Return the dataset that a folder, built or raw, or a repository of the Hub holds, and the folder.
 
     Raises:
         DataError: there is no such folder, and the Hub has no such dataset.
     """
     place = find_place(dataset)
-    folder = Path(place.name) if place.name == BUILT else place.fetch()  # it is no dataset of the Hub
+    folder = place.fetch()
     if not folder.is_dir():
         message = f"expected a folder, found none at {folder} (`eraser-hub build` makes it)"
         raise DataError(message, argument="dataset")
-    return recognize_dataset(place.dataset, folder), folder
+    return recognize_dataset(place.dataset, folder, configs), folder
 
 
-def recognize_dataset(name: str, folder: Path) -> HubDataset:
-    """Return the dataset of a folder: what ``release.json`` says, else by its name, corpus.yaml or configurations."""
+def recognize_dataset(name: str, folder: Path, configs: Sequence[str] | None = None) -> HubDataset:
+    """Return the dataset of a folder: what ``release.json`` says, else by its name, its configurations or corpus.yaml.
+
+    Args:
+        name: of the dataset, as its place says.
+        folder: built, or with raw files.
+        configs: those that are asked for, of which one may be a corpus of one's own.
+
+    Raises:
+        DataError: there are several corpora of one's own, and none is named.
+    """
     from .dataset import read_release_key
     from .eraser.dataset import open_own
 
@@ -164,10 +180,10 @@ def recognize_dataset(name: str, folder: Path) -> HubDataset:
     name = read_release_key(folder, "dataset") or name
     if name in known:
         return get_dataset(name)
-    if own := open_own(folder):
-        return own
-    names = {folder.name, *(path.name.partition(".")[0] for path in folder.iterdir())}
-    return next((each for each in map(get_dataset, known) if not names.isdisjoint(each.configs)), get_dataset("eraser"))
+    names = set(configs or {folder.name, *(path.name.partition(".")[0] for path in folder.iterdir())})
+    if found := next((each for each in map(get_dataset, known) if not names.isdisjoint(each.configs)), None):
+        return found
+    return open_own(folder, next(iter(configs or ()), None)) or get_dataset("eraser")
 
 
 def list_configs(config: str | Iterable[str] | None) -> list[str] | None:

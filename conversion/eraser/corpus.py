@@ -170,6 +170,8 @@ def find_released(config: str, source: Path, exact: bool = False) -> Path | None
         source: a folder of corpora, a corpus folder, or an archive.
         exact: by its own name alone, neither a corpus folder of another name nor another corpus's archive.
     """
+    if (source / CORPUS_YAML).is_file():  # a corpus of one's own
+        return None
     if source.is_file():
         return source if source.name == f"{config}.tar.gz" or not exact else None
     for candidate in (source / config, source / f"{config}.tar.gz"):

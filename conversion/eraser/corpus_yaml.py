@@ -117,17 +117,23 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
     )
 
 
+def list_own_folders(source: Path) -> list[Path]:
+    """Return the folders with a corpus.yaml: ``source`` itself, or those in it."""
+    if os.path.lexists(source / CORPUS_YAML):
+        return [source]
+    return sorted(path.parent for path in source.glob(f"*/{CORPUS_YAML}"))
+
+
 def find_own_corpora(source: Path) -> dict[str, Path]:
-    """Return name -> folder of the corpora with a corpus.yaml: ``source`` itself, or the folders in it.
+    """Return name -> folder of the corpora with a corpus.yaml; see `list_own_folders`.
 
     A folder with an invalid corpus.yaml is listed under the folder's name: `read_corpus_yaml` reports the error later.
 
     Raises:
         DataError: two corpora have the same name.
     """
-    places = [source] if os.path.lexists(source / CORPUS_YAML) else sorted(source.glob(f"*/{CORPUS_YAML}"))
     folders: dict[str, Path] = {}
-    for folder in [place if place == source else place.parent for place in places]:
+    for folder in list_own_folders(source):
         try:
             name = read_corpus_yaml(folder).name
         except DataError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,20 +16,23 @@ from eraser_hub.conversion.built import BuiltDataset
 from eraser_hub.conversion.checks import CheckResult
 from eraser_hub.conversion.dataset import RECORDS, RELEASE, HubDataset, RawConfig, read_release
 from eraser_hub.conversion.leaderboard import SPAN_HEADLINES
-from eraser_hub.records.errors import DataError, UsageError, describe_choice
+from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
+from eraser_hub.records.places import dataset_split
 from eraser_hub.records.tables import Tables
 
 from .annotators import read_annotators
 from .card import describe_config, make_card_parts
 from .check import QUIRKS, check_config
-from .configs import CONFIGS, DEFAULT_CONFIG, EraserConfig, get_annotators_path
+from .configs import CONFIGS, CORPUS_YAML, DEFAULT_CONFIG, EraserConfig, get_annotators_path
 from .corpus import describe_skipped, find_backups, find_corpus, find_released, inspect_folder
-from .corpus_yaml import find_own_corpora, parse_corpus_yaml, read_corpus_yaml
+from .corpus_yaml import find_own_corpora, list_own_folders, parse_corpus_yaml, read_corpus_yaml
 from .documents import read_documents
 from .export import export_config
 from .rows import SplitRows
 from .schema import SCHEMA
 from .statistics import make_tables
+
+log = logging.getLogger("eraser_hub")
 
 
 class EraserDataset(HubDataset):
@@ -62,11 +66,13 @@ class EraserDataset(HubDataset):
             chosen = self.choose(configs, self.configs)
         else:
             chosen = self.choose(configs, [name for name in CONFIGS if find_released(name, source, exact=True)])
+            own = ", ".join(path.name for path in list_own_folders(source))
+            hint = f"{own}: left out: `eraser-hub build own` makes a dataset of each corpus with a {CORPUS_YAML}"
             if not chosen:
-                own = ", ".join(find_own_corpora(source))
-                hint = f"; {own}: `eraser-hub build own` makes a dataset of its own" if own else ""
-                message = f"expected folders or archives named {', '.join(CONFIGS)}, found none{hint}"
-                raise DataError(message, file=source)
+                message = f"expected folders or archives named {', '.join(CONFIGS)}, found none"
+                raise DataError(f"{message}; {hint}" if own else message, file=source)
+            if own and configs is None:
+                log.warning(hint)
         return {config: partial(self._open, config, partial(find_corpus, config, source)) for config in chosen}
 
     def _open(self, config: str, find: Callable[[], Path]) -> RawConfig:
@@ -85,6 +91,13 @@ class EraserDataset(HubDataset):
         if facts.corpus_yaml:
             raw.facts["corpus"] = facts.corpus_yaml
             people = get_annotators_path(config)
+            others = [path for path in folder.glob("annotators/*") if path != folder / people]
+            raw.notes += [f"{path}: skipped: is not {people}, the file of the corpus's name" for path in others]
+            named = facts.comprehensive if isinstance(facts.comprehensive, tuple) else ()
+            for split in named:
+                if dataset_split(split) not in splits:
+                    message = f"expected some of the splits {', '.join(splits)}, found {show(split)}"
+                    raise DataError(message, file=folder / CORPUS_YAML, field="comprehensive")
             if os.path.lexists(folder / people):
                 read_annotators(folder / people)  # which refuses a damaged file
                 raw.beside[people] = folder / people
@@ -120,12 +133,6 @@ class EraserDataset(HubDataset):
     def export_config(self, built: BuiltDataset, config: str, entry: Mapping[str, Any], folder: Path) -> None:
         """Write the corpus folder of a configuration; see `export.export_config`."""
         export_config(self.facts[config], built, entry, folder)
-
-    def is_raw(self, folder: Path) -> bool:
-        """Return True for a folder of raw corpora, of which a card that no build wrote may stand."""
-        card = folder / "README.md"
-        is_card = card.is_file() and card.read_bytes()[:4].strip() == b"---"
-        return not is_card and not os.path.lexists(folder / RELEASE)
 
 
 DATASET = EraserDataset("eraser", CONFIGS, DEFAULT_CONFIG)

@@ -50,6 +50,9 @@ def export_config(facts: EraserConfig, built: BuiltDataset, entry: Mapping[str, 
         for path in built.files(config, split):
             for table in read_rows([path], COLUMNS, kinds=SCHEMA, whole=[c for c in COLUMNS if c != "query_type"]):
                 for row in table.to_pylist():
+                    if row["position"] in records:
+                        message = f"expected each position once, found {row['position']} again"
+                        raise DataError(message, file=path, instance=row["annotation_id"], field="position")
                     kept = odd.get(form.file, {}).get(row["position"])
                     records[row["position"]] = kept or make_record(row, form, facts.label_names, path)
         double = form.encoding != "json"

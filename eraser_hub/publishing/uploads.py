@@ -105,7 +105,7 @@ def collect(
     Raises:
         DataError: An unknown name, a folder that was not built, a link in it, or nothing to publish.
     """
-    own = [path.parent.name for path in folder.glob(f"*/{RELEASE}")]
+    own = [path.parent.name for path in folder.glob(f"[!.]*/{RELEASE}")]  # a killed build may leave .NAME.building
     known = {
         "dataset": sorted({*list_datasets(), *own}),
         "space": list_metric_names(source),
@@ -155,7 +155,7 @@ def _make_upload(folder: Path, name: str, repo_id: str, kind: str) -> Upload:
 
 
 def verify(upload: Upload, folder: Path, source: Path | None = None) -> None:
-    """Refuse a folder that differs from the output of ``build``, or that fails ``check``.
+    """Refuse a Space that differs from the output of ``build``, and a dataset that fails ``check``.
 
     Raises:
         DataError: The differences, or the findings of the check.

@@ -87,7 +87,8 @@ def find_place(dataset: str | PathLike[str]) -> Place:
     name = os.fspath(dataset)
     if "/" not in name and not os.path.lexists(name) and os.path.isfile(os.path.join(HUB, name, CARD)):
         name = f"{HUB}/{name}"
-    match = None if os.path.lexists(name) else ADDRESS.fullmatch(name)
+    is_here = os.path.lexists(name) or name.startswith(f"{HUB}/")
+    match = None if is_here else ADDRESS.fullmatch(name)
     if match is None:
         return Place(name, None, None)
     return Place(name, match[1], unquote(match[2]) if match[2] else None)

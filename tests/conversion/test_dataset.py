@@ -24,6 +24,7 @@ from eraser_hub.publishing.spaces import build_metrics
 from eraser_hub.records.errors import DataError
 
 from ..refusals import refused
+from .signing import sign
 
 DATASETS = list_datasets()
 SMALL = {"eraser": "cose"}  # of each dataset a config whose sample is small; elsewhere the default one
@@ -111,7 +112,7 @@ def test_damage_is_found(folder: Path) -> None:
     damage: dict[str, Callable[[list[dict[str, Any]]], object]] = {
         "labels": lambda rows: rows[0].update({label: 99}),
         "ids": lambda rows: rows[1].update({dataset.id_column: rows[0][dataset.id_column]}),
-        "card": lambda rows: rows.pop(),
+        "rows": lambda rows: rows.pop(),
     }
     for kind, change in damage.items():
         spoil(path, change)
@@ -182,7 +183,7 @@ def test_damaged_parquet_and_pipes_are_named(folder: Path, tmp_path: Path) -> No
         way()
         export, *verbs = run_verbs(folder, tmp_path / "raw")
         for run in verbs if (folder / "records").is_dir() and folder.name != "eraser" else (export, *verbs):
-            with refused(file=path) as caught:
+            with refused(path.name) as caught:
                 run()
             assert str(caught.error).replace("\n", "").isprintable()
             assert not list((tmp_path / "raw").rglob("*.*"))
@@ -223,6 +224,7 @@ def test_kept_files_stay_below_the_folder(name: str, samples: Path, tmp_path: Pa
     folder = dataset.build([config], source=samples / name, out=tmp_path / "hub").folder
     for file in ("../outside", "/tmp/outside", "", "a/../../b"):
         spoil(folder / "records" / f"{config}.parquet", lambda rows, file=file: rows[0].update(file=file))
+        sign(folder)
         with refused(repr(file), file=f"{config}.parquet"):
             dataset.export(folder, None, out=tmp_path / "raw")
         assert not (tmp_path / "raw").exists() and not (tmp_path / "outside").exists()

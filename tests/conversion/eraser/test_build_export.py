@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +27,7 @@ from eraser_hub.records.errors import DataError
 
 from ...command_line import invoke
 from ...refusals import refused
+from ..signing import sign
 from .corpus_strategies import corpora as arbitrary_corpora
 from .corpus_strategies import values, write
 
@@ -302,12 +305,60 @@ def test_a_locale_without_letters_changes_nothing(samples: Path, tmp_path: Path)
 @pytest.mark.parametrize("file", ["../../owned.jsonl", "", "a/b"])
 def test_a_hostile_release_json_reaches_no_other_path(file: str, hub: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(hub / "eraser", tmp_path / "eraser"))
-    release = json.loads((copy / "release.json").read_text())
-    release["configs"]["movies"]["splits"]["train"]["facts"]["file"] = file
-    (copy / "release.json").write_text(json.dumps(release))
+    sign(copy, lambda configs: configs["movies"]["splits"]["train"]["facts"].update(file=file))
     with refused(repr(file), file=copy / "release.json"):
         ERASER.export(copy, ["movies"], out=tmp_path / "out")
     assert not list(tmp_path.rglob("owned*"))
+
+
+def test_what_a_build_did_not_write_is_not_exported(hub: Path, samples: Path, tmp_path: Path) -> None:
+    """Lost files, a lost split, other facts, rows of one position, a configuration that the card lacks."""
+    folder = Path(shutil.copytree(hub / "eraser", tmp_path / "eraser"))
+    good = (folder / "release.json").read_text()
+
+    def refuse(*mentions: object) -> None:
+        with refused(*mentions):
+            ERASER.export(folder, ["movies"], out=tmp_path / "raw")
+        assert not (tmp_path / "raw").exists()
+        assert ERASER.check(folder, ["movies"]).failed
+        (folder / "release.json").write_text(good)
+
+    for change in (
+        lambda entry: entry["splits"].pop("test"),
+        lambda entry: entry["splits"]["test"]["facts"].update(docids="absent"),
+        lambda entry: entry["splits"]["train"].update(num_examples=999),
+    ):
+        release = json.loads(good)
+        change(release["configs"]["movies"])
+        (folder / "release.json").write_text(json.dumps(release))
+        refuse("does not give the version")
+    release = json.loads(good)
+    del release["configs"]["cose"]
+    (folder / "release.json").write_text(json.dumps(release))
+    refuse("found cose in one alone")
+    path = folder / "movies" / "validation-00000-of-00001.parquet"
+    rows = pq.read_table(path)
+    column = rows.schema.get_field_index("position")
+    same = pa.array([1] * rows.num_rows, pa.int32())
+    pq.write_table(rows.set_column(column, rows.schema.field(column), same), path)
+    sign(folder)
+    with refused("found 1 again", file=path):
+        ERASER.export(folder, ["movies"], out=tmp_path / "raw")
+    path.unlink()
+    with refused("no such file"):
+        ERASER.export(folder, ["movies"], out=tmp_path / "raw")
+    with refused("build movies again", file=folder):
+        ERASER.build(["boolq"], source=samples / "eraser", out=folder.parent)
+
+
+def test_an_export_keeps_nothing_that_would_be_read_with_it(hub: Path, tmp_path: Path) -> None:
+    ERASER.export(hub / "eraser", ["movies"], out=tmp_path)
+    (tmp_path / "movies" / "notes.md").write_text("mine")
+    ERASER.export(hub / "eraser", ["movies"], out=tmp_path, force=True)
+    assert (tmp_path / "movies" / "notes.md").read_text() == "mine"
+    (tmp_path / "movies" / "docs.jsonl").write_text("{}")
+    with refused(file=tmp_path / "movies" / "docs.jsonl"):
+        ERASER.export(hub / "eraser", ["movies"], out=tmp_path, force=True)
 
 
 def test_an_export_into_its_own_dataset_is_refused(samples: Path, tmp_path: Path) -> None:
