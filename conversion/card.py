@@ -110,7 +110,7 @@ def make_card(
         # the version reaches the builder here, and with it the local cache's key; in dataset_info it does not
         first = {"config_name": name, "version": entry["version"]}
         configs.append({**first, **({"default": True} if name == default else {}), "data_files": files})
-    rows = sum(split.num_examples for info in listed.values() for split in info.splits.values())
+    rows = sum(split["num_examples"] for entry in entries.values() for split in entry["splits"].values())
     size = next((name for most, name in SIZE_CATEGORIES if rows < most), "1M<n<10M")
     data = DatasetCardData(**metadata, size_categories=[size], configs=configs)
     listed.to_dataset_card_data(data)

@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from tqdm import tqdm
 
 from eraser_hub.records.errors import BusyError, DataError, UsageError, describe_choice, show
@@ -54,6 +54,7 @@ from .parquet import describe_feature, write_parquet
 from .readers import read_strict_object
 from .typed import convert_type
 
+pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 log = logging.getLogger("eraser_hub")
 RELEASE, FORMAT = "release.json", 3
 RECORDS = pa.schema([("file", pa.string()), ("content", pa.binary())])

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 import pyarrow.parquet as pq
 
+pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 OPTIONS: dict[str, Any] = {
     "compression": "zstd",
     "compression_level": 3,

@@ -112,7 +112,7 @@ def _read_documents(path: Path) -> Iterator[tuple[str, str]]:
 
 def _write_documents(path: Path, layout: object, folder: Path) -> None:
     if layout == "docs.jsonl":
-        with (folder / layout).open("w", encoding="utf-8") as file:
+        with (folder / "docs.jsonl").open("w", encoding="utf-8") as file:
             for docid, text in _read_documents(path):
                 file.write(to_json_line({"docid": docid, "document": text}) + "\n")
         return

@@ -198,7 +198,8 @@ def derive(
     keys = np.stack([slots, start, end])[:, order]
     chosen = keys[1] < keys[2]
     chosen[1:] &= (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    span_texts = [texts[place] for place in order[chosen].tolist()]
+    places: list[int] = order[chosen].tolist()
+    span_texts = [texts[place] for place in places]
     edges = pairwise(np.searchsorted(keys[0, chosen], offsets).tolist())
     return {
         "rationale": make_strings([SEPARATOR.join(span_texts[begin:stop]) for begin, stop in edges]),
