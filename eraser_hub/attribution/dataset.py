@@ -154,8 +154,8 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     from datasets.utils.logging import set_verbosity_error
 
     set_verbosity_error()
-    name = str(dataset)
-    folder, place = Path(dataset), find_place(name)
+    place = find_place(dataset)
+    name, folder = place.name, Path(place.name)
     if not folder.exists() and place.repository is None:
         message = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
         raise DataError(message, file=name)

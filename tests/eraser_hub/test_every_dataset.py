@@ -199,12 +199,3 @@ def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path)
     perturbed = sum(row["sample_type"] == "disturb" for row in rows)
     found = paper["map"] * perturbed / part["map"]
     assert found == pytest.approx(part["pairs"]) and found < perturbed
-
-
-def test_an_id_that_stands_in_a_backup_alone_names_the_file(hub, samples):
-    people = samples / "eraser" / "movies" / "human_performance_1.jsonl"
-    for where in (["--dataset", hub / "eraser", "--config", "movies"], ["--dataset", samples / "eraser" / "movies"]):
-        done = invoke(["score", *where, "--split", "test", "--predictions", people])
-        words = done.stderr
-        assert done.exit_code == 1 and "posR_104.txt" in words
-        assert "test.jsonl.bak" in words

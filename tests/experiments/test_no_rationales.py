@@ -59,8 +59,8 @@ def test_the_built_folder_says_that_nothing_is_marked(place: Path) -> None:
     assert [row["documents"]["value"] for row in tables["evidence"]["rows"]] == [60, 20]
     assert "ERASER" not in json.dumps([table["title"] for table in tables.values()])
     _, prose = read_card(place / "hub" / "plain" / "README.md")
-    assert "| `plain` | train | 0 | 60 | – | comprehensive or not: unknown | – |" in prose
-    assert "| `plain` | test | 20 | 20 | – | 0 | – |" in prose
+    assert "| `plain` | train | 60 | – | 0 | – | ? |" in prose
+    assert "| plain | test | 0 | 20 | – | comprehensive or not: unknown |" in prose
 
 
 def test_explained_and_scored_by_faithfulness_alone(place: Path, tmp_path: Path) -> None:

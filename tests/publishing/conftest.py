@@ -171,12 +171,9 @@ def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 
 
 @pytest.fixture
-def publish_toy(toy_hub: Path, metric_source: Path, loopback: LoopbackHub, online: None, monkeypatch) -> Callable:
-    """Publish the folder of `toy_hub` to the loopback Hub; its dataset counts as checked."""
+def publish_toy(toy_hub: Path, metric_source: Path, loopback: LoopbackHub, online: None) -> Callable:
+    """Publish the folder of `toy_hub` to the loopback Hub."""
     import eraser_hub.publishing.publish as module
-    import eraser_hub.publishing.uploads as uploads
-
-    monkeypatch.setattr(uploads, "check_dataset", lambda name, folder: None)
 
     def run(datasets=(), metrics=(), results=None, **more):
         options = {"endpoint": loopback.url, "token": TOKEN, "pause": 0.01, "source": metric_source}

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eraser_hub import board, import_corpus, report
+from eraser_hub import board, build, import_corpus, report
 from eraser_hub import score as score_by_api
-from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.eraser.annotators import read_annotators
 from eraser_hub.metrics.plain import spans_from_mask
 from eraser_hub.scoring.score import ScoreSettings, score
@@ -115,7 +114,7 @@ def test_the_evidence_of_groups_is_the_union(corpus: Path, predictions: Path) ->
 
 
 def test_built_and_raw_corpora_have_the_same_gold(corpus: Path, predictions: Path, tmp_path: Path) -> None:
-    built = get_dataset("eraser").build(None, out=tmp_path / "hub", source=corpus).folder
+    built = build("own", corpus, out=tmp_path / "hub").folder
     for form in ("majority", "union"):
         raw = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold=form))
         other = score(ScoredSplit(split="test", dataset=built, config="posts"), predictions, ScoreSettings(gold=form))
@@ -190,7 +189,7 @@ def test_marks_that_do_not_fit_the_documents(corpus: Path, predictions: Path) ->
 
 
 def test_reports_and_boards_have_a_row_of_people(corpus: Path, predictions: Path, tmp_path: Path) -> None:
-    built = get_dataset("eraser").build(None, out=tmp_path / "hub", source=corpus).folder
+    built = build("own", corpus, out=tmp_path / "hub").folder
     files = report(built, f"sys={predictions}", config="posts", split="test", out=tmp_path / "report", gold="majority")
     page = files.page.read_text("utf-8")
     assert ">people<" in page and "people: 3 annotators, each against the majority of the others" in page

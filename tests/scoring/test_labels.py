@@ -88,10 +88,10 @@ def test_the_callers_word_counts_before_the_folders_name(tmp_path: Path) -> None
         ("labels: POS", 2),
         ("labels: [a, a]", 2),
         ("labels: []", 2),
-        ("labels: [", 3),
+        ("labels: [", None),
     ],
 )
-def test_labels_that_are_none_are_told(words: str, line: int, tmp_path: Path) -> None:
+def test_labels_that_are_none_are_told(words: str, line: int | None, tmp_path: Path) -> None:
     inputs = corpus(tmp_path)
     (tmp_path / "movies" / "corpus.yaml").write_text(f"name: reviews\n{words}\n")
     with refused(file="corpus.yaml", line=line) as caught:
