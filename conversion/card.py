@@ -114,7 +114,8 @@ def make_card(
     size = next((name for most, name in SIZE_CATEGORIES if rows < most), "1M<n<10M")
     data = DatasetCardData(**metadata, size_categories=[size], configs=configs)
     listed.to_dataset_card_data(data)
-    return DatasetCard(make_card_text(data.to_dict(), prose)).content
+    values: dict[str, Any] = data.to_dict()  # type: ignore[no-untyped-call]
+    return str(DatasetCard(make_card_text(values, prose)).content)
 
 
 def make_card_text(metadata: Mapping[str, Any], prose: str) -> str:

@@ -51,7 +51,7 @@ class RationaleBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         self.dataset = self.choose_dataset(name)
         self.dataset.choose([name], ())
         if name not in type(self).builder_configs:
-            self.BUILDER_CONFIGS = []  # without this list datasets takes any name
+            self.BUILDER_CONFIGS: list[datasets.BuilderConfig] = []  # without this list datasets takes any name
         if self.source is not None:
             # the local cache depends on the hash, not on the files: changed files need another one
             digest = hashlib.sha256(str(options.get("hash")).encode())

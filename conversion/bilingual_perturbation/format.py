@@ -143,7 +143,7 @@ def read_records(path: Path, task: Task, is_gold: bool) -> list[Record]:
     for line, fields in read_objects(path):
         if is_gold and "sent_id" in fields:
             fields["id"] = fields["sent_id"]
-        place = {"file": path, "line": line, "instance": fields.get("id")}
+        place: dict[str, Any] = {"file": path, "line": line, "instance": fields.get("id")}
         record = _make_record(convert_type(fields, kind, **place), task, is_gold, place)
         if (first := seen.setdefault(record.id, line)) != line:
             raise DataError(f"expected each id once, found it on line {first} as well", field="id", **place)
@@ -161,8 +161,8 @@ def _make_record(found: Any, task: Task, is_gold: bool, place: Mapping[str, Any]
     if rel_ids and (str(found.id) in rel_ids or len(set(rel_ids)) != len(rel_ids)):
         message = f"expected the ids of other records, each once, found {show(rel_ids)}"
         raise DataError(message, field="rel_ids", **place)
-    tokens = [getattr(found, name) for name in task.sequences]
-    if None in tokens:
+    tokens: list[Any] | None = [getattr(found, name) for name in task.sequences]
+    if tokens and None in tokens:
         tokens = found.sent_token if is_gold and task.name == "similarity" else None
     texts = {column: text for column, name in task.texts.items() if (text := getattr(found, name)) is not None}
     if is_gold and found.sent_text is not None:

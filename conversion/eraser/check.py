@@ -159,8 +159,8 @@ def _check_values(
     spans = zip(
         _describe(flat, ids, given[other]), given[other], expected_first[other], expected_stop[other], strict=True
     )
-    words = (f"{span}: [{first[at]}, {stop[at]}), tokens lie in [{begin}, {end})" for span, at, begin, end in spans)
-    add("sentence offsets", words)
+    lines = (f"{span}: [{first[at]}, {stop[at]}), tokens lie in [{begin}, {end})" for span, at, begin, end in spans)
+    add("sentence offsets", lines)
     return len(given), int(other.sum())
 
 

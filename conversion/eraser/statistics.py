@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -168,7 +169,7 @@ def make_tables(
         used = np.unique(np.concatenate([np.zeros(0, int), *(sums.documents for sums in main.values())]))
         tokens, sentences = documents.counts(used).mean(axis=0).tolist() if len(used) else (None, None)
         total = sum(sums.instances for sums in main.values())
-        values = len(facts[config].label_names), total, len(used), sentences, tokens
+        values: tuple[Any, ...] = len(facts[config].label_names), total, len(used), sentences, tokens
         sizes.add(config, **_make_cells(SIZES, values, printed["table_6"].row(config)))
         values = *(main[split].instances if split in main else None for split in MAIN_SPLITS), tokens
         instances.add(config, **_make_cells(instances.columns, values, printed["table_1"].row(config)))

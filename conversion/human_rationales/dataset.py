@@ -146,8 +146,8 @@ class HumanRationales(HubDataset):
             "Rationale: tokens in the mask. Score: sum of rationale_scores, for trees half the magnitude of the "
             "token's phrase; its figures, not the mask's, are near those that the paper prints for SST."
         )
-        names, source = ("rows", "rationale_percent"), printed["figure_1"].source
-        shares = Table("figure_1", printed["figure_1"].title, ("config", "label"), names, source)
+        figure = printed["figure_1"]
+        shares = Table("figure_1", figure.title, ("config", "label"), ("rows", "rationale_percent"), figure.source)
         columns = ("label", "rationale_mask", "rationale_scores")
         for config in configs:
             rows = {
@@ -155,7 +155,7 @@ class HumanRationales(HubDataset):
             }
             rows["all"] = [row for part in rows.values() for row in part]
             for split, part in rows.items():
-                about = {**printed["table_2"].row(config)} if split == "all" else {}
+                about: dict[str, str | None] = {**printed["table_2"].row(config)} if split == "all" else {}
                 if config == "sst":  # the paper's figures for trees match the scores; for masks both are equal
                     about |= {f"score_{name}": about.pop(f"rationale_{name}", None) for name in ("length", "percent")}
                 figures = compute_lengths(part)
@@ -164,8 +164,8 @@ class HumanRationales(HubDataset):
                 masks = [row["rationale_mask"] for row in rows["all"] if row["label"] == number]
                 if masks:
                     share = 100 * sum(sum(mask) / max(len(mask), 1) for mask in masks) / len(masks)
-                    about = printed["figure_1"].row(config, label).get("rationale_percent")
-                    shares.add(config, label, rows=Cell(len(masks)), rationale_percent=Cell(share, about))
+                    percent = Cell(share, figure.row(config, label).get("rationale_percent"))
+                    shares.add(config, label, rows=Cell(len(masks)), rationale_percent=percent)
         return Tables(self.name, [table for table in (lengths, shares) if table.rows])
 
 

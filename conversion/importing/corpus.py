@@ -231,7 +231,12 @@ class _Writer:
             positions = None
             if marks is not None:
                 positions = [sorted({at for start, end in spans for at in range(start, end)}) for spans in marks]
-            person = {"annotation_id": row.id, "annotator": name, "label": label, "rationale_positions": positions}
+            person: dict[str, Any] = {
+                "annotation_id": row.id,
+                "annotator": name,
+                "label": label,
+                "rationale_positions": positions,
+            }
             person |= {"split": dataset_split(split), "docids": docids}
             self.people.append(person | {"num_tokens": [len(text.tokens) for text in row.texts]})
 

@@ -193,7 +193,7 @@ def _stars(cells: Cells, arguments: Mapping[str, Any], folder: Path) -> Iterator
     source, people = cells[arguments["text"]], []
     names = takewhile(cells.__contains__, (f"{arguments['marked']}{number}" for number in count(1)))
     for name in names:
-        copy, place, opened, spans = cells[name], 0, -1, []
+        copy, place, opened, spans = cells[name], 0, -1, list[list[int]]()
         for sign in "" if is_empty(copy) else copy:
             if sign == source[place : place + 1]:
                 place += 1

@@ -146,14 +146,14 @@ class TableReader:
             if found is not None:
                 yield found
         names = dict.fromkeys(person.name for row in self.joined.values() for person in row.people)
-        for row in self.joined.values():
-            by_name = {person.name: person for person in row.people}
+        for text in self.joined.values():
+            by_name = {person.name: person for person in text.people}
             people = [by_name[name] for name in names if name in by_name]
-            self.tally.place = f"{Path(row.file).name}:{row.line}"
+            self.tally.place = f"{Path(text.file).name}:{text.line}"
             self.tally.add("missing", len(names) - len(people))
             labels = Counter(person.label for person in people if person.label is not None)
             if (label := find_majority_label(labels, self.tally)) is not None:
-                yield row._replace(label=label, people=people)
+                yield text._replace(label=label, people=people)
 
     def _read(self, row: SourceRow) -> Row | None:
         """Return a row of all people of a text; None where it is left out, or one person's."""

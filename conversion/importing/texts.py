@@ -166,7 +166,7 @@ def parse_tokens(value: Any, column: str) -> Text:
         message = f"expected a list of tokens (`text` takes running text), found {show(value)}"
         raise DataError(message, field=column)
     nested = bool(tokens) and all(isinstance(sentence, list) for sentence in tokens)
-    places, at = [], 0
+    places, at = list[list[tuple[int, int]]](), 0
     for number, sentence in enumerate(tokens if nested else [tokens]):
         places.append([])
         for place, token in enumerate(sentence):

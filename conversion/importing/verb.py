@@ -125,7 +125,7 @@ def import_corpus(
             tool = find_tool(path)
 
     if tool is not None:
-        files = {key: fetch_file(os.fspath(file)) for key, file in {"train": source, **splits}.items()}
+        files = {key: fetch_file(str(file)) for key, file in {"train": source, **splits}.items()}
         column = columns["text"][0] if "text" in columns else None
         rows = read_splits(files, tool, column, list_names(span_label), label, query, id, tokenizer, tally)
         return write_corpus(rows, [str(file) for file in files.values()], name, out, tally, **options)

@@ -170,7 +170,7 @@ def explain(
     # the records and signatures of a model in memory name its class
     place, of_model = parse_model(model) if named else (f"{type(model).__module__}.{type(model).__qualname__}", {})
     data = ExplainConfig(
-        dataset,
+        os.fspath(dataset),
         config,
         split,
         place,

@@ -64,7 +64,7 @@ def _find_text(tasks: Sequence[Mapping[str, Any]]) -> str:
     if len(found) != 1:
         there = ", ".join(sorted(found or columns)) or "none"
         raise UsageError(f"expected one column of the text, found {there}", argument="text")
-    return found.pop()
+    return str(found.pop())
 
 
 def _read_annotation(path: Path, row: SourceRow, each: Mapping[str, Any], column: str) -> Task:
