@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eraser_hub import reproduce
-from eraser_hub.conversion import get_dataset
+from eraser_hub import build, reproduce
 from eraser_hub.experiments.rows import FAST, TABLES
 from eraser_hub.reports.board_lines import read_score_file
 
@@ -37,9 +36,9 @@ def hub(tmp_path_factory) -> Path:
     """A small planted corpus, and one that has a test split alone."""
     folder = tmp_path_factory.mktemp("planted")
     plant(folder / "whole" / CONFIG, {"train": 24, "val": 12, "test": 16})
-    get_dataset("eraser").build([CONFIG], source=folder / "whole", out=folder / "hub")
+    build("own", folder / "whole", out=folder / "hub")
     plant(folder / "part" / CONFIG, {"test": 4})
-    get_dataset("eraser").build([CONFIG], source=folder / "part", out=folder / "untrained")
+    build("own", folder / "part", out=folder / "untrained")
     return folder
 
 
@@ -63,7 +62,7 @@ def only(monkeypatch):
 
 
 def run(hub, table, **more):
-    return reproduce(table, **{"dataset": hub / "hub" / "eraser", "config": CONFIG, "fast": True, **more})
+    return reproduce(table, **{"dataset": hub / "hub" / CONFIG, "config": CONFIG, "fast": True, **more})
 
 
 def test_printed_figures_stand_where_the_papers_have_them():
@@ -168,7 +167,7 @@ def test_another_run_or_another_folder_is_refused(hub, tmp_path, only):
 
 def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
     only("eraser-3", "lehman")
-    (table,) = run(hub, "eraser-3", dataset=hub / "untrained" / "eraser", out=tmp_path / "out").tables
+    (table,) = run(hub, "eraser-3", dataset=hub / "untrained" / CONFIG, out=tmp_path / "out").tables
     (note,) = [note for note in table.notes if "not run" in note]
     assert note.startswith("Lehman et al. (2019): ") and " test;" in note and "'train'" in note
 
@@ -202,7 +201,7 @@ def test_human_rationales_under_models(hub, tmp_path, only):
 
 
 def test_annotators_of_the_release(samples, tmp_path):
-    get_dataset("eraser").build(["movies"], source=samples / "eraser", out=tmp_path / "hub")
+    build("eraser", samples / "eraser", config="movies", out=tmp_path / "hub")
     dataset = tmp_path / "hub" / "eraser"
     (table,) = reproduce("eraser-2", dataset=dataset, source=samples / "eraser", out=tmp_path / "out").tables
     ((_, cells),) = table.rows
@@ -215,7 +214,7 @@ def test_annotators_of_the_release(samples, tmp_path):
 
 def test_the_command_prints_the_table(hub, tmp_path, only):
     only("eraser-3", "bert-to-bert")
-    options = ["--config", CONFIG, "--dataset", hub / "hub" / "eraser", "--fast", "--out", tmp_path / "o"]
+    options = ["--config", CONFIG, "--dataset", hub / "hub" / CONFIG, "--fast", "--out", tmp_path / "o"]
     result = invoke(["reproduce", "--table", "eraser-3", *options, "--format", "json"])
     assert result.exit_code == 1  # no row could run
     rows = json.loads(result.stdout)["tables"]["eraser-3"]["rows"]
