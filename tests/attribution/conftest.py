@@ -72,12 +72,19 @@ def write_hub(folder: Path, config: str, splits: dict[str, list[dict[str, Any]]]
     return folder
 
 
+def make_hub(folder: Path, train: dict[str, Any] | None = None, validation: dict[str, Any] | None = None) -> Path:
+    """Write 40 training and 21 validation rows, some columns of which hold the same value in every row."""
+    rows = {
+        "train": [{**made_row(number), **(train or {})} for number in range(40)],
+        "validation": [{**made_row(number), **(validation or {})} for number in range(100, 121)],
+    }
+    return write_hub(folder, "movies", rows, ["NEG", "POS"])
+
+
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset folder in the schema of ``eraser``: 40 training and 21 validation rows."""
-    splits = {"train": range(40), "validation": range(100, 121)}
-    rows = {split: [made_row(number) for number in numbers] for split, numbers in splits.items()}
-    return write_hub(tmp_path_factory.mktemp("hub") / "eraser", "movies", rows, ["NEG", "POS"])
+    """A dataset folder in the schema of ``eraser``: see `make_hub`."""
+    return make_hub(tmp_path_factory.mktemp("hub") / "eraser")
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from eraser_hub.attribution.settings import ExplainSettings
 
 from ..command_line import invoke
 from ..refusals import refused
-from .conftest import CountingModel, told
+from .conftest import CountingModel, make_hub, told
 
 SETTINGS = ExplainSettings(method="occlusion", chunk=4, random_draws=2)
 
@@ -164,9 +164,7 @@ def test_human_rationales_are_erased_as_they_are(job, hub, tmp_path, ending):
 
 
 def test_instances_without_a_human_rationale_are_left_out_and_counted(job, hub, tmp_path):
-    from .test_runs import changed
-
-    data = changed(hub, tmp_path / "hub", "validation", evidences=[])
+    data = make_hub(tmp_path / "hub", validation={"evidences": []})
     with refused("`rationales` human", "21"):
         explain(replace(job, dataset=str(data), rationales="human"), SPANS_OF_HUMANS, tmp_path / "p.jsonl")
     whole = open_split(hub, "movies", "val").instances()

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -26,7 +25,7 @@ from eraser_hub.records.predictions import run_path
 
 from ..needs import needs
 from ..refusals import refused
-from .conftest import instance
+from .conftest import instance, made_row, write_hub
 
 SETTINGS = ExplainSettings(method="occlusion", chunk=4)
 TEXTS = ["good warm film", "good plot good", "bad dull film", "grey bad plot a"]
@@ -109,15 +108,9 @@ def test_the_longest_input_is_what_the_positions_allow(kind: str, tokenizer: Any
             network(input_ids=torch.full((1, longest + 1), 7))
 
 
-def test_parquet_holds_scores_though_the_first_row_has_no_documents(
-    job: ExplainConfig, hub: Path, tmp_path: Path
-) -> None:
-    data = tmp_path / hub.name
-    shutil.copytree(hub, data)
-    path = next((data / "movies").glob("validation-*"))
-    table = pq.read_table(path)
-    rows = [{**row, "documents": [], "evidences": []} if not at else row for at, row in enumerate(table.to_pylist())]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+def test_parquet_holds_scores_though_the_first_row_has_no_documents(job: ExplainConfig, tmp_path: Path) -> None:
+    rows = [{**made_row(0), "documents": [], "evidences": []}, made_row(1)]
+    data = write_hub(tmp_path / "hub", "movies", {"validation": rows}, ["NEG", "POS"])
     for name in ("p.parquet", "p.jsonl"):
         explain(replace(job, dataset=str(data)), SETTINGS, tmp_path / name)
     lines = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text("utf-8").splitlines()]

@@ -19,6 +19,7 @@ from eraser_hub.systems.train import train
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
 
+from ..attribution.conftest import make_hub
 from ..needs import needs
 from ..refusals import refused
 
@@ -94,15 +95,7 @@ def test_what_it_needs_and_does_not_get_is_refused(name, hub, encoder, tmp_path)
         with refused(name):
             list(train_model(replace(recipe, query=False), tmp_path / "m"))
         return
-    import datasets
-
-    bare = tmp_path / "bare"
-    (bare / "movies").mkdir(parents=True)
-    for split in ("train", "validation"):
-        file = f"movies/{split}-00000-of-00001.parquet"
-        rows = datasets.Dataset.from_parquet(str(hub / file), cache_dir=str(tmp_path / "cache"))
-        rows.map(lambda row: {"evidences": []}).to_parquet(str(bare / file))
-    (bare / "README.md").write_text((hub / "README.md").read_text())
+    bare = make_hub(tmp_path / "bare", {"evidences": []}, {"evidences": []})
     with refused(name):
         list(train_model(replace(recipe, dataset=str(bare)), tmp_path / "m"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,10 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-import eraser_hub
 from eraser_hub.systems.folds import cluster_texts, make_folds
 from eraser_hub.systems.train_config import TrainConfig
 from eraser_hub.systems.training import train_model
-from tests.attribution.conftest import instance
+from tests.attribution.conftest import instance, write_hub
 
 
 def test_a_cluster_is_in_one_fold() -> None:
@@ -56,20 +54,25 @@ def test_texts_share_documents_by_id_or_by_tokens() -> None:
     assert cluster_texts([one, other, same], by_name=False).tolist() == [0, 0, 1]  # type: ignore[union-attr]
 
 
+def as_row(number: int, text: str, label: int, place: int | None, query: str = "q") -> dict[str, Any]:
+    """A row of one text, named by its words, of which one may be marked."""
+    evidence = {"docid": text, "text": "", "start_token": place, "end_token": (place or 0) + 1}
+    return {
+        "annotation_id": str(number),
+        "classification": label,
+        "query": query,
+        "documents": [{"docid": text, "text": text}],
+        "evidences": [[evidence]] if place is not None else [],
+    }
+
+
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """20 texts with two questions each, whose answers the text does not tell; a label that only test has."""
-    folder = tmp_path_factory.mktemp("folds")
-    rows: dict[str, list[dict[str, Any]]] = {"train": [], "test": []}
-    for number in range(20):
-        label = ("yes", "no")[number * 7 % 20 // 10]
-        row = {"tokens": [f"w{number}", "text"], "label": label, "why": [1, 0]}
-        rows["train"] += [{**row, "q": "one"}, {**row, "q": "two"}]
-    rows["test"] = [{"tokens": ["w1", "text"], "label": "perhaps", "why": [0, 1], "q": "one"}]
-    columns: dict[str, Any] = {"tokens": "tokens", "mask": "why", "label": "label", "query": "q"}
-    eraser_hub.import_corpus(rows, "pairs", out=folder / "corpora", **columns)
-    eraser_hub.build("own", source=folder / "corpora", out=folder / "hub")
-    return folder / "hub" / "pairs"
+    pairs = [(n, query) for n in range(20) for query in ("one", "two")]
+    train = [as_row(at, f"w{n} text", n * 7 % 20 // 10, 0, query) for at, (n, query) in enumerate(pairs)]
+    splits = {"train": train, "test": [as_row(99, "w1 text", 2, 1)]}
+    return write_hub(tmp_path_factory.mktemp("folds") / "hub", "pairs", splits, ["yes", "no", "perhaps"])
 
 
 def accuracies(lines: Sequence[str]) -> list[float]:
@@ -91,17 +94,12 @@ def test_train_groups_its_folds_by_documents(hub: Path, tmp_path: Path) -> None:
 
 
 def test_rationales_are_counted_over_the_evaluated_instances(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [{"tokens": [f"w{n}", ("good", "bad")[n % 2]], "label": ("yes", "no")[n % 2], "why": [0, n % 4 // 2, 0]}
-            for n in range(20)]  # fmt: skip
-    for split in ("train", "test"):
-        own = [{**row, "tokens": [*row["tokens"], split]} for row in rows]
-        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in own), encoding="utf-8")
-    splits = {"test": tmp_path / "test.jsonl"}
-    columns: dict[str, Any] = {"tokens": "tokens", "mask": "why", "label": "label"}
-    eraser_hub.import_corpus(tmp_path / "train.jsonl", "half", out=tmp_path / "corpora", split=splits, **columns)
-    eraser_hub.build("own", source=tmp_path / "corpora", out=tmp_path / "hub")
-    hub = str(tmp_path / "hub" / "half")
-    config = TrainConfig(dataset=hub, config="half", model="logistic-regression", eval_split="test", limit=8)
+    splits = {
+        split: [as_row(n, f"w{n} {('good', 'bad')[n % 2]} {split}", n % 2, (None, 1)[n % 4 // 2]) for n in range(20)]
+        for split in ("train", "test")
+    }
+    hub = write_hub(tmp_path / "hub", "half", splits, ["yes", "no"])
+    config = TrainConfig(dataset=str(hub), config="half", model="logistic-regression", eval_split="test", limit=8)
     seen: list[str] = []
     monkeypatch.setattr("eraser_hub.systems.training.cluster_texts", lambda *_: seen.append("clusters"))
     said: list[str] = []
