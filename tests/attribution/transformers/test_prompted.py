@@ -18,7 +18,7 @@ from eraser_hub.attribution.settings import ExplainSettings
 
 from ...needs import needs
 from ...refusals import refused
-from ..conftest import byte_tokenizer
+from ..conftest import CountingModel, byte_tokenizer
 
 pytestmark = needs("torch", "transformers")
 
@@ -254,14 +254,8 @@ def test_a_folder_opens_by_its_architecture(tmp_path):
 
 
 def test_prompt_options_are_for_prompted_models():
-    class Fixed:
-        label_names = LABELS
-
-        def predict_proba(self, token_lists):
-            return np.full((len(token_lists), 2), 0.5)
-
     with refused(argument="label_words"):
-        open_model(Fixed(), prompting=Prompting(label_words=("NEG=bad",)))
+        open_model(CountingModel(), prompting=Prompting(label_words=("NEG=bad",)))
 
 
 def test_the_prompt_stands_in_signature_and_record(hub, tmp_path):
