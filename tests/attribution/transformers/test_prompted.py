@@ -82,21 +82,21 @@ def make_model(kind: str = "gpt2", chat: str | None = CHAT, labels: tuple[str, .
     return adapter
 
 
-def compute_expected(model: Any, instance: Instance, score: str = "sum") -> np.ndarray:
+def compute_expected(model: Any, instance: Instance, score: str = "sum", words: Any = None, lm: Any = None) -> Any:
     """The labels' probabilities by transformers' own passes over the text of the prompt and each label's words."""
     text, _ = model._write(instance)
-    lm, tokenizer = model.network.lm, model.tokenizer
+    tokenizer = model.tokenizer
     special = tokenizer.chat_template is None
     prompt = tokenizer(text, add_special_tokens=special)["input_ids"]
     rows = []
-    for word in ("very bad indeed", "good"):
+    for word in words or ("very bad indeed", "good"):
         own = tokenizer((" " if special else "") + word, add_special_tokens=False)["input_ids"]
         with torch.inference_mode():
-            out = lm(torch.tensor([[*prompt, *own]])).logits[0, len(prompt) - 1 : -1]
-        values = out.log_softmax(-1)[range(len(own)), own].numpy()
+            out = (lm or model.network.lm)(torch.tensor([[*prompt, *own]])).logits[0, len(prompt) - 1 : -1]
+        values = out.double().log_softmax(-1)[range(len(own)), own].numpy()
         rows.append({"sum": values.sum(), "mean": values.mean(), "first": values[0]}[score])
     odds = np.exp(np.asarray(rows) - max(rows))
-    return np.asarray(odds / odds.sum())
+    return odds / odds.sum()
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "mistral", "mamba"])

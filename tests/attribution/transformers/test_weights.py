@@ -20,7 +20,7 @@ from eraser_hub.attribution.transformers.words import make_loading
 
 from ...needs import needs
 from ...refusals import refused
-from .test_prompted import LABELS, ONE, WORDS, _late_imports, make_network, make_tokenizer
+from .test_prompted import LABELS, ONE, WORDS, _late_imports, compute_expected, make_network, make_tokenizer
 
 __all__ = ["_late_imports"]  # a fixture, for those functions
 pytestmark = needs("torch", "transformers")
@@ -51,15 +51,8 @@ def test_weights_in_half_precision(saved, dtype):
     assert {weights.dtype for weights in half.network.parameters()} == {getattr(torch, dtype)} and half.half is None
     (first,), (second,) = (Runner(one, "remove", 2).run([one.encode(ONE)], [full(0)]) for one in (half, whole))
     assert first == pytest.approx(second, abs=0.1) and abs(first - second).max() > 0
-    text, _ = half._write(ONE)
-    prompt = half.tokenizer(text, add_special_tokens=False)["input_ids"]
     lm = transformers.AutoModelForCausalLM.from_pretrained(saved).to(getattr(torch, dtype))
-    rows = []
-    for own in half.network.label_ids:
-        with torch.inference_mode():
-            out = lm(torch.tensor([[*prompt, *own]])).logits[0, len(prompt) - 1 : -1].float().log_softmax(-1)
-        rows.append(out[range(len(own)), own].double().sum())
-    assert first == pytest.approx(torch.stack(rows).softmax(0).numpy(), abs=0.05)
+    assert first == pytest.approx(compute_expected(half, ONE, lm=lm), abs=0.05)
     settings = ExplainSettings(method="gradient", bins=())
     for method in ("gradient", "input-x-gradient", "integrated-gradients", "attention", "occlusion"):
         (found,) = explain_instances(half, [ONE], replace(settings, method=method))
