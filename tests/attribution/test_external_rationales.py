@@ -97,6 +97,9 @@ def test_the_first_that_is_missing_is_told_with_the_number_of_others(job, tmp_pa
     (tmp_path / "s.jsonl").write_text("\n".join(lines[15:]))
     with refused("(and 14 more)", file="s.jsonl", instance="doc100"):
         explain(replace(job, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
+    (tmp_path / "s.jsonl").write_text(json.dumps(row("none of these")) + "\n", "utf-8")
+    with refused("none of its ids occur", file="s.jsonl"):
+        explain(replace(job, scores=tmp_path / "s.jsonl"), SETTINGS, tmp_path / "p.jsonl")
     assert not list(tmp_path.glob("p.jsonl*"))
     first = islice(open_split(job.dataset, "movies", "val").instances(), 20)
     with refused(file="whole.jsonl", line=21, instance="doc120"):

@@ -175,6 +175,8 @@ def test_batches_that_run_out_of_memory_are_halved(network, tokenizer, method):
     for one, other in zip(found, whole, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=CLOSE)
     assert any("out of memory" in words and "halved to" in words for words in adapter.notes.messages)
+    with refused("window"):
+        list(explain_instances(opened(tight(network(), 0)[0], tokenizer), documents, settings))
 
 
 @pytest.mark.parametrize(
