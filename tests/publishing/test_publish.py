@@ -14,11 +14,12 @@ from loopback_hub import TOKEN, Repo
 from eraser_hub import publish
 from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.card import get_dataset_version
+from eraser_hub.conversion.dataset import read_release
 from eraser_hub.publishing.publisher import client
 from eraser_hub.records.errors import DataError, UsageError
-from eraser_hub.records.files import compute_file_digest
 from eraser_hub.version import __version__
 
+from ..conversion.signing import sign
 from ..refusals import refused
 
 
@@ -79,13 +80,23 @@ def merge(repo, **changes):
 
 def rename_boolq(toy_hub):
     """What a build of boolq in more shards would have: other names of its files."""
-    release = toy_hub / "eraser" / "release.json"
-    content = json.loads(release.read_text())
-    facts = content["configs"]["boolq"]
-    facts["files"] = {name.replace("00001", "00009"): digest for name, digest in facts["files"].items()}
-    release.write_text(json.dumps(content))
     for path in (toy_hub / "eraser" / "boolq").iterdir():
         path.rename(path.with_name(path.name.replace("00001", "00009")))
+
+    def rename(configs):
+        configs["boolq"]["files"] = [name.replace("00001", "00009") for name in configs["boolq"]["files"]]
+
+    sign_with_card(toy_hub / "eraser", rename)
+
+
+def sign_with_card(folder, change=lambda _: None):
+    """Change ``release.json``, and let it and the card fit the files that stand there."""
+    before, card = read_release(folder), folder / "README.md"
+    sign(folder, change)
+    text = card.read_text()
+    for config, entry in read_release(folder).items():
+        text = text.replace(before[config]["version"], entry["version"])
+    card.write_text(text)
 
 
 def test_what_others_merged_stays(publish_toy, loopback, toy_hub, said):
@@ -231,11 +242,11 @@ def test_data_that_the_integrity_check_does_not_pass_are_refused(publish_toy, un
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path, release = toy_hub / "eraser" / "movies" / "train-00000-of-00001.parquet", toy_hub / "eraser" / "release.json"
-    table, before = pq.read_table(path), compute_file_digest(path)
+    path = toy_hub / "eraser" / "movies" / "train-00000-of-00001.parquet"
+    table = pq.read_table(path)
     ids = table["annotation_id"].to_pylist()
     pq.write_table(table.set_column(0, "annotation_id", pa.array([ids[0], ids[0], *ids[2:]])), path)
-    release.write_text(release.read_text().replace(before, compute_file_digest(path)))
+    sign_with_card(toy_hub / "eraser")
     with refused("`eraser-hub check` does not pass eraser", repr(ids[0])):
         publish_toy(datasets=["eraser"])
 
