@@ -33,7 +33,7 @@ QUIRKS = {
     ("cose_simplified", "*", "clipped text"): CLIPPED,
     ("*", "*", "no evidence"): Quirk("the annotation marks nothing"),
     ("*", "*", "empty spans"): Quirk("count as spans, as in the reference scorer"),
-    ("*", "*", "repeated spans"): Quirk("the same span more than once in one annotation"),
+    ("*", "*", "repeated spans"): Quirk("two people chose the same span, or the release lists it twice"),
     ("*", "*", "sentence offsets"): Quirk("the release's best guess; scores of sentences read them"),
     ("*", "*", "shared with an extra split"): Quirk("a file beyond train, val and test annotates documents again"),
 }

@@ -101,7 +101,7 @@ def _read_csv(path: Path) -> Iterator[SourceRow]:
             else:
                 yield SourceRow(line, None, dict(zip(header, fields, strict=True)))
     except NotCsvError as error:
-        hint = describe_separator([next(read_utf8_lines(path), "")], separator) if error.line == 1 else ""
+        hint = describe_separator(header or [next(read_utf8_lines(path), "")], separator)
         raise DataError(error.message + hint, file=error.file, line=error.line) from None
 
 

@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from eraser_hub.conversion.readers import has_half_character, is_nested_deeper
+from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 
 Cells = Mapping[str, Any]
@@ -196,7 +197,8 @@ def get_cell(row: Cells, column: str) -> Any:
             return [get_member(each, name) for each in value]
         if not isinstance(value, Mapping) or name not in value:
             hint = describe_separator(list(row)) if len(row) == 1 else ""
-            raise DataError(f"expected the column, found {show(list(row), 200)}{hint}", field=column)
+            near = "" if hint or not (similar := find_similar(column, list(row))) else f": did you mean {similar!r}?"
+            raise DataError(f"expected the column, found {show(list(row), 200)}{hint}{near}", field=column)
         return value[name]
 
     if column in row:

@@ -33,7 +33,8 @@ def build(
     Args:
         name: eraser, bilingual_perturbation, human_rationales; own, for a corpus of your own as a dataset of its own;
             or metrics.
-        source: Folder with a folder or a .tar.gz per corpus; by default the release is downloaded.
+        source: Folder with a folder or a .tar.gz per corpus; by default ERASER's release is downloaded. The others,
+            and a corpus of your own, need one.
         config: Configuration to build; by default all that are there.
         out: Folder of the dataset and metric folders.
 
