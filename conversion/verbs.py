@@ -99,8 +99,8 @@ def export(
 
     Examples:
         >>> from eraser_hub import export
-        >>> [file.name for file in export("hub/eraser", out="raw", config="movies").files][:1]
-        ['train.jsonl']
+        >>> [file.name for file in export("hub/eraser", out="raw", config="movies").files]
+        ['docs', 'test.jsonl', 'train.jsonl', 'val.jsonl']
 
         $ eraser-hub export hub/eraser --config movies --out raw
         $ eraser-hub export org/eraser --out raw --force

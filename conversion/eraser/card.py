@@ -137,7 +137,7 @@ def _list_figures(tables: Tables, partial: Collection[str]) -> str:
     per_split, gold = (next(table for table in tables.tables if table.name in names) for names in FIGURES)
     columns = [column for column in per_split.columns if column != "instances"]
     heads = ("config", "split", *columns, "all marked")
-    lines = [" | ".join(heads).replace("_percent", " %").replace("_", " "), "|".join(["---"] * len(heads))]
+    lines = [" | ".join(heads).replace("_percent", " %").replace("_", " "), " | ".join(["---"] * len(heads))]
     for ((config, split), cells), (_, about) in zip(per_split.rows, gold.rows, strict=True):
         figures = [cells[column] for column in columns]
         if config in partial:
