@@ -233,6 +233,7 @@ class HubDataset(ABC):
                     entries[config] = self._write_config(config, raw, folder)
                     notes += raw.notes
                     del raw  # its documents, before those of the next one or of the statistics are read
+                    pa.default_memory_pool().release_unused()
                 except BusyError:
                     raise
                 except DataError as error:

@@ -36,12 +36,18 @@ class Documents:
         sizes: int64 (documents,), the bytes of each text.
     """
 
-    def __init__(self, path: Path, names: Sequence[str], texts: Sequence[pa.StringArray]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        names: Sequence[str] | dict[str, int],
+        texts: Sequence[pa.StringArray],
+        counts: np.ndarray | None = None,
+    ) -> None:
         self.path = path
-        self.names = make_strings(names)
-        self._numbers = {name: number for number, name in enumerate(names)}
-        counts = [count_tokens(chunk) for chunk in texts if len(chunk)]
-        self._counts = np.concatenate([np.zeros((0, 2), np.int32), *counts])
+        self._numbers = names if isinstance(names, dict) else {name: number for number, name in enumerate(names)}
+        self.names = make_strings(self._numbers)
+        counted = [count_tokens(chunk) for chunk in texts if len(chunk)]
+        self._counts = np.concatenate([np.zeros((0, 2), np.int32), *counted]) if counts is None else counts
         sizes = [np.diff(get_bytes(chunk)[1]) for chunk in texts]
         self.sizes = np.concatenate([np.zeros(0, np.int64), *sizes])
         # a chunked array would be joined anew by every `take`
@@ -94,7 +100,7 @@ def read_documents(folder: Path) -> tuple[Documents, list[Path]]:
     if lines.is_file():
         for _, records in read_document_lines(lines, names):
             chunks.append(make_strings([record.document for record in records]))
-        return Documents(lines, list(names), chunks), []
+        return Documents(lines, names, chunks), []
     docs, found, others = folder / "docs", list[str](), list[Path]()
     try:
         with os.scandir(docs) as entries:
@@ -122,16 +128,24 @@ def read_documents(folder: Path) -> tuple[Documents, list[Path]]:
     return Documents(docs, sorted(found), chunks), others
 
 
-def read_built_documents(path: Path) -> Documents:
-    """Read ``documents/CONFIG.parquet`` of a built dataset; tokens are counted anew.
+def read_built_documents(path: Path, with_texts: bool = True) -> Documents:
+    """Read ``documents/CONFIG.parquet`` of a built dataset.
+
+    Args:
+        path: the file.
+        with_texts: read the texts, and count their tokens anew; else take the counts that stand there.
 
     Raises:
         DataError: the file cannot be read, lacks a value, or repeats an id.
     """
-    tables = list(read_rows([path], ("docid", "text"), kinds=SCHEMA, whole=("docid", "text")))
+    columns = ("docid", "text") if with_texts else ("docid", "num_tokens", "num_sentences")
+    tables = list(read_rows([path], columns, kinds=SCHEMA, whole=columns))
     names = [name for table in tables for name in table["docid"].to_pylist()]
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
         raise DataError(f"expected each document once, found {show(twice)} twice", file=path)
+    if not with_texts:
+        counts = [np.stack([table[name].to_numpy() for name in columns[1:]], axis=1) for table in tables]
+        return Documents(path, names, [], np.concatenate([np.zeros((0, 2), np.int32), *counts]))
     chunks = [chunk.cast(pa.string()) for table in tables for chunk in table["text"].chunks]
     return Documents(path, names, chunks)

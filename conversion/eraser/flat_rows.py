@@ -83,11 +83,11 @@ def get_list_lengths(lists: pa.Array) -> np.ndarray:
     return lengths
 
 
-def open_documents(built: BuiltDataset, config: str) -> Documents:
+def open_documents(built: BuiltDataset, config: str, with_texts: bool = True) -> Documents:
     """Return the documents of a configuration; those of a dataset of the Hub are fetched.
 
     Raises:
         DataError: ``documents/CONFIG.parquet`` is missing or at fault, or has a document twice.
     """
     built.paths(f"documents/{config}.parquet")
-    return read_built_documents(built.folder / "documents" / f"{config}.parquet")
+    return read_built_documents(built.folder / "documents" / f"{config}.parquet", with_texts)

@@ -43,7 +43,7 @@ def human_agreement(built: BuiltDataset, config: str, corpus: Path | None) -> tu
         return {}, ""
     people = [{str(row["annotation_id"]): row.get("rationales") or () for _, row in read_instances(p)} for p in paths]
     left, cut, scores = set[str]().union(*people), 0, list[dict[str, np.ndarray]]()
-    documents = open_documents(built, config)
+    documents = open_documents(built, config, with_texts=False)
     lengths = documents.counts(np.arange(len(documents.names)))[:, 0].tolist()
     sizes = dict(zip(documents.names.to_pylist(), lengths, strict=True))
     columns, whole = ("annotation_id", *PLACES), ("annotation_id", "documents", "evidences")

@@ -163,7 +163,7 @@ def make_tables(
     gold.notes.append("Density %: the mean share of gold tokens in documents with evidence, over rows with gold.")
     lengths, partial, between = dict[str, np.ndarray](), list[str](), list[Table]()
     for config in configs:
-        documents = open_documents(built, config)
+        documents = open_documents(built, config, with_texts=False)
         splits = {split: sum_split(facts[config], files, documents) for split, files in built.splits(config).items()}
         main = {split: splits[split] for split in (splits if is_own else MAIN_SPLITS) if split in splits}
         used = np.unique(np.concatenate([np.zeros(0, int), *(sums.documents for sums in main.values())]))
