@@ -66,6 +66,7 @@ class Preset:
         rationales: in place of a method: ``human`` ones.
         kd: config -> share of a hard rationale, one per sequence; other configs have that of the paper's text.
         steps: task (the config's first word) -> integration steps.
+        methods: method -> its settings.
         settings: option -> value.
         choices: those that no option says.
         training: what ``train`` of a baseline does.
@@ -77,6 +78,7 @@ class Preset:
     rationales: str = ""
     kd: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     steps: Mapping[str, int] = field(default_factory=dict)
+    methods: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     choices: Choices = field(default_factory=Choices)
     training: Mapping[str, Any] = field(default_factory=dict)

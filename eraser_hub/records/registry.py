@@ -10,9 +10,12 @@ import ast
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from .errors import DataError, describe_choice, show
 
@@ -45,6 +48,32 @@ def parse_call(text: str, argument: str = "") -> tuple[str, dict[str, Any]]:
             raise DataError(message, argument=argument or None)
         settings[key] = _read_value(value)
     return name.strip(), settings
+
+
+def make_settings(kind: type[Part], given: Mapping[str, Any], name: str, argument: str) -> Part:
+    """Return a dataclass whose fields, with their types and ranges, are the settings of a call.
+
+    Args:
+        kind: the dataclass; ``Annotated[int, Meta(ge=1)]`` bounds a field, a ``Literal`` lists its values.
+        given: the settings, see :func:`parse_call`.
+        name: what has the settings, for errors.
+        argument: the argument that an error names.
+
+    Raises:
+        DataError: a setting that there is none of (names the nearest), or a value of another type or range.
+    """
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for key in given:
+        if key not in known:
+            message = describe_choice(key, known) if known else f"expected no settings, found {key!r}"
+            raise DataError(f"{name}: {message}", argument=argument)
+    try:
+        return msgspec.convert(given, kind)
+    except msgspec.ValidationError as error:
+        expected, _, place = str(error).partition(" - at `$.")
+        key = place.rstrip("`").partition("[")[0]
+        expected = expected.partition(", got")[0].replace("Expected", "expected", 1).replace("`", "")
+        raise DataError(f"{name}, {key}: {expected}, found {show(given.get(key))}", argument=argument) from None
 
 
 def _split_at_commas(text: str, argument: str = "") -> list[str]:
@@ -167,3 +196,19 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         if not isinstance(name, str) or name not in self:
             raise DataError(describe_choice(name, self), argument=argument or self.noun)
         return self[name]
+
+    def make(self, text: str, argument: str = "") -> Part:
+        """Return the part of a call, ``lime(samples=1000)``, with its settings; errors as of `make_settings`."""
+        return self.build(*parse_call(text, argument or self.noun), argument)
+
+    def build(self, name: str, given: Mapping[str, Any], argument: str = "") -> Part:
+        """Return the part of that name with these settings; errors as of `find` and `make_settings`."""
+        return make_settings(self.find(name, argument), given, name, argument or self.noun)
+
+    def name_of(self, kind: type[Part]) -> str:
+        """Return the name of a part's class; a class that is not registered has its own in lower case."""
+        name = kind.__module__.rpartition(".")[2].replace("_", "-")
+        if name in self._modules and self._modules[name] == kind.__module__:
+            return name
+        target = f"{kind.__module__}:{kind.__qualname__}"
+        return next((point.name for point in self._plugins.values() if point.value == target), kind.__name__.lower())
