@@ -9,19 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .engine import explain_instances
     from .explain import explain_texts
     from .instances import Instance
-    from .open import open_model
-    from .settings import ExplainSettings
+    from .models.opening import open_model
+    from .predictions import explain_instances
+    from .settings import ExplainSettings, build_settings
 
-__all__ = ["ExplainSettings", "Instance", "explain_instances", "explain_texts", "open_model"]
+__all__ = ["ExplainSettings", "Instance", "build_settings", "explain_instances", "explain_texts", "open_model"]
 _HOMES = {
     "ExplainSettings": "settings",
+    "build_settings": "settings",
     "Instance": "instances",
-    "explain_instances": "engine",
+    "explain_instances": "predictions",
     "explain_texts": "explain",
-    "open_model": "open",
+    "open_model": "models.opening",
 }
 
 

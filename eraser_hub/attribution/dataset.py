@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice
@@ -19,7 +19,7 @@ from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.places import dataset_split, find_place
 
-from .instances import READERS, Instance
+from .instances import READERS, Instance, find_kind
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Split:
     Attributes:
         rows: the rows as ``datasets`` gives them, re-iterable.
         label_names: names of the ClassLabel, () where labels are strings or absent.
-        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`find_kind`.
+        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`instances.find_kind`.
         size: number of rows, None if the dataset does not declare it.
         config: the config's name, which looks up kd.
         name: the dataset's folder or Hub id, for messages.
@@ -182,28 +182,6 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     info = (rows.info.splits or {}).get(dataset_split(split))
     size = info.num_examples if info is not None else None
     return Split(rows, label_names, find_kind(features, name), size, config or rows.info.config_name or "", name)
-
-
-def find_kind(features: Mapping[str, Any], name: str = "dataset") -> str:
-    """Return the kind of reader that a dataset's rows need, by its columns.
-
-    Returns:
-        ``"eraser"`` for rows with documents, ``"perturbation"`` for rows with several token sequences
-        (bilingual_perturbation), ``"tokens"`` for rows with one (human_rationales).
-
-    Raises:
-        DataError: the columns of none of them.
-    """
-    if "annotation_id" in features and "documents" in features:
-        return "eraser"
-    if "id" in features and "tokens" in features:
-        nested = getattr(features["tokens"], "feature", None)
-        return "perturbation" if getattr(nested, "feature", None) is not None else "tokens"
-    raise DataError(
-        "expected the columns annotation_id and documents (eraser), or id and tokens (bilingual_perturbation, "
-        f"human_rationales); found {', '.join(features) or 'none'}",
-        file=name,
-    )
 
 
 def draw_stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:

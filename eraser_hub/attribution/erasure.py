@@ -1,8 +1,7 @@
-"""From token scores to rationales, and from rationales to erased inputs.
+"""From token scores to rationales, and the sets of tokens that are drawn at random.
 
-Terms: a *ranking* lists token positions most important first; ties break by position. A
-*rate* is a share of an instance's tokens (kd, an AOPC bin). An :class:`Erased` input is the instance with some tokens
-erased; how a token is erased (removed, masked, padded) is the model adapter's business.
+A *ranking* lists token positions most important first; ties break by position. A *rate* is a share of an instance's
+tokens (kd, an AOPC bin).
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -27,58 +25,6 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 NO_POSITIONS = np.zeros(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class Erased:
-    """An input of a model: instance number ``instance`` of a chunk, with tokens kept or dropped.
-
-    Attributes:
-        instance: the instance's number in its chunk.
-        positions: flat token positions, ascending.
-        keep: True: only ``positions`` stay; False: ``positions`` are erased.
-    """
-
-    instance: int
-    positions: NDArray[np.int64]
-    keep: bool
-
-    def kept(self, tokens: int) -> NDArray[np.bool_]:
-        """Return flags of the tokens that stay, shape (tokens,)."""
-        flags = np.full(tokens, not self.keep)
-        flags[self.positions] = self.keep
-        return flags
-
-
-def compute_kept_flags(erased: Sequence[Erased], tokens: int) -> NDArray[np.bool_]:
-    """Return flags of the tokens that stay in each of several erased inputs of one instance, shape (inputs, tokens)."""
-    keep = np.asarray([one.keep for one in erased], dtype=bool)
-    sizes = [len(one.positions) for one in erased]
-    flags = np.repeat(~keep[:, None], tokens, axis=1)
-    flags[
-        np.repeat(np.arange(len(erased)), sizes), np.concatenate([NO_POSITIONS, *(one.positions for one in erased)])
-    ] = np.repeat(keep, sizes)
-    return flags
-
-
-def full(instance: int) -> Erased:
-    """Return the input with nothing erased."""
-    return Erased(instance, NO_POSITIONS, keep=False)
-
-
-def empty(instance: int) -> Erased:
-    """Return the input with every token erased (Carton et al. (2020), equation 3: the null difference)."""
-    return Erased(instance, NO_POSITIONS, keep=True)
-
-
-def without(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
-    """Return the input without ``positions`` (comprehensiveness)."""
-    return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=False)
-
-
-def only(instance: int, positions: Sequence[int] | NDArray[np.int64]) -> Erased:
-    """Return the input reduced to ``positions`` (sufficiency)."""
-    return Erased(instance, np.sort(np.asarray(positions, dtype=np.int64)), keep=True)
 
 
 def rank_tokens(scores: NDArray[np.float64], ties: str = "first") -> NDArray[np.int64]:

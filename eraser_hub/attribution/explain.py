@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
-    from .run import ConfiguredRuns, RunReport
+    from .instances import Instance
+    from .run import OnProgress
+from .settings import Erase, RandomKind, Units
 
 log = logging.getLogger("eraser_hub")
 DATA, RATIONALES, RUN = (Parameter(group=name) for name in ("Data", "Rationales", "Run"))
-Erase = Literal["remove", "mask", "pad"]
-Units = Literal["tokens", "sentences"]
-RandomKind = Literal["tokens", "spans"]
 Shares = Sequence[float] | None
 
 
@@ -57,9 +55,8 @@ def explain(
     fidelity_rates: Annotated[Shares, PYTHON] = None,
     queries: Annotated[Sequence[Any], PYTHON] = (),
     label_names: Annotated[Sequence[str], PYTHON] = (),
-    ids: Annotated[Sequence[Any], PYTHON] = (),
+    ids: Annotated[Sequence[str | int], PYTHON] = (),
     chunk: Annotated[int, PYTHON] = 16,
-    max_inputs: Annotated[int | None, PYTHON] = None,
 ) -> list[Any]:
     """Explain a model's predictions, and write them with rationales for `score`.
 
@@ -70,7 +67,8 @@ def explain(
     Args:
         model: Folder of `train` (of several seeds: OUT.seed-1.jsonl ..), .skops file or transformers id, with its
             settings: models/mine(window=256, labels=[NEG,POS], device=cuda). In Python also an object with
-            ``predict_proba(list of token lists)``, a pipeline over strings, or an adapter.
+            ``predict_proba(list of token lists)``, a scikit-learn or transformers pipeline, or a
+            network of transformers with its tokenizer.
         dataset: Built folder, Hub id, or the name of a folder in hub/; in Python also a list of texts or rows, a
             Dataset or a DataFrame, see `explain_texts`.
         out: Predictions: a file ending in .jsonl or .parquet; texts in memory may do without.
@@ -103,7 +101,6 @@ def explain(
         label_names: names of the model's outputs, where it does not name them.
         ids: of texts in memory: one for each.
         chunk: instances that are written together.
-        max_inputs: refuse a run that may need more model inputs than this.
 
     Returns:
         Of a dataset a report for each file; of texts one prediction each, in the ERASER results format.
@@ -122,11 +119,12 @@ def explain(
         $ eraser-hub explain --dataset hub/eraser --config movies --split val --model model --rationales human \\
             --out human.jsonl
     """
+    from eraser_hub.metrics.errors import check_number
+
     settings: dict[str, Any] = {
         "kd": kd,
         "target": target,
         "bins": _as_shares(bins),
-        "paper": paper,
         "seed": seed,
         "erase": erase,
         "units": units,
@@ -137,131 +135,90 @@ def explain(
         "fidelity_rates": _as_shares(fidelity_rates),
         "chunk": chunk,
     }
+    of_texts: dict[str, Any] = {"queries": queries, "ids": ids}
     if not isinstance(dataset, str | os.PathLike):
-        _refuse(
-            "expected a dataset beside it, found texts in memory",
-            config=config,
-            split=split != "test",
-            limit=limit,
-            sample=sample,
-            rationales=rationales,
-            workers=workers,
-            resume=resume,
-            max_inputs=max_inputs,
-        )
+        of_data = {"config": config, "split": split != "test", "limit": limit, "sample": sample}
+        of_data |= {"rationales": rationales, "workers": workers, "resume": resume}
+        _refuse("expected a dataset beside it, found texts in memory", **of_data)
         given: Any = {"out": out, "force": force, "method": method, "measure": measure, "scores": scores}
-        of_texts: Any = {"queries": queries, "label_names": label_names, "ids": ids}
-        return explain_texts(model, dataset, **given, **of_texts, **settings)
+        return explain_texts(model, dataset, paper=paper, label_names=label_names, **given, **of_texts, **settings)
 
-    from .config import ExplainConfig, parse_model
-    from .run import plan_trainings
-    from .settings import check_whole_number
+    from .splits import explain_split
 
-    _refuse("expected the file of predictions", out=out is None)
-    _refuse("expected texts in memory beside it, found a dataset", queries=len(queries), ids=len(ids))
+    _refuse("expected texts in memory beside it, found a dataset", **of_texts)
+    if out is None:
+        raise DataError("expected the file of predictions", argument="out")
     if scores is not None and not isinstance(scores, str | os.PathLike):
         raise DataError("expected a results file beside a dataset", argument="scores")
-    for name, number, least in (
-        ("limit", limit, 1), ("sample", sample, 1), ("max_inputs", max_inputs, 1), ("workers", workers, 0),
-    ):  # fmt: skip
+    for name, number in (("limit", limit), ("sample", sample)):
         if number is not None:
-            check_whole_number(number, least, name)
-    named = isinstance(model, str | os.PathLike)
-    # the records and signatures of a model in memory name its class
-    place, of_model = parse_model(model) if named else (f"{type(model).__module__}.{type(model).__qualname__}", {})
-    data = ExplainConfig(
-        os.fspath(dataset),
-        config,
-        split,
-        place,
-        **{"labels": tuple(label_names), **of_model},
-        limit=limit,
-        sample=sample,
-        scores=None if scores is None else Path(scores),
-        rationales=os.fspath(rationales or ""),
-    )
-    texts = {"methods": _as_texts(method, "method"), "measures": _as_texts(measure, "measure")}
-    runs: dict[str, Any] = {"out": Path(out or ""), **texts, **settings}
-    how = {"resume": resume, "force": force, "workers": workers, "max_inputs": max_inputs}
-    if named:
-        return _explain_with_progress(plan_trainings(data, **runs), **how)
-
-    from .dataset import open_split
-    from .open import open_model
-    from .run import resolve_query
-
-    # no record tells one object from another
-    message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"
-    _refuse(message, resume=resume, workers=workers)
-    opened: Any = model
-    (plan,) = plan_trainings(data, model=open_model(opened), **runs)
-    query = resolve_query(data, open_split(data.dataset, data.config, data.split)).query
-    adapter = open_model(opened, uses_query=query)
-    plan = replace(plan, config=replace(plan.config, query=adapter.uses_query))
-    return _explain_with_progress([plan], model=adapter, **how)
+            check_number(number, name, 1)
+    check_number(workers, "workers", 0)
+    methods, sources = _as_calls(method, "method"), {"scores": scores, "rationales": rationales}
+    together = [name for name, value in {"method": methods, **sources}.items() if value]
+    if len(together) > 1:
+        message = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
+        raise DataError(message, argument=together[1])
+    with _show_progress() as on_progress:
+        return explain_split(
+            model,
+            os.fspath(dataset),
+            Path(out),
+            config=config,
+            split_name=split,
+            limit=limit,
+            sample=sample,
+            methods=methods,
+            rationales=os.fspath(rationales or ""),
+            scores=os.fspath(scores or ""),
+            label_names=label_names,
+            how={"workers": workers, "resume": resume, "force": force, "on_progress": on_progress},
+            paper=paper,
+            measures=_as_calls(measure, "measure"),
+            **settings,
+        )
 
 
 def explain_texts(
     model: Any,
     texts: Iterable[Any],
     *,
-    out: Place | None = None,
-    force: bool = False,
-    ids: Sequence[str | int] = (),
-    queries: Sequence[str | Sequence[str]] = (),
-    label_names: Sequence[str] = (),
     method: str | Sequence[str] = (),
     measure: str | Sequence[str] = (),
     scores: Iterable[Any] | None = None,
-    kd: float | None = None,
-    target: str = "predicted",
-    bins: Sequence[float] | None = None,
+    queries: Sequence[Any] = (),
+    ids: Sequence[str | int] = (),
+    label_names: Sequence[str] = (),
+    out: Place | None = None,
+    force: bool = False,
     paper: str = "",
-    seed: int = 1,
-    erase: Erase | None = None,
-    units: Units = "tokens",
-    random_draws: int = 0,
-    random_kind: RandomKind = "tokens",
-    fidelity_trials: int | None = None,
-    fidelity_rates: Shares = None,
-    batch_size: int = 32,
-    chunk: int = 16,
+    **settings: Any,
 ) -> list[dict[str, Any]]:
     """Return predictions with rationales for texts in memory, in the ERASER results format.
 
     Args:
-        model: an object with ``predict_proba(list of token lists)``, a fitted scikit-learn pipeline over strings, an
-            adapter of :func:`open_model`, a path or a Hub id, the latter two with settings as of `explain`.
+        model: an object with ``predict_proba(list of token lists)``, a fitted scikit-learn pipeline over strings, a
+            pipeline of transformers, a network with its tokenizer as a pair, a model of `open_model`, or a path or Hub
+            id with settings as of `explain`.
         texts: each a string (cut at blanks and line ends, as the documents of the datasets), a list of tokens, an
             :class:`Instance` (several documents, an own id), or a row with ``documents``, ``tokens`` or ``text``: a
             dict, or those of a Dataset or a DataFrame, whose id and query are taken.
-        out: a file of predictions to write, which ends in .jsonl or .parquet, with its record beside it.
-        force: replace the file ``out``.
-        ids: one for each text, which predictions have; by default the texts' numbers. None of them for Instances and
-            rows, which carry their own.
-        queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances and
-            rows, which carry their own: a model of ``train`` sees them as in its training, any other model sees those
-            of Instances, and those of rows where they differ.
-        label_names: names of the model's outputs, in its order; () where the model names them itself.
         method: attribution method and its settings, as of `explain`.
         measure: measures and their settings, as of `explain`.
         scores: for each text a score of each token, from any attribution method: lists, numpy arrays or torch tensors;
-            ``eraser_hub.token_scores`` takes them out of other libraries' results. None computes them by ``method``.
-            None of them for Instances, which carry their own.
-        kd: share of tokens in a hard rationale; by default 0.1.
-        target: label that the scores explain: predicted, gold, or a label's name.
-        bins: shares of the tokens that are erased for the AOPC; () for none.
+            ``eraser_hub.token_scores`` takes them out of other libraries' results.
+        queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances and
+            rows, which carry their own: a model of ``train`` sees them as in its training, any other model sees those
+            of Instances, and those of rows where they differ.
+        ids: one for each text, which predictions have; by default the texts' numbers. None of them for Instances and
+            rows, which carry their own.
+        label_names: names of the model's outputs, in its order; () where the model names them itself.
+        out: a file of predictions to write, which ends in .jsonl or .parquet, with its record beside it.
+        force: replace the file ``out``.
         paper: ``eraser``, ``wang2022`` or ``carton2020``: that paper's choices where other arguments do not say
             otherwise. The last erases the rationales that Instances carry.
-        seed: of all random draws.
-        erase: how tokens are erased: removed, or replaced by the model's mask or padding.
-        units: units that are scored, selected and erased: tokens, or whole sentences.
-        random_draws: random rationales per instance, of its rationale's length.
-        random_kind: random rationales: tokens (any set), or spans (the rationale's own, shifted).
-        fidelity_trials: trials per occlusion rate of fidelity curves; 0 for no curves.
-        fidelity_rates: shares of the rationale that the curves take out.
-        batch_size: full-length inputs per batch.
-        chunk: texts that are worked on together.
+        **settings: as of `explain`: kd (here .1 by default), target, bins, seed, erase, units, random_draws,
+            random_kind, fidelity_trials, fidelity_rates, batch_size, chunk.
 
     Returns:
         One prediction for each text, ``annotation_id`` its number in ``texts`` (an Instance's or a row's own id). With
@@ -273,8 +230,8 @@ def explain_texts(
 
     Raises:
         DataError: a string in place of a list of texts, something that is no text, queries that are not one for each
-            text, an id twice, a model that names no labels, unknown settings, another file in ``out``, and whatever
-            :func:`open_model` and the model's outputs give cause for.
+            text, an id twice, a model that names no labels, unknown settings, another file in ``out``, and whatever the
+            model and its outputs give cause for.
 
     Examples:
         >>> from eraser_hub import explain_texts
@@ -287,52 +244,163 @@ def explain_texts(
         >>> row["classification"], row["rationales"][0]["hard_rationale_predictions"]
         ('POS', [{'start_token': 1, 'end_token': 2}])
     """
-    from .settings import parse_measures, parse_method
-    from .texts import explain_listed
+    from tqdm import tqdm
 
-    methods = _as_texts(method, "method")
+    from eraser_hub.records.predictions import write_run
+
+    from .models.opening import open_model, read_facts
+    from .outputs import check_format, write_predictions
+    from .predictions import explain_instances
+    from .settings import INSTANCES, ExplainSettings, build_settings
+
+    methods = _as_calls(method, "method")
     if len(methods) > 1:
         message = f"expected one method for texts in memory, found {', '.join(methods)}: call once for each"
         raise DataError(message, argument="method")
-    name, of_method = parse_method(methods[0]) if methods else (None, {})
-    if of_method.pop("draws", 1) > 1:
-        raise DataError("expected one draw for texts in memory: call once for each `seed`", argument="method")
-    settings: dict[str, Any] = {
-        "method": name,
-        "kd": kd,
-        "target": target,
-        "bins": _as_shares(bins),
-        "seed": seed,
-        "erase": erase,
-        "units": units,
-        "random_draws": random_draws,
-        "random_kind": random_kind,
-        "batch_size": batch_size,
-        "fidelity_trials": fidelity_trials,
-        "fidelity_rates": _as_shares(fidelity_rates),
-        "chunk": chunk,
-        **of_method,
-        **parse_measures(_as_texts(measure, "measure")),
-    }
-    given: Any = () if scores is None else scores
-    return explain_listed(
-        model, texts, paper, settings, out=out, force=force, ids=ids, queries=queries, scores=given, names=label_names
+    listed = _list_texts(texts)
+    for name, lists in (("queries", queries), ("label_names", label_names), ("ids", ids)):
+        if isinstance(lists, str):
+            raise DataError(f"expected a list of {name}, found the string {show(lists)}", argument=name)
+    rows: Sequence[Any] = () if scores is None else list(scores)
+    for name, size, what in (
+        ("queries", len(queries), "one query"), ("scores", len(rows), "scores"), ("ids", len(ids), "an id"),
+    ):  # fmt: skip
+        if size not in (0, len(listed)):
+            raise DataError(f"expected {what} for each of {len(listed)} texts, found {size}", argument=name)
+    writer = None
+    if out is not None:
+        from eraser_hub.records.files import OutputWriter
+
+        writer = OutputWriter(force=force)
+        check_format(Path(out), writer)
+        if Path(out).is_file() and os.path.getsize(out) and not force:
+            raise DataError("expected no file, found one; `force` replaces it", file=out, argument="out")
+    instances = _read_instances(listed, ids, queries)
+    if rows:
+        from .given import attach_scores
+
+        instances = [attach_scores(one, [row]) for one, row in zip(instances, rows, strict=True)]
+    # rows of a corpus that asks one question of every text do not show it, other queries are shown
+    asked = {one.query for text, one in zip(listed, instances, strict=True) if isinstance(text, Mapping)}
+    own = len(asked) > 1 or any(one.query for one, text in zip(instances, listed, strict=True) if text is one)
+    facts = read_facts(model) if isinstance(model, str | os.PathLike) else {}
+    shown = True if len(queries) or (own and "uses_query" not in facts) else None
+    opened = open_model(model, uses_query=shown, **({"labels": tuple(label_names)} if len(label_names) else {}))
+    for name in settings.keys() - ExplainSettings.__dataclass_fields__.keys():
+        raise DataError(describe_choice(name, ExplainSettings.__dataclass_fields__), argument=name)
+    chosen = build_settings(
+        paper,
+        embeds=opened.embeds,
+        selects=opened.selects,
+        method=methods[0] if methods else None,
+        scores=INSTANCES if any(one.scores is not None for one in instances) else "",
+        measures=_as_calls(measure, "measure"),
+        **{
+            name: _as_shares(value) if name in ("bins", "fidelity_rates") else value for name, value in settings.items()
+        },
     )
+    if getattr(chosen.method, "draws", 1) > 1 and type(chosen.method).__name__ == "Random":
+        raise DataError("expected one draw for texts in memory: call once for each `seed`", argument="method")
+    bare = next((one.id for one in instances if chosen.rationales == "human" and one.rationale is None), None)
+    if bare is not None:
+        raise DataError("expected an Instance with a rationale, found none", instance=bare)
+    made = explain_instances(opened, instances, chosen)
+    predictions = list(tqdm(made, total=len(instances), unit=" texts", disable=None, delay=2))
+    for line in opened.notes.messages:
+        log.info(line)
+    if writer is not None and predictions:
+        path, lines = Path(os.fspath(out or "")), (_encode(one) for one in predictions)
+        write_predictions(path, lines, list(predictions[0]["classification_scores"]), "eraser", writer)
+        write_run(path, {"signature": chosen.signature(opened.description), "instances": len(predictions)})
+    return predictions
 
 
-def _refuse(message: str, **given: object) -> None:
+def _encode(prediction: dict[str, Any]) -> str:
+    import msgspec
+
+    return msgspec.json.encode(prediction).decode()
+
+
+def _list_texts(texts: Any) -> list[Any]:
+    """Return the texts or rows of a list, a Dataset, a Series or a DataFrame.
+
+    Raises:
+        DataError: a string, a dict, or what cannot be listed.
+    """
+    if hasattr(texts, "columns") and callable(getattr(texts, "to_dict", None)):  # a DataFrame lists its columns' names
+        return list(texts.to_dict("records"))
+    if isinstance(texts, str):
+        message = f"expected a list of texts, found the string {show(texts)}: put it into a list"
+        raise DataError(message, argument="texts")
+    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
+        raise DataError(f"expected a list of texts or rows, found {type(texts).__name__}", argument="texts")
+    return list(texts)
+
+
+def _read_instances(texts: Sequence[Any], ids: Sequence[str | int], queries: Sequence[Any]) -> list[Instance]:
+    """Return the texts as instances.
+
+    Raises:
+        DataError: something that is no text; an id or a query beside an Instance or a row; an id twice.
+    """
+    from .instances import Instance, make_text_instance
+
+    instances, seen = list[Instance](), set[str]()
+    for number, text in enumerate(texts):
+        query = queries[number] if len(queries) else ()
+        if isinstance(text, Instance | Mapping):
+            one = text if isinstance(text, Instance) else _read_row(number, text)
+            for name, found in (("query", len(query)), ("id", len(ids))):
+                if found:
+                    kind = "an Instance" if text is one else "a row"
+                    message = f"expected no {name} beside {kind}, which carries its own"
+                    raise UsageError(message, instance=one.id)
+        elif isinstance(text, Iterable) and not isinstance(text, bytes):
+            one = make_text_instance(str(ids[number] if len(ids) else number), text, query)  # type: ignore[arg-type]
+        else:
+            message = f"expected a text (a string or tokens), an Instance or a row, found {show(text)}"
+            raise DataError(message, field=f"texts[{number}]")
+        if one.id in seen:
+            raise DataError("expected each id once, found it again", instance=one.id)
+        seen.add(one.id)
+        instances.append(one)
+    return instances
+
+
+def _read_row(number: int, row: Mapping[str, Any]) -> Instance:
+    """Return a row of one of the datasets, or one with ``text`` or ``tokens``, as an instance.
+
+    Raises:
+        DataError: a row without any of them, or one that is not as it should be.
+    """
+    from .alignment import read_instance
+    from .instances import make_text_instance
+
+    if row.get("documents") is not None or (row.get("tokens") is not None and row.get("id") is not None):
+        return read_instance(row)
+    text = row.get("text") if row.get("text") is not None else row.get("tokens")
+    if text is None or isinstance(text, str) != (row.get("text") is not None):
+        message = f"expected documents, tokens or text, found the columns {show(sorted(map(str, row)))}"
+        raise DataError(message, field=f"texts[{number}]")
+    identity = next((row[name] for name in ("annotation_id", "id") if row.get(name) is not None), number)
+    instance = make_text_instance(str(identity), text, row.get("query") or ())
+    label = row.get("label", row.get("classification"))
+    return replace(instance, label=label) if isinstance(label, str) else instance
+
+
+def _refuse(message: str, **given: Any) -> None:
     """Raise this error of the first argument that is given: neither None nor 0, empty or False."""
     for name, value in given.items():
-        if value:
+        if value is not None and (len(value) if hasattr(value, "__len__") else value):
             raise DataError(message, argument=name)
 
 
-def _as_texts(value: Any, argument: str) -> list[str]:
-    """Return one string, or several, as a list."""
-    listed: list[Any] = (
-        [value] if isinstance(value, str) or not isinstance(value or (), Iterable) else list(value or ())
-    )
-    if not all(isinstance(text, str) for text in listed):
+def _as_calls(value: Any, argument: str) -> list[Any]:
+    """Return one call of a method or measure, or several, as a list."""
+    from .method import Measure, Method
+
+    listed: list[Any] = [value] if isinstance(value, str | Method | Measure) else list(value or ())
+    if not all(isinstance(one, str | Method | Measure) for one in listed):
         raise DataError(f"expected a string, or a list of strings, found {show(value)}", argument=argument)
     return listed
 
@@ -341,47 +409,32 @@ def _as_shares(value: Any) -> tuple[Any, ...] | None:
     return None if value is None else tuple(value) if isinstance(value, Iterable) else (value,)
 
 
-def _explain_with_progress(plans: Sequence[ConfiguredRuns], **how: Any) -> list[RunReport]:
-    """Explain, with a progress bar; say of an interrupted run what is kept."""
-    from .outputs import get_partial_path
-    from .run import explain_trainings
+@contextmanager
+def _show_progress() -> Iterator[OnProgress]:
+    """Show finished instances and the rate of forward passes; say of an interrupted run what is kept.
 
-    totals = [plan.total for plan in plans]
-    bar = _Bar(None if None in totals else sum(filter(None, totals)))
+    The bar appears with the first instance, after all errors about model, labels and data.
+    """
+    from tqdm import tqdm
+
+    bars, passes = list[Any](), 0
+
+    def show_progress(instances: int, more: int) -> None:
+        nonlocal passes
+        if not bars:
+            bars.append(tqdm(unit=" instances", disable=None, delay=2, mininterval=0.5, smoothing=0))
+        passes += more
+        elapsed = bars[0].format_dict["elapsed"]
+        if elapsed > 0.1:
+            bars[0].set_postfix_str(f"{passes / elapsed:.0f} passes/s", refresh=False)
+        bars[0].update(instances)
+
     try:
-        return explain_trainings(plans, on_progress=bar.show, **how)
+        yield show_progress
     except KeyboardInterrupt:
-        paths = [path for plan in plans for _, path in plan.runs]
-        if any(path.is_file() or get_partial_path(path).is_file() for path in paths):
-            log.warning("stopped: what is done is kept; `resume` goes on with it")
+        if passes:
+            log.warning("stopped: finished instances are kept; `resume` goes on with them")
         raise
     finally:
-        bar.close()
-
-
-class _Bar:
-    """Progress bar of finished instances and the rate of forward passes.
-
-    It appears with the first instance, after all errors about model, labels and data.
-    """
-
-    def __init__(self, total: int | None) -> None:
-        self._total, self._passes = total, 0
-        self._bar: tqdm[Any] | None = None
-
-    def show(self, instances: int, passes: int) -> None:
-        """Count instances and forward passes that were done."""
-        from tqdm import tqdm
-
-        if self._bar is None:
-            self._bar = tqdm(total=self._total, unit=" instances", disable=None, delay=2, mininterval=0.5, smoothing=0)
-        self._passes += passes
-        elapsed = self._bar.format_dict["elapsed"]
-        if elapsed > 0.1:
-            self._bar.set_postfix_str(f"{self._passes / elapsed:.0f} passes/s", refresh=False)
-        self._bar.update(instances)
-
-    def close(self) -> None:
-        """Leave the bar on the screen."""
-        if self._bar is not None:
-            self._bar.close()
+        for bar in bars:
+            bar.close()

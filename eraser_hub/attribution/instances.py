@@ -1,8 +1,8 @@
-"""Rows of a dataset as instances: word tokens a model reads, and which of them may be erased.
+"""Rows of a dataset as instances: word tokens that a model reads, and which of them may be erased.
 
-One reader for each of the three datasets: rows of ``eraser`` hold documents with evidences, rows of
+Each of the three datasets has a reader: rows of ``eraser`` hold documents with evidences, rows of
 ``bilingual_perturbation`` sequences of tokens, rows of ``human_rationales`` one text of tokens. The query, where there
-is one, is shown to the model whole and is never erased: rationales lie in documents.
+is one, is shown to the model whole and never erased: rationales lie in documents.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import accumulate, chain, compress, islice, pairwise
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from eraser_hub.conversion.built import get_label_name
+from eraser_hub.conversion.typed import convert_type
 from eraser_hub.metrics.plain import mask_from_spans, sentence_sizes, split_sentences, split_tokens
 from eraser_hub.records.errors import DataError, show
 
-STRING, LIST, IDENTITY = "a string", "a list", "a string or an integer"
-TYPES: dict[str, tuple[type, ...]] = {STRING: (str,), LIST: (list, tuple), IDENTITY: (str, int)}
 Rationale = tuple[tuple[bool, ...], ...]  # per document one flag a token
 
 
@@ -36,9 +36,8 @@ class Instance:
         label: the gold label's name, None where the data has none.
         rationale: per document the human rationale, one flag a token; None where the data has none.
         evidence_documents: numbers of the documents with gold evidence, ascending; () if none is known.
-        scores: per document a score for each token, from a file (:mod:`external_rationales`).
-        sentences: per document the number of tokens of each of its sentences; () where the data have none: then each
-            document is one.
+        scores: per document a given score for each token; None where none are given.
+        sentences: per document the number of tokens of each of its sentences; () where the data have none.
     """
 
     id: str
@@ -54,7 +53,7 @@ class Instance:
     @property
     def tokens(self) -> list[str]:
         """The documents' tokens, one after the other."""
-        return [token for document in self.documents for token in document]
+        return list(chain.from_iterable(self.documents))
 
     @property
     def bounds(self) -> list[int]:
@@ -66,41 +65,27 @@ class Instance:
         """True if any token is in the human rationale."""
         return self.rationale is not None and any(map(any, self.rationale))
 
-    @property
-    def sentence_sizes(self) -> tuple[tuple[int, ...], ...]:
-        """Number of tokens of each sentence, per document."""
-        return self.sentences or tuple((len(document),) if document else () for document in self.documents)
-
     def only(self, kept: Sequence[bool] | NDArray[np.bool_]) -> Instance:
-        """Return the instance reduced to some tokens; a sentence without kept tokens is dropped.
-
-        Args:
-            kept: a flag for each of :attr:`tokens`.
-        """
+        """Return the instance reduced to the tokens whose flag is True; a sentence without any is dropped."""
         flags = [list(map(bool, kept[start:end])) for start, end in pairwise(self.bounds)]
-        parts = [
-            [sum(document[start:end]) for start, end in pairwise(accumulate(sizes, initial=0))]
-            for document, sizes in zip(flags, self.sentence_sizes, strict=True)
-        ]
 
-        def cut(rows: Sequence[Sequence[Any]] | None) -> tuple[tuple[Any, ...], ...] | None:
+        def cut(rows: Sequence[Sequence[Any]] | None) -> Any:
             return None if rows is None else tuple(tuple(compress(*pair)) for pair in zip(rows, flags, strict=True))
 
+        sizes = [  # of what is left of each sentence
+            [sum(document[start:end]) for start, end in pairwise(accumulate(sentences, initial=0))]
+            for document, sentences in zip(flags, self.sentences, strict=bool(self.sentences))
+        ]
         return replace(
             self,
-            documents=cut(self.documents) or (),
+            documents=cut(self.documents),
             rationale=cut(self.rationale),
             scores=cut(self.scores),
-            sentences=tuple(tuple(filter(None, sizes)) for sizes in parts),
+            sentences=tuple(tuple(filter(None, parts)) for parts in sizes),
         )
 
     def left(self, kept: Sequence[bool] | NDArray[np.bool_], filler: str) -> Instance:
-        """Return the tokens that remain to be read, without rationale, scores and sentences.
-
-        Args:
-            kept: a flag for each of :attr:`tokens`.
-            filler: the token in place of a document of which nothing is left; "" for none.
-        """
+        """Return what remains to be read, without rationale, scores and sentences; an emptied document is ``filler``."""
         documents = tuple(document or (filler,) * bool(filler) for document in self.only(kept).documents)
         return replace(self, documents=documents, rationale=None, scores=None, sentences=())
 
@@ -113,7 +98,7 @@ class Instance:
         if self.rationale is None:
             message = "expected a human rationale to train or evaluate on, found none"
             raise DataError(message, instance=self.id)
-        whole = self.only([flag for document in self.rationale for flag in document])
+        whole = self.only(list(chain.from_iterable(self.rationale)))
         return replace(whole, rationale=None, evidence_documents=(), scores=None)
 
 
@@ -124,7 +109,7 @@ def make_text_instance(identity: str, text: str | Sequence[str], query: str | Se
         DataError: a token that is no string.
     """
     tokens, asked = (tuple(split_tokens(one) if isinstance(one, str) else one) for one in (text, query))
-    for place, token in (pair for words in (asked, tokens) for pair in enumerate(words)):
+    for place, token in chain(enumerate(asked), enumerate(tokens)):
         if not isinstance(token, str):
             message = f"expected a string as token {place}, found {show(token)}"
             raise DataError(message, instance=identity)
@@ -138,123 +123,116 @@ def split_into_chunks(instances: Iterable[Instance], size: int) -> Iterator[tupl
     yield from enumerate(iter(lambda: list(islice(rest, size)), []))
 
 
-def _check_type(value: Any, what: str, instance: str | None, field: str, words: str = "") -> Any:
-    """Return a value of one of :data:`TYPES`, or refuse it.
-
-    Args:
-        value: the value to check.
-        what: key of :data:`TYPES`.
-        instance: id of the instance, for the error.
-        field: name of the field, for the error.
-        words: the expected value in the error, if ``what`` is too general.
-    """
-    if not isinstance(value, TYPES[what]) or (isinstance(value, bool) and what == IDENTITY):
-        raise DataError(f"expected {words or what}, found {show(value)}", instance=instance, field=field)
-    return value
+class _Document(Struct):
+    docid: str
+    text: str
 
 
-def _read_words(value: object, instance: str) -> tuple[str, ...]:
-    listed = _check_type(value, LIST, instance, "tokens")
-    return tuple(_check_type(word, STRING, instance, "tokens", "tokens that are strings") for word in listed)
+class _Evidence(Struct):
+    docid: str
+    start_token: int
+    end_token: int
 
 
-def _to_rationale(groups: object, names: Sequence[str], documents: Sequence[Sequence[str]], instance: str) -> Rationale:
-    """Return the union of groups of evidences as flags."""
-    sizes = dict(zip(names, map(len, documents), strict=True))
-    spans: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
-    for number, group in enumerate(_check_type(groups, LIST, instance, "evidences")):
-        for place, evidence in enumerate(_check_type(group, LIST, instance, f"evidences[{number}]")):
-            field = f"evidences[{number}][{place}]"
-            docid = evidence.get("docid") if isinstance(evidence, Mapping) else None
-            if not isinstance(docid, str) or docid not in spans:
-                known = ", ".join(map(show, names[:10]))
-                message = f"expected a span in one of the documents {known}, found {show(evidence)}"
-                raise DataError(message, instance=instance, field=field)
-            start, end = evidence.get("start_token"), evidence.get("end_token")
-            if not (isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= sizes[docid]):
-                message = (
-                    f"expected 0 <= start_token <= end_token <= {sizes[docid]}, found {show(start)} and {show(end)}"
-                )
-                raise DataError(message, instance=instance, field=field)
-            spans[docid].append((start, end))
-    return tuple(tuple(map(bool, mask_from_spans(spans[name], sizes[name]))) for name in names)
+class _EraserRow(Struct):
+    documents: list[_Document]
+    query: str | None = None
+    evidences: list[list[_Evidence]] | None = None
 
 
-def flag_members(sets: object, size: int, instance: str, field: str) -> tuple[bool, ...]:
-    """Return flags of the tokens that any gold set of a sequence holds."""
-    flags = [False] * size
-    for number, members in enumerate(_check_type(sets, LIST, instance, field)):
-        for place in _check_type(members, LIST, instance, f"{field}[{number}]"):
-            if not isinstance(place, int) or not 0 <= place < size:
-                message = f"expected the index of one of {size} tokens, found {show(place)}"
-                raise DataError(message, instance=instance, field=f"{field}[{number}]")
-            flags[place] = True
-    return tuple(flags)
+class _PerturbationRow(Struct):
+    tokens: list[tuple[str, ...]]
+    question: str | None = None
+    rationale_ids: list[list[list[int]]] | None = None
+
+
+class _TokensRow(Struct):
+    tokens: tuple[str, ...]
+    rationale_mask: list[bool] | None = None
+
+
+def _read_id(row: Mapping[str, Any], column: str) -> str:
+    return str(convert_type(row.get(column), str | int, column))
 
 
 def read_eraser_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
-    """Read an instance from a row of ``eraser``.
-
-    The human rationale is the union of its evidences.
+    """Read an instance from a row of ``eraser``; its human rationale is the union of its evidences.
 
     Raises:
         DataError: no id; a document without name or text, or twice; spans that do not fit the documents; an unknown
             label.
     """
-    identity = str(_check_type(row.get("annotation_id"), IDENTITY, None, "annotation_id"))
-    names: list[str] = []
-    texts: list[list[list[str]]] = []
-    for number, document in enumerate(_check_type(row["documents"], LIST, identity, "documents")):
-        field = f"documents[{number}]"
-        if not isinstance(document, Mapping) or not isinstance(document.get("docid"), str):
-            message = f"expected docid and text, found {show(document)}"
-            raise DataError(message, instance=identity, field=field)
-        name, text = document["docid"], document.get("text")
-        texts.append(split_sentences(_check_type(text, STRING, identity, f"{field}.text")))
-        if name in names:
-            message = f"expected each document once, found {show(name)} again"
-            raise DataError(message, instance=identity, field=field)
-        names.append(name)
+    identity = _read_id(row, "annotation_id")
+    known = convert_type(dict(row), _EraserRow, instance=identity)
+    names = tuple(document.docid for document in known.documents)
+    if len(set(names)) < len(names):
+        place = next(at for at, name in enumerate(names) if name in names[:at])
+        message = f"expected each document once, found {show(names[place])} again"
+        raise DataError(message, instance=identity, field=f"documents[{place}]")
+    texts = [split_sentences(document.text) for document in known.documents]
     documents = tuple(tuple(chain.from_iterable(text)) for text in texts)
-    sentences = tuple(tuple(map(len, text)) for text in texts)
-    evidences = row.get("evidences")
-    rationale = None if evidences is None else _to_rationale(evidences, names, documents, identity)
-    label = get_label_name(row.get("classification"), label_names, instance=identity)
-    docids = {evidence["docid"] for group in evidences or () for evidence in group}
-    evidence_documents = tuple(number for number, name in enumerate(names) if name in docids)
-    query = row.get("query")
-    query = () if query is None else tuple(split_tokens(_check_type(query, STRING, identity, "query")))
-    return Instance(identity, query, tuple(names), documents, label, rationale, evidence_documents, sentences=sentences)
+    spans: dict[str, list[tuple[int, int]]] = {name: [] for name in names}
+    sizes = dict(zip(names, map(len, documents), strict=True))
+    for number, group in enumerate(known.evidences or ()):
+        for place, evidence in enumerate(group):
+            start, end, where = evidence.start_token, evidence.end_token, f"evidences[{number}][{place}]"
+            if evidence.docid not in spans:
+                among = ", ".join(map(show, names[:10]))
+                message = f"expected a span in one of the documents {among}, found {show(evidence.docid)}"
+                raise DataError(message, instance=identity, field=where)
+            if not 0 <= start <= end <= sizes[evidence.docid]:
+                limit = f"0 <= start_token <= end_token <= {sizes[evidence.docid]}"
+                raise DataError(f"expected {limit}, found {start} and {end}", instance=identity, field=where)
+            spans[evidence.docid].append((start, end))
+    rationale = None
+    if known.evidences is not None:
+        rationale = tuple(tuple(map(bool, mask_from_spans(spans[name], sizes[name]))) for name in names)
+    return Instance(
+        identity,
+        tuple(split_tokens(known.query or "")),
+        names,
+        documents,
+        get_label_name(row.get("classification"), label_names, instance=identity),
+        rationale,
+        tuple(number for number, name in enumerate(names) if spans[name]),
+        sentences=tuple(tuple(map(len, text)) for text in texts),
+    )
 
 
 def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
     """Read an instance from a row of ``bilingual_perturbation``; each token sequence is a document.
 
-    For reading comprehension the question is the query; the passage's tokens can be erased. The human rationale is the
-    union of the gold sets.
+    For reading comprehension the question is the query. The human rationale is the union of the gold sets.
 
     Raises:
         DataError: no id; tokens that are no strings; gold sets for another number of sequences; an unknown label.
     """
-    identity = str(_check_type(row.get("id"), IDENTITY, None, "id"))
-    sequences = tuple(
-        _read_words(sequence, identity) for sequence in _check_type(row["tokens"], LIST, identity, "tokens")
-    )
-    names = tuple(f"sequence_{number}" for number in range(len(sequences)))
-    rationale = None
-    if row.get("rationale_ids") is not None:
-        gold = _check_type(row["rationale_ids"], LIST, identity, "rationale_ids")
-        if len(gold) != len(sequences):
-            message = f"expected gold sets for each of {len(sequences)} sequences, found {len(gold)}"
+    identity = _read_id(row, "id")
+    known = convert_type(dict(row), _PerturbationRow, instance=identity)
+    rationale, gold = None, known.rationale_ids
+    if gold is not None:
+        if len(gold) != len(known.tokens):
+            message = f"expected gold sets for each of {len(known.tokens)} sequences, found {len(gold)}"
             raise DataError(message, instance=identity, field="rationale_ids")
-        pairs = enumerate(zip(sequences, gold, strict=True))
         rationale = tuple(
-            flag_members(sets, len(words), identity, f"rationale_ids[{at}]") for at, (words, sets) in pairs
+            flag_members(sets, len(words), identity, f"rationale_ids[{at}]")
+            for at, (words, sets) in enumerate(zip(known.tokens, gold, strict=True))
         )
+    names = tuple(f"sequence_{number}" for number in range(len(known.tokens)))
     label = get_label_name(row.get("label"), label_names, instance=identity)
-    query = row.get("question")
-    query = () if query is None else tuple(split_tokens(_check_type(query, STRING, identity, "question")))
-    return Instance(identity, query, names, sequences, label, rationale)
+    return Instance(identity, tuple(split_tokens(known.question or "")), names, tuple(known.tokens), label, rationale)
+
+
+def flag_members(sets: Sequence[Sequence[int]], size: int, instance: str, field: str) -> tuple[bool, ...]:
+    """Return flags of the tokens that any set of a sequence's tokens holds."""
+    flags = [False] * size
+    for number, members in enumerate(sets):
+        for place in members:
+            if not 0 <= place < size:
+                message = f"expected the index of one of {size} tokens, found {show(place)}"
+                raise DataError(message, instance=instance, field=f"{field}[{number}]")
+            flags[place] = True
+    return tuple(flags)
 
 
 def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
@@ -263,18 +241,38 @@ def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
     Raises:
         DataError: no id; tokens that are no strings; a mask of another length; an unknown label.
     """
-    identity = str(_check_type(row.get("id"), IDENTITY, None, "id"))
-    tokens = _read_words(row["tokens"], identity)
-    flags = row.get("rationale_mask")
-    if flags is not None:
-        others = [flag for flag in _check_type(flags, LIST, identity, "rationale_mask") if flag not in (0, 1)]
-        if others or len(flags) != len(tokens):
-            message = f"expected one flag, 0 or 1, for each of {len(tokens)} tokens, found "
-            message = message + (show(others[0]) if others else str(len(flags)))
-            raise DataError(message, instance=identity, field="rationale_mask")
+    identity = _read_id(row, "id")
+    known = convert_type(dict(row), _TokensRow, instance=identity)
+    flags = known.rationale_mask
+    if flags is not None and len(flags) != len(known.tokens):
+        message = f"expected a flag for each of {len(known.tokens)} tokens, found {len(flags)}"
+        raise DataError(message, instance=identity, field="rationale_mask")
     label = get_label_name(row.get("label"), label_names, instance=identity)
-    rationale = None if flags is None else (tuple(map(bool, flags)),)
-    return Instance(identity, (), (identity,), (tokens,), label, rationale)
+    rationale = None if flags is None else (tuple(flags),)
+    return Instance(identity, (), (identity,), (known.tokens,), label, rationale)
 
 
 READERS = {"eraser": read_eraser_row, "perturbation": read_perturbation_row, "tokens": read_tokens_row}
+
+
+def find_kind(columns: Mapping[str, Any], name: str = "dataset") -> str:
+    """Return the kind of reader that a dataset's rows need: eraser, perturbation or tokens (:data:`READERS`).
+
+    Args:
+        columns: column -> its type as `datasets` has it, or the column's value in a row.
+        name: the dataset, for the error.
+
+    Raises:
+        DataError: the columns of none of them.
+    """
+    if "annotation_id" in columns and "documents" in columns:
+        return "eraser"
+    if "id" in columns and columns.get("tokens") is not None:
+        tokens = columns["tokens"]
+        if isinstance(tokens, (list, tuple)):
+            nested = any(isinstance(one, (list, tuple)) for one in tokens)
+        else:
+            nested = getattr(getattr(tokens, "feature", None), "feature", None) is not None
+        return "perturbation" if nested else "tokens"
+    expected = "annotation_id and documents (eraser), or id and tokens (bilingual_perturbation, human_rationales)"
+    raise DataError(f"expected the columns {expected}; found {', '.join(columns) or 'none'}", file=name)

@@ -48,13 +48,13 @@ def get_partial_path(out: Path) -> Path:
     return out.with_name(out.name + ".partial")
 
 
-def check_format(out: Path, partial: Path | None = None, writer: OutputWriter | None = None) -> None:
+def check_format(out: Path, writer: OutputWriter | None = None, resume: bool = True) -> None:
     """Refuse a place that no result may take.
 
     Args:
         out: path of the result.
-        partial: where the run's finished chunks lie; None: beside ``out``.
         writer: the run's writer; None: of a run without inputs.
+        resume: whether a stopped run may lie there, which goes on.
 
     Raises:
         DataError: an ending of neither JSON lines nor Parquet, or what the writer refuses (a result has its
@@ -63,26 +63,29 @@ def check_format(out: Path, partial: Path | None = None, writer: OutputWriter | 
     if out.suffix not in FORMATS:
         message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(out.name)}"
         raise DataError(message, argument="out")
-    writer, partial = writer or OutputWriter(), partial or get_partial_path(out)
+    writer, partial = writer or OutputWriter(), get_partial_path(out)
     stopped = partial.is_file()  # before its record was written
     writer.check(out, lambda path: stopped or is_recorded(path))
     writer.check(run_path(out), is_run_record)
     writer.check(partial, lambda path: True)  # its reader refuses what no run wrote
+    if stopped and not resume:
+        with open(partial, "rb") as file:
+            if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
+                raise DataError(STOPPED, file=partial)
 
 
-def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None) -> None:
+def refuse_other(out: Path, header: dict[str, Any]) -> None:
     """Refuse to replace a result that was made otherwise.
 
     Args:
         out: path of the result.
         header: record of all that decides the results.
-        partial: where the run's finished chunks lie; None: beside ``out``.
 
     Raises:
         DataError: names the differences.
     """
     # a run that was stopped between result and record left its chunks, whose header `open_partial_result` compares
-    stopped = not run_path(out).exists() and (partial or get_partial_path(out)).exists()
+    stopped = not run_path(out).exists() and get_partial_path(out).exists()
     if not out.is_file() or not out.stat().st_size or stopped:
         return
     before = dict[str, Any]()
@@ -92,19 +95,6 @@ def refuse_other(out: Path, header: dict[str, Any], partial: Path | None = None)
     if words:
         message = f"a result that was made otherwise lies here: {'; '.join(words)}; `force` replaces it"
         raise DataError(message, argument="out", file=out)
-
-
-def refuse_stopped(out: Path) -> None:
-    """Refuse to begin if a stopped run can be resumed.
-
-    Raises:
-        DataError: names the file.
-    """
-    path = get_partial_path(out)
-    if path.is_file():
-        with open(path, "rb") as file:
-            if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
-                raise DataError(STOPPED, file=path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from eraser_hub.records.errors import DataError, show
 from . import erasure
 from .engine import Engine
 from .instances import Instance, split_into_chunks
-from .method import Search, Scores, call
+from .method import Scores, Search, call
 from .models.model import Model
 from .settings import MODEL, TARGETS, ExplainSettings
 from .text import Text, compute_unit_bounds
@@ -303,7 +303,11 @@ def _answer(model: Model, texts: Sequence[Text], engine: Engine) -> list[dict[st
             probability to score them by.
     """
     settings = texts[0].settings
-    wrong = {"erase": settings.erase != "remove", "rationales": settings.rationales, "target": settings.target != "predicted"}
+    wrong = {
+        "erase": settings.erase != "remove",
+        "rationales": settings.rationales,
+        "target": settings.target != "predicted",
+    }
     for argument, given in wrong.items():
         if given or not texts[0].by_sequence:
             message = f"{model.description} answers with words, and has no probabilities of labels: rankings alone"

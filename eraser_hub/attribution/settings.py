@@ -190,7 +190,10 @@ def build_settings(
             name, given = parse_call(method or by_paper or "occlusion", "method")
             METHODS.find(name, argument="method")
             steps = preset.steps.get(config.split("_")[0])
-            defaults = {**preset.methods.get(name, {}), **({"steps": steps} if steps and name == "integrated-gradients" else {})}
+            defaults = {
+                **preset.methods.get(name, {}),
+                **({"steps": steps} if steps and name == "integrated-gradients" else {}),
+            }
             chosen = METHODS.build(name, {**defaults, **given}, "method")
     values: dict[str, Any] = {**preset.settings, "paper": paper}
     shares = preset.kd.get(config, ())

@@ -113,6 +113,7 @@ class Model(ABC):
         choices: choices of a paper; set before anything is computed.
         notes: counters and messages for the report.
         description: one noun for messages.
+        details: what a run's signature says of the model beside its name, such as its prompt.
     """
 
     label_names: tuple[str, ...] = ()
@@ -126,6 +127,7 @@ class Model(ABC):
     selects: bool = False
     embeds: bool = False
     description: str = ""
+    details: str = ""
 
     def __init__(self) -> None:
         self.notes, self.choices = Notes(), Choices()

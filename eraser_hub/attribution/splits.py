@@ -1,0 +1,156 @@
+"""The runs of one call of ``explain``: each training of a model, each method, each draw has a file of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Any
+
+from eraser_hub.metrics.errors import hide_credentials
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.predictions import make_seed_path
+from eraser_hub.records.registry import parse_call
+
+from .dataset import TRAINING, open_split
+from .given import open_given
+from .instances import Instance
+from .method import METHODS, Method
+from .models.opening import find_trainings, open_model, read_model_settings
+from .run import Run, RunReport, check_out, execute, find_query, make_settings_for
+from .settings import FILE, HUMAN, MODEL, find_preset
+
+MAX_EXAMPLE_ROWS = 500  # rows of train that a prompt's examples are taken from
+
+
+def explain_split(
+    model: Any,
+    dataset: str,
+    out: Path,
+    *,
+    config: str | None,
+    split_name: str,
+    limit: int | None,
+    sample: int | None,
+    methods: Sequence[str | Method],
+    rationales: str,
+    scores: str,
+    label_names: Sequence[str],
+    how: Mapping[str, Any],
+    paper: str,
+    seed: int,
+    **options: Any,
+) -> list[RunReport]:
+    """Explain a split by each method and training, into a file each; arguments as of `explain`.
+
+    All places are looked at before the first model is opened, which is opened once for all of its runs.
+    """
+    named, resume, force = isinstance(model, str | os.PathLike), how["resume"], how["force"]
+    place = os.fspath(model) if named else f"{type(model).__module__}.{type(model).__qualname__}"
+    if not named and (resume or how["workers"]):  # no record tells one object from another
+        message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"
+        raise DataError(message, argument="resume" if resume else "workers")
+    trainings = find_trainings(place) if named else []
+    plans = _plan_files(methods, out)
+    for number, _ in trainings or [(None, place)]:
+        for _, path in plans:
+            path = path if number is None else make_seed_path(path, number)
+            check_out(path, (dataset, scores, rationales, place if named else None), force, resume)
+    split = open_split(dataset, config, split_name)
+    split = split if sample is None else split.sample(sample, seed)
+    preset = find_preset(paper)
+    if not (methods or rationales or scores):
+        rationales = preset.rationales
+    given = (
+        open_given(rationales or scores, "rationales" if rationales else "scores", split.kind)
+        if ((rationales and rationales != MODEL) or scores)
+        else None
+    )
+    reports = []
+    for number, (training, folder) in enumerate(trainings or [(None, place)]):
+        opening: dict[str, Any] = {"label_names": split.label_names, "config": split.config}
+        opening |= {"labels": tuple(label_names)} if len(label_names) else {}
+        settings_of_model = read_model_settings(folder) if named else None
+        if settings_of_model is None or settings_of_model.query is None:
+            opening["uses_query"] = find_query(split, folder)
+        if settings_of_model is not None and settings_of_model.shots:
+            opening["examples"] = draw_examples(dataset, split.config, settings_of_model.shots)
+        opened = open_model(folder if named else model, **opening)
+        for draw, (method, path) in enumerate(plans):
+            settings, messages = make_settings_for(
+                split,
+                opened,
+                paper,
+                folder,
+                given,
+                limit,
+                method=method,
+                rationales=rationales if rationales in ("", HUMAN, MODEL) else FILE,
+                scores=FILE if scores else "",
+                seed=seed + number,
+                **options,
+            )
+            draws = sum(other == method for other, _ in plans[:draw])
+            run = Run(
+                split=split,
+                model=opened,
+                place=hide_credentials(folder) if not named else folder,
+                opening=opening,
+                settings=replace(settings, seed=settings.seed + draws),
+                out=path if training is None else make_seed_path(path, training),
+                given=given,
+                limit=limit,
+                messages=messages,
+            )
+            writer = check_out(run.out, (dataset, scores, rationales, place if named else None), force, resume)
+            reports.append(execute(run, writer, **how))
+    return reports
+
+
+def _plan_files(methods: Sequence[str | Method], out: Path) -> list[tuple[str | Method | None, Path]]:
+    """Return the method and the file of each run: OUT.METHOD.jsonl of several methods, OUT.draw-01.jsonl of draws.
+
+    Raises:
+        DataError: a method twice, or one that there is not.
+    """
+    plans: list[tuple[str | Method | None, Path]] = []
+    names = list[str]()
+    for method in methods or [None]:
+        if method is None:
+            return [(None, out)]
+        if isinstance(method, Method):
+            name, draws = METHODS.name_of(type(method)), getattr(method, "draws", 1)
+        else:
+            name = parse_call(method, "method")[0]
+            made = METHODS.make(method, "method")
+            draws = getattr(made, "draws", 1) if name == "random" else 1
+        if name in names:
+            raise DataError(f"expected each method once, found {name} again", argument="method")
+        names.append(name)
+        path = out.with_name(f"{out.stem}.{name}{out.suffix}") if len(methods) > 1 else out
+        if name != "random":
+            plans.append((method, path))
+            continue
+        files = [path.with_name(f"{path.stem}.draw-{draw:02d}{path.suffix}") for draw in range(1, draws + 1)]
+        plans += [("random", file) for file in (files if draws > 1 else [path])]
+    return plans
+
+
+def draw_examples(dataset: str, config: str, shots: int) -> tuple[Instance, ...]:
+    """Return the examples of a prompt, one more than it shows: the first rows of train, the labels in turn.
+
+    Raises:
+        DataError: train has too few rows with a label.
+    """
+    by_label: dict[str, list[Instance]] = {}
+    for instance in islice(open_split(dataset, config, TRAINING).instances(), MAX_EXAMPLE_ROWS):
+        if instance.label is not None:
+            by_label.setdefault(instance.label, []).append(instance)
+    turns = zip_longest(*(by_label[label] for label in sorted(by_label)))
+    examples = [one for turn in turns for one in turn if one is not None][: shots + 1]
+    if len(examples) <= shots:
+        message = f"expected {shots + 1} rows of train with a label (one is left out where it is explained)"
+        raise DataError(f"{message}, found {len(examples)}", argument="shots")
+    return tuple(examples)
