@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -16,13 +16,17 @@ from eraser_hub.records.arguments import PYTHON, Place
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
 
 if TYPE_CHECKING:
+    from eraser_hub.records.files import OutputWriter
+
     from .instances import Instance
-    from .run import OnProgress
-from .settings import Erase, RandomKind, Units
+    from .run import OnProgress, RunReport
 
 log = logging.getLogger("eraser_hub")
 DATA, RATIONALES, RUN = (Parameter(group=name) for name in ("Data", "Rationales", "Run"))
 Shares = Sequence[float] | None
+Erase = Literal["remove", "mask", "pad"]
+Units = Literal["tokens", "sentences"]
+RandomKind = Literal["tokens", "spans"]
 
 
 def explain(
@@ -246,10 +250,7 @@ def explain_texts(
     """
     from tqdm import tqdm
 
-    from eraser_hub.records.predictions import write_run
-
-    from .models.opening import open_model, read_facts
-    from .outputs import check_format, write_predictions
+    from .models.opening import open_model
     from .predictions import explain_instances
     from .settings import INSTANCES, ExplainSettings, build_settings
 
@@ -257,37 +258,15 @@ def explain_texts(
     if len(methods) > 1:
         message = f"expected one method for texts in memory, found {', '.join(methods)}: call once for each"
         raise DataError(message, argument="method")
-    listed = _list_texts(texts)
-    for name, lists in (("queries", queries), ("label_names", label_names), ("ids", ids)):
-        if isinstance(lists, str):
-            raise DataError(f"expected a list of {name}, found the string {show(lists)}", argument=name)
-    rows: Sequence[Any] = () if scores is None else list(scores)
-    for name, size, what in (
-        ("queries", len(queries), "one query"), ("scores", len(rows), "scores"), ("ids", len(ids), "an id"),
-    ):  # fmt: skip
-        if size not in (0, len(listed)):
-            raise DataError(f"expected {what} for each of {len(listed)} texts, found {size}", argument=name)
-    writer = None
-    if out is not None:
-        from eraser_hub.records.files import OutputWriter
-
-        writer = OutputWriter(force=force)
-        check_format(Path(out), writer)
-        if Path(out).is_file() and os.path.getsize(out) and not force:
-            raise DataError("expected no file, found one; `force` replaces it", file=out, argument="out")
-    instances = _read_instances(listed, ids, queries)
-    if rows:
-        from .given import attach_scores
-
-        instances = [attach_scores(one, [row]) for one, row in zip(instances, rows, strict=True)]
-    # rows of a corpus that asks one question of every text do not show it, other queries are shown
-    asked = {one.query for text, one in zip(listed, instances, strict=True) if isinstance(text, Mapping)}
-    own = len(asked) > 1 or any(one.query for one, text in zip(instances, listed, strict=True) if text is one)
-    facts = read_facts(model) if isinstance(model, str | os.PathLike) else {}
-    shown = True if len(queries) or (own and "uses_query" not in facts) else None
-    opened = open_model(model, uses_query=shown, **({"labels": tuple(label_names)} if len(label_names) else {}))
     for name in settings.keys() - ExplainSettings.__dataclass_fields__.keys():
         raise DataError(describe_choice(name, ExplainSettings.__dataclass_fields__), argument=name)
+    if isinstance(label_names, str):
+        raise DataError(f"expected a list of label_names, found the string {show(label_names)}", argument="label_names")
+    writer = None if out is None else _check_out(Path(out), force)
+    listed = _list_texts(texts)
+    instances = _read_instances(listed, ids, queries, None if scores is None else list(scores))
+    shown = True if len(queries) or _has_own_queries(model, listed, instances) else None
+    opened = open_model(model, uses_query=shown, **({"labels": tuple(label_names)} if len(label_names) else {}))
     chosen = build_settings(
         paper,
         embeds=opened.embeds,
@@ -299,26 +278,55 @@ def explain_texts(
             name: _as_shares(value) if name in ("bins", "fidelity_rates") else value for name, value in settings.items()
         },
     )
-    if getattr(chosen.method, "draws", 1) > 1 and type(chosen.method).__name__ == "Random":
+    if getattr(chosen.method, "draws", 1) > 1:
         raise DataError("expected one draw for texts in memory: call once for each `seed`", argument="method")
     bare = next((one.id for one in instances if chosen.rationales == "human" and one.rationale is None), None)
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", instance=bare)
     made = explain_instances(opened, instances, chosen)
     predictions = list(tqdm(made, total=len(instances), unit=" texts", disable=None, delay=2))
-    for line in opened.notes.messages:
-        log.info(line)
     if writer is not None and predictions:
-        path, lines = Path(os.fspath(out or "")), (_encode(one) for one in predictions)
-        write_predictions(path, lines, list(predictions[0]["classification_scores"]), "eraser", writer)
-        write_run(path, {"signature": chosen.signature(opened.description), "instances": len(predictions)})
+        _write(Path(os.fspath(out or "")), predictions, chosen.signature(opened.description), writer)
     return predictions
 
 
-def _encode(prediction: dict[str, Any]) -> str:
+def _check_out(out: Path, force: bool) -> OutputWriter:
+    """Return the writer of a file of predictions; errors for a place that no predictions may take."""
+    from eraser_hub.records.files import OutputWriter
+
+    from .outputs import check_format
+
+    writer = OutputWriter(force=force)
+    check_format(out, writer)
+    if out.is_file() and out.stat().st_size and not force:
+        raise DataError("expected no file, found one; `force` replaces it", file=out, argument="out")
+    return writer
+
+
+def _write(out: Path, predictions: Sequence[dict[str, Any]], signature: str, writer: OutputWriter) -> None:
+    """Write predictions and the record of how they were made."""
     import msgspec
 
-    return msgspec.json.encode(prediction).decode()
+    from eraser_hub.records.predictions import write_run
+
+    from .outputs import write_predictions
+
+    lines = (msgspec.json.encode(one).decode() for one in predictions)
+    write_predictions(out, lines, list(predictions[0]["classification_scores"]), "eraser", writer)
+    write_run(out, {"signature": signature, "instances": len(predictions)})
+
+
+def _has_own_queries(model: Any, texts: Sequence[Any], instances: Sequence[Instance]) -> bool:
+    """Return True if the texts have queries that the model should see, where its training does not say it.
+
+    Rows of a corpus that asks one question of every text need not show it.
+    """
+    from .models.opening import read_facts
+
+    pairs = list(zip(texts, instances, strict=True))
+    asked = {one.query for text, one in pairs if isinstance(text, Mapping)}
+    own = len(asked) > 1 or any(one.query for text, one in pairs if text is one)
+    return own and not (isinstance(model, str | os.PathLike) and "uses_query" in read_facts(model))
 
 
 def _list_texts(texts: Any) -> list[Any]:
@@ -337,14 +345,27 @@ def _list_texts(texts: Any) -> list[Any]:
     return list(texts)
 
 
-def _read_instances(texts: Sequence[Any], ids: Sequence[str | int], queries: Sequence[Any]) -> list[Instance]:
-    """Return the texts as instances.
+def _read_instances(
+    texts: Sequence[Any], ids: Sequence[str | int], queries: Sequence[Any], scores: Sequence[Any] | None
+) -> list[Instance]:
+    """Return the texts as instances, with their given scores.
 
     Raises:
-        DataError: something that is no text; an id or a query beside an Instance or a row; an id twice.
+        DataError: something that is no text; other numbers of ids, queries or scores; an id or a query beside an
+            Instance or a row; an id twice.
     """
+    from .given import attach_scores
     from .instances import Instance, make_text_instance
 
+    for name, given, what in (
+        ("queries", queries, "one query"),
+        ("scores", scores or (), "scores"),
+        ("ids", ids, "an id"),
+    ):
+        if isinstance(given, str):
+            raise DataError(f"expected a list of {name}, found the string {show(given)}", argument=name)
+        if len(given) not in (0, len(texts)):
+            raise DataError(f"expected {what} for each of {len(texts)} texts, found {len(given)}", argument=name)
     instances, seen = list[Instance](), set[str]()
     for number, text in enumerate(texts):
         query = queries[number] if len(queries) else ()
@@ -363,7 +384,7 @@ def _read_instances(texts: Sequence[Any], ids: Sequence[str | int], queries: Seq
         if one.id in seen:
             raise DataError("expected each id once, found it again", instance=one.id)
         seen.add(one.id)
-        instances.append(one)
+        instances.append(attach_scores(one, [scores[number]]) if scores else one)
     return instances
 
 

@@ -85,7 +85,7 @@ class Instance:
         )
 
     def left(self, kept: Sequence[bool] | NDArray[np.bool_], filler: str) -> Instance:
-        """Return what remains to be read, without rationale, scores and sentences; an emptied document is ``filler``."""
+        """Return what remains to be read, without rationale and scores; ``filler`` stands in an emptied document."""
         documents = tuple(document or (filler,) * bool(filler) for document in self.only(kept).documents)
         return replace(self, documents=documents, rationale=None, scores=None, sentences=())
 

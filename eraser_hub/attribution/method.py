@@ -1,7 +1,7 @@
 """What an attribution method and a measure are; one class each in :mod:`methods` and :mod:`measures`.
 
 Both are dataclasses whose fields are their settings: ``Lime(samples=1000)``, on the command line
-``lime(samples=1000)``. Third parties add their own by entry points of ``eraser_hub.methods`` and ``eraser_hub.measures``.
+``lime(samples=1000)``. Third parties add theirs by entry points of ``eraser_hub.methods`` and ``eraser_hub.measures``.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def explain_chunk(
         on_passes: called with the number of forward passes after each batch.
 
     Raises:
-        DataError: a method that the model does not allow, outputs that are no probabilities, scores that are not finite.
+        DataError: a method that the model does not allow, outputs that are no probabilities, scores that are infinite.
     """
     model.choices = settings.choices
     seen = [model.see(instance) for instance in instances]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any
 
 from eraser_hub.metrics.errors import check_choice
 from eraser_hub.papers import AOPC_THRESHOLDS
@@ -21,9 +21,6 @@ HUMAN, MODEL, FILE, INSTANCES = "human", "model", "file", "instances"
 TARGETS = ("predicted", "gold")
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
 MAX_WHOLE = 2**63 - 1  # what the record of a run, which is JSON, can hold of a whole number
-Erase = Literal["remove", "mask", "pad"]
-Units = Literal["tokens", "sentences"]
-RandomKind = Literal["tokens", "spans"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

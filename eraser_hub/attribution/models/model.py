@@ -188,7 +188,7 @@ class Model(ABC):
     def mask_elements(
         self, reading: Any, label: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
     ) -> NDArray[np.float64]:
-        """Return p of a label, (draws,), where each number of a token's embedding stays with its probability ``keep``."""
+        """Return p of a label, (draws,), where each number of a token's embedding stays with its chance ``keep``."""
         message = f"soft(masks=elements): {self.description} has no embeddings of tokens to mask"
         raise DataError(message, argument="measure")
 
