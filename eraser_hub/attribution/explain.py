@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eraser_hub.records.files import OutputWriter
 
     from .instances import Instance
-    from .run import OnProgress, RunReport
+    from .run import OnProgress
 
 log = logging.getLogger("eraser_hub")
 DATA, RATIONALES, RUN = (Parameter(group=name) for name in ("Data", "Rationales", "Run"))
@@ -250,6 +250,7 @@ def explain_texts(
     """
     from tqdm import tqdm
 
+    from .methods.random import Random
     from .models.opening import open_model
     from .predictions import explain_instances
     from .settings import INSTANCES, ExplainSettings, build_settings
@@ -278,7 +279,7 @@ def explain_texts(
             name: _as_shares(value) if name in ("bins", "fidelity_rates") else value for name, value in settings.items()
         },
     )
-    if getattr(chosen.method, "draws", 1) > 1:
+    if isinstance(chosen.method, Random) and chosen.method.draws > 1:
         raise DataError("expected one draw for texts in memory: call once for each `seed`", argument="method")
     bare = next((one.id for one in instances if chosen.rationales == "human" and one.rationale is None), None)
     if bare is not None:
