@@ -90,21 +90,10 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def linear(hub: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder of ``eraser-hub train --model logistic-regression``."""
-    from eraser_hub.systems.train_config import TrainConfig
-    from eraser_hub.systems.training import train_model
+    import eraser_hub
 
     out = tmp_path_factory.mktemp("linear") / "model"
-    recipe = TrainConfig(dataset=str(hub), config="movies", eval_split="", model="logistic-regression")
-    list(train_model(recipe, out, say=lambda words: None))
-    return out
-
-
-@pytest.fixture
-def job(hub: Path, linear: Path) -> Any:
-    """The validation split of :func:`hub`, explained for :func:`linear`."""
-    from eraser_hub.attribution.config import ExplainConfig
-
-    return ExplainConfig(dataset=str(hub), config="movies", split="val", model=str(linear))
+    return eraser_hub.train(hub, "logistic-regression", config="movies", eval_split="", out=out).folder
 
 
 def word_tokenizer(words: Sequence[str], window: int = 32) -> Any:
@@ -168,13 +157,14 @@ def byte_tokenizer(manner: str = "roberta", size: int = 300, prefix: bool = True
 
 def check_answers(model: Any, one: Instance) -> None:
     """What a model that answers questions about a text of seven tokens or more predicts is what the benchmark takes."""
-    from eraser_hub.attribution import ExplainSettings, explain_instances
+    from eraser_hub.attribution import build_settings, explain_instances
     from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
 
     gold = {"id": one.id, "rationale_ids": [[[0, 1]]], "answers": [" ".join(one.tokens[:2])]}
     methods = ("random", "gradient", "simple-gradient", "input-x-gradient", "integrated-gradients", "attention")
     for method, paper in product(methods, ("", "wang2022")):
-        settings = ExplainSettings(method=method, kd=0.3, steps=20, paper=paper)
+        call = f"{method}(steps=20)" if method == "integrated-gradients" else method
+        settings = build_settings(paper, method=call, kd=0.3)
         (found,) = explain_instances(model, [one], settings, kind="perturbation")
         assert sorted(found["ranked_tokens"][0]) == sorted(one.tokens)
         assert found["rationale_tokens"][0] == found["ranked_tokens"][0][:3] and len(found["rationale"][0]) == 3
@@ -184,11 +174,11 @@ def check_answers(model: Any, one: Instance) -> None:
         fields = {"rationale_pred_label": True, "non_rationale_pred_label": False}
         for field, kept in fields.items():
             rest = tuple(token for at, token in enumerate(one.tokens) if (at in found["rationale"][0]) == kept)
-            assert found[field] == model.answer_text(model.encode(replace(one, documents=(rest,))))[0]
+            assert found[field] == model.answer(model.read(replace(one, documents=(rest,))))[0]
         assert agreement["new_p"] == ([found["pred_label"] == found[field] for field in fields] == [True, False])
     for method, kind in (("occlusion", "perturbation"), ("random", "eraser")):
-        with refused(f"`method` {method}", type(model.network).__name__):
-            list(explain_instances(model, [one], ExplainSettings(method=method), kind=kind))
+        with refused(type(model.network).__name__):
+            list(explain_instances(model, [one], build_settings(method=method), kind=kind))
 
 
 WORDS = (*GOOD, *BAD, *FILLER, "##s", "##ing", "play", "好", "坏", "电", "影", "？", "Is", "it", "?", "-")
