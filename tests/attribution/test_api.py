@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from eraser_hub.attribution import ExplainSettings, Instance, explain_instances, explain_texts, open_model
-from eraser_hub.attribution.adapter import align_labels
+from eraser_hub.attribution import Instance, build_settings, explain_instances, explain_texts, open_model
 
 from ..refusals import refused
 from .conftest import CountingModel
@@ -35,27 +34,26 @@ def test_texts_tokens_and_instances_are_explained():
 
 
 def test_they_are_those_of_the_parts():
-    adapter = open_model(CountingModel())
-    align_labels(adapter, ())
     instances = [Instance("0", (), ("0",), (("good", "film"),))]
-    expected = list(explain_instances(adapter, instances, ExplainSettings(method="lime", lime_samples=30)))
+    expected = list(
+        explain_instances(open_model(CountingModel()), instances, build_settings(method="lime(samples=30)"))
+    )
     assert explain_texts(CountingModel(), ["good film"], method="lime(samples=30)") == expected
 
 
 def test_any_library_can_call_an_opened_model():
     model = CountingModel()
-    adapter = open_model(model)
+    opened = open_model(model)
     texts = ["the good film", ["a", "bad", "good", "bad", "plot"], ""]
     expected = [list(one["classification_scores"].values()) for one in explain_texts(CountingModel(), texts)]
-    assert adapter.predict_proba(texts).tolist() == expected
-    assert adapter.predict_proba(texts, batch_size=1).tolist() == expected
-    assert adapter.predict_proba([]).shape == (0, 2)
-    with refused(field="texts"):
-        adapter.predict_proba("a text")
-    with refused(field="queries"):
-        adapter.predict_proba(texts, queries=["one"])
+    assert opened.proba(texts).tolist() == opened.proba(texts, batch_size=1).tolist() == expected
+    assert opened.proba([]).shape == (0, 2)
+    with refused(argument="texts"):
+        opened.proba("a text")
+    with refused(argument="queries"):
+        opened.proba(texts, queries=["one"])
     shown = open_model(model, uses_query=True)
-    shown.predict_proba(["good film"], queries=["is it"])
+    shown.proba(["good film"], queries=["is it"])
     assert model.asked[-1] == ["is", "it", "good", "film"]
 
 
@@ -96,7 +94,7 @@ def test_a_pipeline_over_strings_is_taken_as_it_is():
 
 def test_bad_input_is_refused():
     model = CountingModel()
-    with refused("'good film'", field="texts"):
+    with refused("'good film'", argument="texts"):
         explain_texts(model, "good film")
     with refused("'q'", argument="queries"):
         explain_texts(model, ["a"], queries="q")
@@ -120,13 +118,13 @@ def test_bad_input_is_refused():
     ("settings", "argument", "mentions"),
     [
         ({"method": "lime(sample=7)"}, "method", ("lime", "did you mean 'samples'?")),
-        ({"method": "lime(samples=x)"}, "method", ("lime, samples", "type int")),
-        ({"method": "lime(samples=1)"}, "method", ("lime, samples", "at least 2")),
+        ({"method": "lime(samples=x)"}, "method", ("lime, samples", "expected int")),
+        ({"method": "lime(samples=1)"}, "method", ("lime, samples", ">= 2")),
         ({"method": "occlusion(beam=2)"}, "method", ("occlusion", "no settings")),
         ({"method": "random(draws=3)"}, "method", ("one draw",)),
-        ({"measure": "soft(masks=words)"}, "measure", ("tokens, elements", "'words'")),
-        ({"measure": ["soft", "soft-scores"]}, "measure", ("each measure once",)),
-        ({"measure": "s"}, "measure", ("sensitivity, soft-scores",)),
+        ({"measure": "soft(masks=words)"}, "measure", ("soft, masks", "'words'")),
+        ({"measure": ["soft", "so"]}, "measure", ("each measure once",)),
+        ({"measure": "s"}, "measure", ("sensitivity, soft",)),
         ({"fidelity_rates": (0.5,)}, "fidelity_rates", ("`fidelity_trials`",)),
         ({"random_kind": "spans"}, "random_kind", ("`random_draws`",)),
         ({"random_kind": "words"}, "random_kind", ("'words'",)),
@@ -138,6 +136,7 @@ def test_bad_input_is_refused():
         ({"method": "shap"}, "method", ("shap",)),
         ({"erase": "drop"}, "erase", ("'drop'",)),
         ({"seed": -1}, "seed", ("-1",)),
+        ({"kds": 0.1}, "kds", ("did you mean 'kd'?",)),
     ],
 )
 def test_wrong_settings_are_refused(settings, argument, mentions):

@@ -5,25 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.engine import explain_instances
-from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution import Instance, build_settings, explain_instances, explain_texts, open_model
 from eraser_hub.attribution.measures.tokens_to_flip import NEVER_FLIPPED
-from eraser_hub.attribution.settings import ExplainSettings
 
 from ..refusals import refused
 from .conftest import CountingModel, instance
 
 
-def opened(model: object | None = None, labels: tuple[str, ...] = ("NEG", "POS")) -> PlainModel:
-    adapter = PlainModel(model or CountingModel())
-    align_labels(adapter, labels)
-    return adapter
-
-
-def explained(instances, model=None, **more):
-    return list(explain_instances(opened(model), instances, ExplainSettings(**{"lime_samples": 60, **more})))
+def explained(instances, model=None, method="occlusion", **more):
+    opened = open_model(model or CountingModel(), label_names=("NEG", "POS"))
+    return list(explain_instances(opened, instances, build_settings(method=method, **more)))
 
 
 DOCUMENT = "the good film with a bad scene and a fine plot"
@@ -48,26 +39,20 @@ def test_hard_rationales_are_the_top_tokens_merged_in_each_document(documents, k
 
 def test_equal_inputs_run_once():
     model = CountingModel()
-    adapter = opened(model)
-    list(
-        explain_instances(
-            adapter, [instance(DOCUMENT, "a"), instance(DOCUMENT, "b")], ExplainSettings(method="occlusion")
-        )
-    )
+    explained([instance(DOCUMENT, "a"), instance(DOCUMENT, "b")], model)
     asked = [tuple(tokens) for tokens in model.asked]
     assert len(asked) == len(set(asked))
 
 
 def test_tokens_to_flip_is_the_first_change():
     # two good words against one bad: without both good words the label is NEG; one is a tie, which is NEG's as well
-    (found,) = explained([instance(DOCUMENT)], method="occlusion", tokens_to_flip=True)
+    (found,) = explained([instance(DOCUMENT)], measures=["tokens-to-flip"])
     assert found["tokens_to_flip"] == 1
-    adapter = opened()
-    settings = ExplainSettings(method="occlusion", tokens_to_flip=True)
-    (never,) = explain_instances(adapter, [instance("bad dull film")], settings)
+    model = open_model(CountingModel())
+    (never,) = explain_instances(model, [instance("bad dull film")], build_settings(measures=["tokens-to-flip"]))
     assert never["classification"] == "NEG" and never["tokens_to_flip"] == 3
     # 3 is also what a change at the last token would give: that there was none is counted
-    assert adapter.notes.counts[NEVER_FLIPPED] == 1
+    assert model.notes.counts[NEVER_FLIPPED] == 1
 
 
 def test_tokens_to_flip_equals_the_plain_search():
@@ -75,7 +60,7 @@ def test_tokens_to_flip_equals_the_plain_search():
     words = ["good", "bad", "film", "the", "fine", "dull"]
     documents = [instance(" ".join(words[i] for i in random.integers(0, 6, 60)), str(n)) for n in range(6)]
     model = CountingModel()
-    for found, one in zip(explained(documents, method="random", tokens_to_flip=True), documents, strict=True):
+    for found, one in zip(explained(documents, method="random", measures=["tokens-to-flip"]), documents, strict=True):
         scores = np.array(found["rationales"][0]["soft_rationale_predictions"])
         order = np.argsort(-scores, kind="stable")
         expected = len(order)
@@ -120,8 +105,8 @@ def test_fidelity_curves_end_at_nothing_and_begin_at_the_rationale():
 
 def test_the_order_and_the_company_of_instances_do_not_matter():
     documents = [instance(DOCUMENT + " good" * n, str(n)) for n in range(7)]
-    together = explained(documents, method="lime", random_draws=2, chunk=3)
-    apart = [explained([one], method="lime", random_draws=2)[0] for one in reversed(documents)]
+    together = explained(documents, method="lime(samples=60)", random_draws=2, chunk=3)
+    apart = [explained([one], method="lime(samples=60)", random_draws=2)[0] for one in reversed(documents)]
     assert together == apart[::-1]
 
 
@@ -186,10 +171,10 @@ class Small(CountingModel):
 
 
 def test_out_of_memory_halves_the_batch_and_says_so():
-    adapter = opened(Small(5))
-    found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
-    assert found == explained([instance(DOCUMENT)], method="occlusion")
-    assert any("out of memory" in words and "halved" in words for words in adapter.notes.messages)
+    model = open_model(Small(5))
+    found = list(explain_instances(model, [instance(DOCUMENT)], build_settings()))
+    assert found == explained([instance(DOCUMENT)])
+    assert any("out of memory" in words and "halved" in words for words in model.notes.messages)
 
 
 def test_out_of_memory_with_a_single_input_and_other_errors():
@@ -214,11 +199,10 @@ def test_labels_in_another_order_are_matched_by_name():
         def predict_proba(self, token_lists):
             return super().predict_proba(token_lists)[:, ::-1]
 
-    adapter = opened(Swapped())
-    align_labels(adapter, ("NEG", "POS"))  # twice is the same as once
-    found = list(explain_instances(adapter, [instance(DOCUMENT)], ExplainSettings(method="occlusion")))
-    assert found == explained([instance(DOCUMENT)], method="occlusion")
-    assert any("another order" in words for words in adapter.notes.messages)
+    model = open_model(Swapped(), label_names=("NEG", "POS"))
+    found = list(explain_instances(model, [instance(DOCUMENT)], build_settings()))
+    assert found == explained([instance(DOCUMENT)])
+    assert any("another order" in words for words in model.notes.messages)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +223,7 @@ def test_wrong_labels(names, given, dataset, mentions):
     model = CountingModel()
     model.label_names = names
     with refused(*mentions):
-        align_labels(PlainModel(model), dataset, given)
+        open_model(model, label_names=dataset, labels=given)
 
 
 @pytest.mark.parametrize(
@@ -254,26 +238,45 @@ def test_wrong_labels(names, given, dataset, mentions):
 def test_labels_stated_by_hand_and_generic_ones(names, dataset, given, order):
     model = CountingModel()
     model.label_names = names
-    adapter = PlainModel(model)
-    align_labels(adapter, dataset, given)
-    assert adapter.order.tolist() == order
-    assert given or "say `labels`" in adapter.notes.messages[0]
+    opened = open_model(model, label_names=dataset, labels=given)
+    assert opened.order.tolist() == order
+    assert given or "say `labels`" in opened.notes.messages[0]
 
 
 def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
     two = Instance("x", (), ("a", "b"), (("good", "film"), ("fine", "bad", "plot")), "POS", None, (1,))
-    (found,) = explained([two], method="occlusion", tokens_to_flip=True)
+    (found,) = explained([two], measures=["tokens-to-flip"])
     # good in the first document stands outside the gold evidence: fine goes first, then (of ties) the plot, then bad
     assert found["classification"] == "POS" and 1 <= found["tokens_to_flip"] <= 3
     everywhere = Instance("x", (), ("a", "b"), (("good",) * 9, ("fine",) * 2), "POS", None, (1,))
-    (never,) = explained([everywhere], method="occlusion", tokens_to_flip=True)
+    (never,) = explained([everywhere], measures=["tokens-to-flip"])
     assert never["tokens_to_flip"] == 2
-    assert "flip:evidence-documents" in ExplainSettings(tokens_to_flip=True).signature()
 
 
-@pytest.mark.parametrize("lazy", [True, False])
-def test_inputs_that_do_not_wait_ready_made_give_the_same(monkeypatch, lazy):
-    model = CountingModel()
-    whole = explained([instance(DOCUMENT)], method="lime")
-    monkeypatch.setattr("eraser_hub.attribution.runner.MAX_KEPT_TOKENS", 0 if lazy else 25)
-    assert explained([instance(DOCUMENT)], model, method="lime") == whole
+@pytest.mark.parametrize("limit", ["MAX_WAITING", "MAX_FLAGS"])
+def test_inputs_that_do_not_fit_together_give_the_same(monkeypatch, limit):
+    documents = [instance(DOCUMENT, "a"), instance(DOCUMENT[::-1], "b")]
+    whole = explained(documents, method="lime(samples=60)")
+    monkeypatch.setattr(f"eraser_hub.attribution.engine.{limit}", 25)
+    assert explained(documents, method="lime(samples=60)") == whole
+
+
+def test_a_sentence_is_erased_whole_by_occlusion_and_in_each_bin() -> None:
+    text = "a warm\ngood good good\nbad the"
+    (prediction,) = explain_texts(CountingModel(), [text], units="sentences", kd=0.1, bins=(0.5,))
+    (rationale,) = prediction["rationales"]
+    assert rationale["hard_rationale_predictions"] == [{"start_token": 2, "end_token": 5}]
+    model, sizes = CountingModel(), (2, 3, 2)
+    texts = (text, "good good good bad the", "a warm bad the", "a warm good good good")
+    full, *kept = model.predict_proba([one.split() for one in texts])[:, 1]
+    effects = np.repeat([(full - p) / size for p, size in zip(kept, sizes, strict=True)], sizes)
+    assert rationale["soft_rationale_predictions"] == pytest.approx(effects, abs=1e-8)
+    assert rationale["soft_sentence_predictions"] == pytest.approx([full - p for p in kept], abs=1e-8)
+    # four of seven tokens: the best sentence has three, so the next one goes too
+    ((in_bin),) = prediction["thresholded_scores"]
+    name = "sufficiency_classification_scores"
+    assert in_bin[name]["POS"] == pytest.approx(model.predict_proba([texts[0].split()[:5]])[0, 1])
+    (mean,) = explain_texts(CountingModel(), [text], units="sentences", scores=[[0, 1, 1, 1, 1, 0, 3]], bins=())
+    assert mean["rationales"][0]["soft_sentence_predictions"] == [0.5, 1, 1.5]
+    with refused("sentences", argument="units"):
+        explain_texts(CountingModel(), [["a", "b"]], units="sentences")

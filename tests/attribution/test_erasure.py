@@ -85,7 +85,10 @@ def test_occluding_takes_the_rate_of_the_rationale():
     assert len(erasure.draw_occluded_rationale(random, rationale, 0.5)) == 2
 
 
-def test_kept_flags():
-    assert erasure.without(0, [1]).kept(3).tolist() == [True, False, True]
-    assert erasure.only(0, [1]).kept(3).tolist() == [False, True, False]
-    assert erasure.full(0).kept(2).all() and not erasure.empty(0).kept(2).any()
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [(0.0, []), (0.01, [2, 3, 4]), (0.5, [2, 3, 4]), (0.51, [0, 1, 2, 3, 4]), (1.0, [0, 1, 2, 3, 4, 5])],
+)
+def test_as_few_units_as_hold_the_share(rate, expected):
+    found = erasure.select_top_units(np.array([0.2, 0.9, 0.2]), np.array([0, 2, 5, 6]), rate)
+    assert found.tolist() == expected

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.attribution.dataset import Split, find_kd, find_kind, has_different_queries, open_split
-from eraser_hub.attribution.instances import read_eraser_row, read_perturbation_row, read_tokens_row
+from eraser_hub.attribution.dataset import Split, find_kd, has_different_queries, open_split
+from eraser_hub.attribution.instances import find_kind, read_eraser_row, read_perturbation_row, read_tokens_row
 
 from ..refusals import refused
 from .conftest import made_row
@@ -62,8 +62,12 @@ def test_columns_tell_the_reader():
 
     text, many = datasets.Value("string"), datasets.List(datasets.Value("string"))
     assert find_kind({"annotation_id": text, "documents": many}) == "eraser"
-    assert find_kind({"id": text, "tokens": datasets.List(many)}) == "perturbation"
-    assert find_kind({"id": text, "tokens": many}) == "tokens"
+    assert (
+        find_kind({"id": text, "tokens": datasets.List(many)})
+        == find_kind({"id": 1, "tokens": [["a"]]})
+        == "perturbation"
+    )
+    assert find_kind({"id": text, "tokens": many}) == find_kind({"id": 1, "tokens": ["a"]}) == "tokens"
     with refused("annotation_id", "human_rationales", "a, b"):
         find_kind({"a": text, "b": text})
 
@@ -222,7 +226,7 @@ def test_a_folder_without_a_card_or_with_a_broken_one(tmp_path, card, mention):
 )
 @pytest.mark.parametrize("verb", ["explain", "train"])
 def test_a_dataset_of_the_hub_is_opened_at_its_revision(tmp_path, monkeypatch, verb, words, asked):
-    from .test_runs import call
+    from ..command_line import invoke
 
     calls = []
 
@@ -231,7 +235,7 @@ def test_a_dataset_of_the_hub_is_opened_at_its_revision(tmp_path, monkeypatch, v
         raise FileNotFoundError("no Hub here")
 
     monkeypatch.setattr("datasets.load_dataset", load_dataset)
-    found = call(*words, "--model", "logistic-regression", "--out", str(tmp_path / "p.jsonl"), verb=verb)
+    found = invoke([verb, *words, "--model", "logistic-regression", "--out", str(tmp_path / "p.jsonl")])
     assert "no Hub here" in f"{found.exception}{found.output}" and calls == [asked]
 
 
