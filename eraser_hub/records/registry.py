@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import msgspec
 
@@ -73,6 +73,8 @@ def make_settings(kind: type[Part], given: Mapping[str, Any], name: str, argumen
         expected, _, place = str(error).partition(" - at `$.")
         key = place.rstrip("`").partition("[")[0]
         expected = expected.partition(", got")[0].replace("Expected", "expected", 1).replace("`", "")
+        if expected.startswith("Invalid enum"):  # it does not say which values there are
+            expected = f"expected one of {', '.join(get_args(get_type_hints(kind)[key]))}"
         raise DataError(f"{name}, {key}: {expected}, found {show(given.get(key))}", argument=argument) from None
 
 

@@ -107,6 +107,7 @@ class Model(ABC):
         uses_query: whether the query is part of the input.
         pads: whether inputs of different length may share a batch; False for a network that sees its padding.
         has_labels: whether its outputs are labels, which it may name and order otherwise than the dataset.
+        prompted: whether it is a language model that answers a prompt.
         answers: whether it answers with words of the text (:meth:`answer`) and has no probabilities of labels.
         selects: whether it decides by tokens that it selects itself (:meth:`select`).
         embeds: whether it embeds its tokens: papers' presets choose their method by that.
@@ -123,6 +124,7 @@ class Model(ABC):
     uses_query: bool = False
     pads: bool = True
     has_labels: ClassVar[bool] = True
+    prompted: ClassVar[bool] = False
     answers: ClassVar[bool] = False
     selects: bool = False
     embeds: bool = False
