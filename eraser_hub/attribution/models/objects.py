@@ -1,0 +1,104 @@
+"""Any object with ``predict_proba(list of token lists) -> (texts, labels)``."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.records.errors import DataError, show
+
+from .model import Model, Unit
+
+
+@dataclass(slots=True)
+class Tokens:
+    """An instance as the numbers of its tokens.
+
+    Attributes:
+        instance: the instance.
+        query: tokens of the query, () where the model reads none.
+        numbers: int32 (tokens,), equal for equal tokens of all texts.
+    """
+
+    instance: Instance
+    query: tuple[str, ...]
+    numbers: NDArray[np.int32]
+
+
+class TokenModel(Model):
+    """A model over tokens: an erased input is what is left of their list.
+
+    Attributes:
+        mask_token, pad_token: what stands in place of a token where erasing masks or pads; None where that is refused.
+    """
+
+    mask_token: str | None = None
+    pad_token: str | None = None
+
+    def __init__(self, uses_query: bool = False) -> None:
+        super().__init__()
+        self.uses_query = uses_query
+        self._numbers: dict[str, int] = {}
+        self._words: list[str] = []
+
+    def _number(self, token: str) -> int:
+        number = self._numbers.setdefault(token, len(self._words))
+        if number == len(self._words):
+            self._words.append(token)
+        return number
+
+    def read(self, instance: Instance) -> Any:
+        """Read an instance once."""
+        query = instance.query if self.uses_query else ()
+        return Tokens(instance, query, np.asarray([self._number(token) for token in instance.tokens], np.int32))
+
+    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[Unit]]:
+        """Yield the input of each erased variant: the numbers of its tokens."""
+        substitute = {"mask": self.mask_token, "pad": self.pad_token}.get(erase)
+        if erase != "remove" and substitute is None:
+            message = f"{self.description} has no {erase} token; expected remove"
+            raise DataError(message, argument="erase")
+        number = None if substitute is None else self._number(substitute)
+        for flags in kept:
+            left = reading.numbers[flags] if number is None else np.where(flags, reading.numbers, np.int32(number))
+            key = hashlib.blake2b(left.tobytes(), digest_size=16).digest()
+            yield (Unit((key, reading.query), len(left) + len(reading.query), (reading.query, left)),)
+
+    def get_tokens(self, numbers: NDArray[np.int32]) -> list[str]:
+        """Return the tokens of these numbers."""
+        return [self._words[number] for number in numbers.tolist()]
+
+
+class ObjectModel(TokenModel):
+    """Any object with ``predict_proba(list of token lists)``.
+
+    Attributes ``mask_token`` and ``pad_token`` of the object are used for erasing, ``label_names`` (or scikit-learn's
+    ``classes_``) for its labels. A ``predict_proba`` with a second parameter named ``queries`` is given the queries;
+    any other gets the query's tokens before the document's when the query is used.
+    """
+
+    def __init__(self, model: Any, *, uses_query: bool = False) -> None:
+        super().__init__(uses_query)
+        self.model, self.description = model, type(model).__name__
+        self.mask_token, self.pad_token = getattr(model, "mask_token", None), getattr(model, "pad_token", None)
+        names: Any = getattr(model, "label_names", None)
+        names = getattr(model, "classes_", ()) if names is None else names
+        if callable(names) or isinstance(names, str):
+            raise DataError(f"{self.description}.label_names: expected a list of names, found {show(names)}")
+        self.label_names = tuple(map(str, names))
+        self._takes_queries = "queries" in inspect.signature(model.predict_proba).parameters
+
+    def forward(self, inputs: Sequence[Any]) -> Any:
+        """Return the object's own answer for a batch."""
+        texts = [self.get_tokens(numbers) for _, numbers in inputs]
+        queries = [list(query) for query, _ in inputs]
+        if self._takes_queries:
+            return self.model.predict_proba(texts, queries=queries)
+        return self.model.predict_proba([[*query, *text] for query, text in zip(queries, texts, strict=True)])
