@@ -245,7 +245,8 @@ def _open_place(name: str, facts: Mapping[str, Any], opening: Opening) -> Model:
     for point in entry_points(group=PLUGINS):
         plugin = point.load()
         if plugin.opens(place, facts):
-            return plugin.open(place, facts, opening)
+            opened: Model = plugin.open(place, facts, opening)
+            return opened
     kind = facts.get("kind")
     if kind is None and (place.is_file() or (place / "model.skops").is_file()):
         kind = "scikit-learn"
@@ -254,7 +255,7 @@ def _open_place(name: str, facts: Mapping[str, Any], opening: Opening) -> Model:
         raise DataError(message, file=place)
     elif kind is None and not place.is_dir() and is_path_like(name):
         raise DataError("no such model file or folder", file=place)
-    opened: Model = importlib.import_module(KINDS[kind or "transformers"]).open_folder(place, facts, opening)
+    opened = importlib.import_module(KINDS[kind or "transformers"]).open_folder(place, facts, opening)
     return opened
 
 
@@ -275,7 +276,8 @@ def _open_object(model: Any, opening: Opening) -> Model:
     if len(pair) == 2 and hasattr(pair[0], "save_pretrained") and hasattr(pair[1], "save_pretrained"):
         from .transformer import from_objects
 
-        return from_objects(*pair, opening)
+        network: Model = from_objects(*pair, opening)
+        return network
     message = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
     if hasattr(model, "save_pretrained"):
         message += ": give it with its tokenizer, as a pair"

@@ -6,24 +6,23 @@ A pipeline takes strings: an instance's tokens joined by ``joiner`` (a blank; no
 from __future__ import annotations
 
 import hashlib
-import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.records.errors import DataError, UsageError, get_first_line
+from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
 from . import linear
 from .model import Unit
 from .objects import TokenModel
+from .skops_files import check_takes_strings, load_pipeline
+from .skops_files import save_pipeline as save_pipeline
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Method, Scores
@@ -38,9 +37,6 @@ BLANK_SPLIT = "[^ ]+"
 # patterns whose matches never reach over a blank nor depend on what is behind one
 WORD_PATTERNS = (BLANK_SPLIT, r"\S+", r"(?u)\b\w\w+\b")
 FILE, TOKENIZER = "model.skops", "tokenizer"  # in a model's folder
-SCHEMA = "schema.json"  # of a skops archive
-# what a random forest needs beyond scikit-learn's own types; its arrays are checked after opening
-TREE = "sklearn.tree._tree.Tree"
 MAX_ROWS, MAX_BATCH_WORDS = 4096, 1_000_000
 
 
@@ -196,108 +192,8 @@ def takes_strings(model: Any) -> bool:
             continue
         return isinstance(example, str) and hasattr(model, "classes_")
     if type(model).__module__.startswith("sklearn."):
-        check_takes_strings(model, None)
+        check_takes_strings(model)
     return False
-
-
-def check_takes_strings(model: Any, path: Path | None) -> None:
-    """Refuse a model that is not fitted, or that takes no strings, such as a classifier without its vectoriser."""
-    from sklearn.exceptions import NotFittedError
-
-    name = type(getattr(model, "steps", [("", model)])[-1][1]).__name__
-    try:
-        model.predict_proba(["a b"])
-    except NotFittedError as error:
-        raise DataError(f"expected a fitted model, found {name} before its fit", file=path) from error
-    except Exception as error:  # a model raises what its own reading of the input raises
-        message = f"expected a pipeline over strings (a vectoriser, then a classifier), found {name}"
-        raise DataError(f"{message}: {get_first_line(error).rstrip(':')}", file=path) from error
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
-    """Open a fitted pipeline.
-
-    A skops file is opened without running code; a joblib or pickle file runs whatever it holds, so it needs
-    ``trust_pickle``.
-
-    Raises:
-        DataError: an unknown ending, a pickle without trust, a skops file that holds other than scikit-learn's types,
-            trees whose nodes point outside themselves, something without ``predict_proba``, a model that is not fitted
-            or takes no strings.
-    """
-    if path.suffix == ".skops":
-        model = _load_skops(path)
-    elif path.suffix in (".joblib", ".pkl", ".pickle"):
-        if not trust_pickle:
-            message = "a pickle runs code when it is opened: say `trust_pickle` if you trust its source, "
-            raise UsageError(message + "or save the model with skops", file=path)
-        import joblib
-
-        try:
-            model = joblib.load(path)
-        except Exception as error:  # unpickling raises whatever the pickle holds
-            raise DataError(f"cannot be opened: {get_first_line(error)}", file=path) from error
-    else:
-        raise DataError("expected a model file ending in .skops, .joblib or .pkl", file=path)
-    if not hasattr(model, "predict_proba"):
-        message = f"expected a classifier with predict_proba, found {type(model).__name__}"
-        raise DataError(message, file=path)
-    check_takes_strings(model, path)
-    return model
-
-
-def _load_skops(path: Path) -> Any:
-    """Open a skops file that unpacks to a bounded size, and holds types that can be checked."""
-    import skops.io
-
-    from eraser_hub.conversion.download import FREE_BYTES, MAX_MEMBERS, get_max_unpacked_bytes
-
-    try:
-        packed = path.stat().st_size
-        with ZipFile(path) as archive:
-            sizes = {member.filename: member.file_size for member in archive.infolist()}
-        total = sum(sizes.values())
-        if len(sizes) > MAX_MEMBERS or total > get_max_unpacked_bytes(packed) or sizes.get(SCHEMA, 0) > FREE_BYTES:
-            message = f"unpacks to {total:,} bytes, which no model does ({packed:,} packed)"
-            raise DataError(message, file=path)
-        unknown = [name for name in skops.io.get_untrusted_types(file=path) if name != TREE]
-        if unknown:
-            message = f"expected scikit-learn's own types alone, found {', '.join(sorted(unknown)[:5])}: not opened, "
-            raise DataError(message + "since opening it would run that code", file=path)
-        model = skops.io.load(path, trusted=[TREE])
-    except DataError:
-        raise
-    except Exception as error:  # skops raises many kinds on a broken file
-        raise DataError(f"not a readable skops file: {get_first_line(error)}", file=path) from error
-    return model
-
-
-def save_pipeline(model: Any, path: Path) -> None:
-    """Write a fitted pipeline as a skops file, the same pipeline always to the same bytes.
-
-    skops names objects by their places in memory, and dates the members of its archive: here they are numbered in the
-    order in which its schema names them, and have no date.
-    """
-    import skops.io
-
-    numbers: dict[str, str] = {}
-
-    def number(match: re.Match[str]) -> str:
-        return match[1] + numbers.setdefault(match[2], str(len(numbers) + 1))
-
-    with ZipFile(io.BytesIO(skops.io.dumps(model))) as before, ZipFile(path, "w") as after:
-        # inside a string a quotation mark has a backslash before it: only keys look like these
-        schema = re.sub(r'("__id__": |"file": ")(\d+)', number, before.read(SCHEMA).decode())
-        members = {re.sub(r"^\d+", lambda name: numbers[name[0]], name): name for name in before.namelist()}
-        for member in sorted(members):
-            content = schema.encode() if member == SCHEMA else before.read(members[member])
-            after.writestr(ZipInfo(member), content)
-
-
-# --- sub-words, as Carton et al. (2020) count -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
