@@ -63,8 +63,7 @@ class TokenModel(Model):
         """Yield the input of each erased variant: the numbers of its tokens."""
         substitute = {"mask": self.mask_token, "pad": self.pad_token}.get(erase)
         if erase != "remove" and substitute is None:
-            message = f"{self.description} has no {erase} token; expected remove"
-            raise DataError(message, argument="erase")
+            raise DataError(f"`erase` {erase}: {self.description} has no {erase} token; use `erase` remove")
         number = None if substitute is None else self._number(substitute)
         for flags in kept:
             left = reading.numbers[flags] if number is None else np.where(flags, reading.numbers, np.int32(number))

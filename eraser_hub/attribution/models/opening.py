@@ -121,19 +121,19 @@ def open_model(
             ``models/mine(window=256)``; an object with ``predict_proba`` over token lists, or over strings where it is
             scikit-learn's; a transformers pipeline, or a network and its tokenizer as a pair; a `Model` (returned).
         uses_query: show the query to the model; None: as in its training, else no.
-        label_names: names of the model's outputs, in its order, if it lacks them.
+        label_names: the dataset's labels, in whose order the model's are brought by name; () for the model's own.
         config: the dataset's config, which chooses a language model's prompt.
         examples: instances that a language model's examples are taken from.
         **settings: of :class:`ModelSettings`; those of the model's string come before them.
 
     Raises:
         DataError: nothing there, an unknown file or setting, a pickle without ``trust_pickle``, missing packages,
-            labels that contradict the model's own.
+            labels that are not the dataset's, or that nobody names.
     """
     named = isinstance(model, str | os.PathLike)
-    name, given = parse_model(model) if named else (type(model).__name__, {})
-    options = asdict(read_settings({**settings, **given}, name))
-    facts = read_facts(name) if named else {}
+    name, given = split_model(model) if named else (type(model).__name__, {})
+    facts = read_facts(model) if named else {}
+    options = asdict(make_model_settings({**settings, **given}, name))
     for query in (uses_query, facts.get("uses_query")):
         options["query"] = query if options["query"] is None else options["query"]
     opening = Opening(**options, config=config, examples=tuple(examples))
@@ -145,15 +145,15 @@ def open_model(
                 raise DataError(message, argument=setting.name)
     if opening.threads:
         limit_threads(opening.threads)
-    if stated := opening.labels or tuple(label_names):
-        align_labels(opened, (), stated)
+    if opened is not model or label_names or opening.labels:
+        align_labels(opened, label_names, opening.labels)
     return opened
 
 
-def parse_model(model: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
+def split_model(model: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
     """Return a model's path or Hub id, and the settings in its string; of a path that exists there are none.
 
-    >>> parse_model("models/mine(labels=[NEG,POS], window=256)")
+    >>> split_model("models/mine(labels=[NEG,POS], window=256)")
     ('models/mine', {'labels': ['NEG', 'POS'], 'window': 256})
 
     Raises:
@@ -167,7 +167,13 @@ def parse_model(model: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
     return parse_call(text, "model")
 
 
-def read_settings(given: Mapping[str, Any], name: str) -> ModelSettings:
+def read_model_settings(model: str | os.PathLike[str]) -> ModelSettings:
+    """Return the settings in a model's string; errors as of :func:`split_model` and :func:`make_model_settings`."""
+    name, given = split_model(model)
+    return make_model_settings(given, name)
+
+
+def make_model_settings(given: Mapping[str, Any], name: str) -> ModelSettings:
     """Return checked settings of a model; one value where a list is expected is a list of one.
 
     Raises:
@@ -182,14 +188,14 @@ def read_settings(given: Mapping[str, Any], name: str) -> ModelSettings:
     return make_settings(ModelSettings, values, name, "model")
 
 
-def read_facts(place: str | os.PathLike[str]) -> dict[str, Any]:
+def read_facts(model: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what ``model.json`` says, in a model's folder or beside its file; {} where there is none.
 
     Raises:
         DataError: no JSON object, a fact of another type.
     """
-    folder = Path(place)
-    path = folder.with_name(FACTS) if folder.is_file() else folder / FACTS
+    place = Path(split_model(model)[0])
+    path = place.with_name(FACTS) if place.is_file() else place / FACTS
     if not path.is_file():
         return {}
     facts = read_json_object(path)
@@ -203,22 +209,25 @@ def read_facts(place: str | os.PathLike[str]) -> dict[str, Any]:
     return facts
 
 
-def find_trainings(place: str | os.PathLike[str]) -> list[tuple[int, Path]]:
-    """Return the seeds and folders of the trainings in a folder that ``train --seeds`` wrote; none for another model.
+def find_trainings(model: str | os.PathLike[str]) -> list[tuple[int, str]]:
+    """Return seeds and folders of the trainings in a folder that ``train --seeds`` wrote; none for another model.
+
+    Each folder has the settings of the model's string behind it.
 
     Raises:
         DataError: one of the trainings is not finished.
     """
-    folder = Path(place)
+    name, given = split_model(model)
+    folder, settings = Path(name), os.fspath(model)[os.fspath(model).index("(") :] if given else ""
     if not folder.is_dir() or (folder / FACTS).is_file():
         return []
-    names = [each.name.removeprefix(SEED) for each in folder.glob(f"{SEED}*") if each.is_dir()]
-    trainings = [(seed, folder / f"{SEED}{seed}") for seed in sorted(int(name) for name in names if name.isdecimal())]
+    seeds = [each.name.removeprefix(SEED) for each in folder.glob(f"{SEED}*") if each.is_dir()]
+    trainings = [(seed, folder / f"{SEED}{seed}") for seed in sorted(int(seed) for seed in seeds if seed.isdecimal())]
     for _, training in trainings:
         if not (training / FACTS).is_file() or (training / CHECKPOINT_DIR).is_dir():
             message = "expected a finished training, found a stopped one; the same `train` goes on with it"
             raise DataError(message, file=training)
-    return trainings
+    return [(seed, f"{training}{settings}") for seed, training in trainings]
 
 
 def is_path_like(name: str) -> bool:
