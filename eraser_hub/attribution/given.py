@@ -1,0 +1,229 @@
+"""Rationales and token scores that are given, by people or in a file, in place of those that a method computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eraser_hub.metrics.match import HARD_FIELD, SOFT_FIELDS
+from eraser_hub.metrics.plain import mask_from_spans
+from eraser_hub.records.errors import DataError, add_count, show
+from eraser_hub.records.files import compute_file_digest, shorten_digest
+from eraser_hub.records.predictions import read_instances, read_plain_rows
+
+from .instances import Instance, flag_members
+from .models.model import to_array
+from .outputs import FORMATS
+from .settings import HUMAN
+
+SCORES_FIELD = SOFT_FIELDS["soft"]
+PAIR_FIELD = "rationale"  # of the perturbation benchmark's results: indices of each sequence
+Attach = Callable[[Instance, Mapping[str, Any]], Instance]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Rationales or scores of instances, from people or from a file.
+
+    Attributes:
+        digest: of the file, as a signature shows it; ``human`` for people's rationales.
+        path: the file; None for people's rationales, which the instances carry.
+        what: "rationales" or "scores".
+        field: of the file's rows that holds them.
+        rows: by id the line, and by document what the field holds.
+    """
+
+    digest: str
+    path: Path | None
+    what: str
+    field: str
+    rows: Mapping[str, tuple[int, Mapping[str, Any]]]
+
+    def check(self, instances: Iterable[Instance], partly: bool) -> str:
+        """Refuse what is missing or does not fit, before a run begins; return a message for the reader, "" for none.
+
+        Args:
+            instances: those of the run.
+            partly: whether the file may hold others too (a ``limit``, a ``sample``).
+
+        Raises:
+            DataError: the first instance whose values are missing or do not fit, with the number of others.
+        """
+        if self.path is None:
+            marked = [instance.has_rationale for instance in instances]
+            if not any(marked):
+                message = f"human: none of {len(marked)} instances has a human rationale"
+                raise DataError(message, argument="rationales")
+            lacking = marked.count(False)
+            return f"{lacking} of {len(marked)} instances without a human rationale, left out" if lacking else ""
+        errors, ids = [], set()
+        for instance in instances:
+            ids.add(instance.id)
+            try:
+                self._attach(instance)
+            except DataError as error:
+                errors.append(error)
+        if ids.isdisjoint(self.rows):
+            message = "expected the split's instances, none of its ids occur: another corpus or split?"
+            raise DataError(message, file=self.path)
+        for identity, (line, _) in () if partly else self.rows.items():
+            if identity not in ids:
+                message = "expected an instance of the split, found another"
+                errors.append(DataError(message, file=self.path, line=line, instance=identity))
+        if errors:
+            raise add_count(errors[0], len(errors))
+        return ""
+
+    def attach(self, instances: Iterable[Instance]) -> Iterator[Instance]:
+        """Yield the instances with their rationale or scores; those without a human rationale are left out.
+
+        Raises:
+            DataError: the file lacks an instance or one of its documents; values do not fit the tokens.
+        """
+        if self.path is None:
+            return (instance for instance in instances if instance.has_rationale)
+        return map(self._attach, instances)
+
+    def _attach(self, instance: Instance) -> Instance:
+        if instance.id not in self.rows:
+            message = f"expected {self.what} for each instance, found none"
+            raise DataError(message, file=self.path, instance=instance.id)
+        line, values = self.rows[instance.id]
+        try:
+            for name in values:
+                if name not in instance.names:
+                    message = f"expected documents among {', '.join(map(show, instance.names))}, found {show(name)}"
+                    raise DataError(message, instance=instance.id, field="rationales")
+            for name, tokens in zip(instance.names, instance.documents, strict=True):
+                # a document without spans has no rationale tokens, and one without tokens no scores
+                needed = self.field == PAIR_FIELD or (self.field == SCORES_FIELD and tokens)
+                if needed and name not in values:
+                    message = f"expected {self.field} for document {show(name)}, found none"
+                    raise DataError(message, instance=instance.id, field="rationales")
+            return ATTACH[self.field](instance, values)
+        except DataError as error:
+            raise error.at(file=self.path, line=line) from None
+
+
+def open_given(source: str | Path, what: Literal["rationales", "scores"]) -> Given:
+    """Return the rationales of people (``human``), or the rationales or scores of a results file.
+
+    Args:
+        source: ``human``, or a results file, ``.jsonl`` or ``.parquet``: of ERASER, or (rationales alone) of the
+            perturbation benchmark. Only ids, documents and the field that is asked for are used.
+        what: what is wanted of it, which errors name as the argument.
+
+    Raises:
+        DataError: another ending, a line that is no prediction, an id or a document that occurs twice, no such field.
+    """
+    if what == "rationales" and source == HUMAN:
+        return Given(HUMAN, None, what, "", {})
+    path = Path(source)
+    if path.suffix not in FORMATS:
+        message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(path.name)}"
+        raise DataError(message, argument=what)
+    if not path.is_file():
+        raise DataError("no such file", argument=what, file=path)
+    name = SCORES_FIELD if what == "scores" else HARD_FIELD
+    _, first = next(read_plain_rows(path))
+    is_pairs = what == "rationales" and PAIR_FIELD in first and "annotation_id" not in first
+    rows: dict[str, tuple[int, Mapping[str, Any]]] = {}
+    for line, identity, values in _read_pairs(path) if is_pairs else _read_documents(path, name, what):
+        if identity in rows:
+            raise DataError("expected each id once, found it again", file=path, line=line, instance=identity)
+        rows[identity] = line, values
+    return Given(shorten_digest(compute_file_digest(path)), path, what, PAIR_FIELD if is_pairs else name, rows)
+
+
+def _read_documents(path: Path, name: str, what: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield the line and the id of ERASER's results, and by document what a field of its rationales holds."""
+    for line, row in read_instances(path):
+        identity, values = str(row["annotation_id"]), {}
+        if row.get("rationales") is None:
+            raise DataError("expected rationales, found none", file=path, line=line, instance=identity)
+        for number, rationale in enumerate(row["rationales"]):
+            docid, place, message = str(rationale["docid"]), f"rationales[{number}]", ""
+            if rationale.get(name) is None:
+                place, message = f"{place}.{name}", f"expected {what}, found none"
+            elif docid in values:
+                place, message = f"{place}.docid", f"expected each document once, found {show(docid)} again"
+            if message:
+                raise DataError(message, file=path, line=line, instance=identity, field=place)
+            values[docid] = rationale[name]
+        yield line, identity, values
+
+
+def _read_pairs(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield the line and the id of the perturbation benchmark's results, and by sequence its indices."""
+    for line, row in read_plain_rows(path):
+        identity, sequences = row.get("id"), row.get(PAIR_FIELD)
+        if isinstance(identity, bool) or not isinstance(identity, (str, int)):
+            message = f"expected a string or an integer, found {show(identity)}"
+            raise DataError(message, file=path, line=line, field="id")
+        if not isinstance(sequences, list):
+            message = f"expected a list of indices for each sequence, found {show(sequences)}"
+            raise DataError(message, file=path, line=line, instance=identity, field=PAIR_FIELD)
+        yield line, str(identity), {f"sequence_{number}": indices for number, indices in enumerate(sequences)}
+
+
+def attach_scores(instance: Instance, rows: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:
+    """Return the instance with scores of its tokens.
+
+    Args:
+        instance: the instance.
+        rows: for each document a score for each token: a list, an array or a tensor.
+
+    Raises:
+        DataError: another number of scores than tokens; scores that are no finite numbers.
+    """
+    scores = []
+    for name, tokens, values in zip(instance.names, instance.documents, rows, strict=True):
+        try:
+            numbers = to_array(values) if len(values) else np.zeros(0)
+        except (TypeError, ValueError):
+            numbers = np.zeros(())
+        if numbers.ndim != 1:
+            message = f"expected a list of numbers, found {show(values)}"
+            raise DataError(message, instance=instance.id, field="scores")
+        is_finite = bool(np.isfinite(numbers).all())
+        if len(numbers) != len(tokens) or not is_finite:
+            message = f"expected {len(tokens)} finite scores for the tokens of {show(name)}, found {len(numbers)}"
+            message += "" if is_finite else ", not all of them finite"
+            raise DataError(message, instance=instance.id, field=SCORES_FIELD)
+        scores.append(tuple(map(float, numbers)))
+    return replace(instance, scores=tuple(scores))
+
+
+def _attach_scores(instance: Instance, values: Mapping[str, Any]) -> Instance:
+    return attach_scores(instance, [values.get(name, ()) for name in instance.names])
+
+
+def _attach_spans(instance: Instance, values: Mapping[str, Any]) -> Instance:
+    flags = []
+    for name, tokens in zip(instance.names, instance.documents, strict=True):
+        spans = sorted({(span["start_token"], span["end_token"]) for span in values.get(name, ())})
+        before = 0
+        for start, end in spans:
+            if not before <= start < end <= len(tokens):
+                message = f"expected spans apart from each other within the {len(tokens)} tokens of {show(name)}"
+                raise DataError(f"{message}, found {show([start, end])}", instance=instance.id, field=HARD_FIELD)
+            before = end
+        flags.append(tuple(map(bool, mask_from_spans(spans, len(tokens)))))
+    return replace(instance, rationale=tuple(flags))
+
+
+def _attach_indices(instance: Instance, values: Mapping[str, Any]) -> Instance:
+    pairs = enumerate(zip(instance.names, instance.documents, strict=True))
+    flags = (
+        flag_members([values[name]], len(tokens), instance.id, f"{PAIR_FIELD}[{number}]")
+        for number, (name, tokens) in pairs
+    )
+    return replace(instance, rationale=tuple(flags))
+
+
+ATTACH: dict[str, Attach] = {SCORES_FIELD: _attach_scores, HARD_FIELD: _attach_spans, PAIR_FIELD: _attach_indices}
