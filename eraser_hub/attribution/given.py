@@ -110,13 +110,14 @@ class Given:
             raise error.at(file=self.path, line=line) from None
 
 
-def open_given(source: str | Path, what: Literal["rationales", "scores"]) -> Given:
+def open_given(source: str | Path, what: Literal["rationales", "scores"], kind: str = "eraser") -> Given:
     """Return the rationales of people (``human``), or the rationales or scores of a results file.
 
     Args:
-        source: ``human``, or a results file, ``.jsonl`` or ``.parquet``: of ERASER, or (rationales alone) of the
-            perturbation benchmark. Only ids, documents and the field that is asked for are used.
+        source: ``human``, or a results file, ``.jsonl`` or ``.parquet``, of which only ids, documents and the field
+            that is asked for are used.
         what: what is wanted of it, which errors name as the argument.
+        kind: "perturbation" where the file's rationales are of the perturbation benchmark's form.
 
     Raises:
         DataError: another ending, a line that is no prediction, an id or a document that occurs twice, no such field.
@@ -129,15 +130,13 @@ def open_given(source: str | Path, what: Literal["rationales", "scores"]) -> Giv
         raise DataError(message, argument=what)
     if not path.is_file():
         raise DataError("no such file", argument=what, file=path)
-    name = SCORES_FIELD if what == "scores" else HARD_FIELD
-    _, first = next(read_plain_rows(path))
-    is_pairs = what == "rationales" and PAIR_FIELD in first and "annotation_id" not in first
+    name = SCORES_FIELD if what == "scores" else PAIR_FIELD if kind == "perturbation" else HARD_FIELD
     rows: dict[str, tuple[int, Mapping[str, Any]]] = {}
-    for line, identity, values in _read_pairs(path) if is_pairs else _read_documents(path, name, what):
+    for line, identity, values in _read_pairs(path) if name == PAIR_FIELD else _read_documents(path, name, what):
         if identity in rows:
             raise DataError("expected each id once, found it again", file=path, line=line, instance=identity)
         rows[identity] = line, values
-    return Given(shorten_digest(compute_file_digest(path)), path, what, PAIR_FIELD if is_pairs else name, rows)
+    return Given(shorten_digest(compute_file_digest(path)), path, what, name, rows)
 
 
 def _read_documents(path: Path, name: str, what: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
