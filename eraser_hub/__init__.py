@@ -29,8 +29,8 @@ from .version import __version__
 if TYPE_CHECKING:
     from eraser_hub.asking.ask import ask
     from eraser_hub.attribution.explain import explain, explain_texts
-    from eraser_hub.attribution.other_libraries.alignment import Collator, align, collate, mask, tokens
-    from eraser_hub.attribution.other_libraries.scores import token_scores, write_scores
+    from eraser_hub.attribution.alignment import Collator, align, collate, mask, tokens
+    from eraser_hub.attribution.interop import token_scores, write_scores
     from eraser_hub.conversion.importing.verb import import_corpus
     from eraser_hub.conversion.verbs import check, export, load, stats
     from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation
@@ -55,8 +55,8 @@ _LAZY = {
     "systems.train": "train",
     "asking.ask": "ask",
     "scoring.verbs": "score compare",
-    "attribution.other_libraries.alignment": "tokens mask align Collator collate",
-    "attribution.other_libraries.scores": "token_scores write_scores",
+    "attribution.alignment": "tokens mask align Collator collate",
+    "attribution.interop": "token_scores write_scores",
     "attribution.explain": "explain explain_texts",
     "reports.report": "report",
     "reports.board": "board",

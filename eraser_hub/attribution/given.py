@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -16,14 +16,14 @@ from eraser_hub.records.errors import DataError, add_count, show
 from eraser_hub.records.files import compute_file_digest, shorten_digest
 from eraser_hub.records.predictions import read_instances, read_plain_rows
 
-from .instances import Instance, flag_members
+from .instances import Instance
 from .models.model import to_array
 from .outputs import FORMATS
 from .settings import HUMAN
 
 SCORES_FIELD = SOFT_FIELDS["soft"]
 PAIR_FIELD = "rationale"  # of the perturbation benchmark's results: indices of each sequence
-Attach = Callable[[Instance, Mapping[str, Any]], Instance]
+PAIR_ROW: dict[str, Any] = {"id": (str, int), PAIR_FIELD: [[int]]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Given:
         path: the file; None for people's rationales, which the instances carry.
         what: "rationales" or "scores".
         field: of the file's rows that holds them.
-        rows: by id the line, and by document what the field holds.
+        rows: by id the line, and by document what the field holds: scores, or spans (start, end).
     """
 
     digest: str
@@ -105,7 +105,19 @@ class Given:
                 if needed and name not in values:
                     message = f"expected {self.field} for document {show(name)}, found none"
                     raise DataError(message, instance=instance.id, field="rationales")
-            return ATTACH[self.field](instance, values)
+            if self.field == SCORES_FIELD:
+                return attach_scores(instance, [values.get(name, ()) for name in instance.names])
+            flags = []
+            for name, tokens in zip(instance.names, instance.documents, strict=True):
+                spans, before = sorted(set(values.get(name, ()))), 0
+                for start, end in spans:
+                    if not before <= start < end <= len(tokens):
+                        message = f"expected spans apart from each other within the {len(tokens)} tokens of "
+                        message += f"{show(name)}, found [{start}, {end}]"
+                        raise DataError(message, instance=instance.id, field=self.field)
+                    before = end
+                flags.append(tuple(map(bool, mask_from_spans(spans, len(tokens)))))
+            return replace(instance, rationale=tuple(flags))
         except DataError as error:
             raise error.at(file=self.path, line=line) from None
 
@@ -154,20 +166,21 @@ def _read_documents(path: Path, name: str, what: str) -> Iterator[tuple[int, str
             if message:
                 raise DataError(message, file=path, line=line, instance=identity, field=place)
             values[docid] = rationale[name]
+            if name == HARD_FIELD:
+                values[docid] = [(span["start_token"], span["end_token"]) for span in rationale[name]]
         yield line, identity, values
 
 
 def _read_pairs(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
-    """Yield the line and the id of the perturbation benchmark's results, and by sequence its indices."""
+    """Yield the line and the id of the perturbation benchmark's results, and by sequence its indices, as spans."""
+    from eraser_hub.metrics.rows import find_fault  # with Arrow, which is slow to import
+
     for line, row in read_plain_rows(path):
-        identity, sequences = row.get("id"), row.get(PAIR_FIELD)
-        if isinstance(identity, bool) or not isinstance(identity, (str, int)):
-            message = f"expected a string or an integer, found {show(identity)}"
-            raise DataError(message, file=path, line=line, field="id")
-        if not isinstance(sequences, list):
-            message = f"expected a list of indices for each sequence, found {show(sequences)}"
-            raise DataError(message, file=path, line=line, instance=identity, field=PAIR_FIELD)
-        yield line, str(identity), {f"sequence_{number}": indices for number, indices in enumerate(sequences)}
+        lacking = ((name, "expected a value, found none") for name in PAIR_ROW if row.get(name) is None)
+        if fault := find_fault(row, PAIR_ROW) or next(lacking, None):
+            raise DataError(fault[1], file=path, line=line, instance=row.get("id"), field=fault[0])
+        spans = [[(index, index + 1) for index in indices] for indices in row[PAIR_FIELD]]
+        yield line, str(row["id"]), {f"sequence_{number}": one for number, one in enumerate(spans)}
 
 
 def attach_scores(instance: Instance, rows: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:
@@ -196,33 +209,3 @@ def attach_scores(instance: Instance, rows: Sequence[Sequence[float] | NDArray[n
             raise DataError(message, instance=instance.id, field=SCORES_FIELD)
         scores.append(tuple(map(float, numbers)))
     return replace(instance, scores=tuple(scores))
-
-
-def _attach_scores(instance: Instance, values: Mapping[str, Any]) -> Instance:
-    return attach_scores(instance, [values.get(name, ()) for name in instance.names])
-
-
-def _attach_spans(instance: Instance, values: Mapping[str, Any]) -> Instance:
-    flags = []
-    for name, tokens in zip(instance.names, instance.documents, strict=True):
-        spans = sorted({(span["start_token"], span["end_token"]) for span in values.get(name, ())})
-        before = 0
-        for start, end in spans:
-            if not before <= start < end <= len(tokens):
-                message = f"expected spans apart from each other within the {len(tokens)} tokens of {show(name)}"
-                raise DataError(f"{message}, found {show([start, end])}", instance=instance.id, field=HARD_FIELD)
-            before = end
-        flags.append(tuple(map(bool, mask_from_spans(spans, len(tokens)))))
-    return replace(instance, rationale=tuple(flags))
-
-
-def _attach_indices(instance: Instance, values: Mapping[str, Any]) -> Instance:
-    pairs = enumerate(zip(instance.names, instance.documents, strict=True))
-    flags = (
-        flag_members([values[name]], len(tokens), instance.id, f"{PAIR_FIELD}[{number}]")
-        for number, (name, tokens) in pairs
-    )
-    return replace(instance, rationale=tuple(flags))
-
-
-ATTACH: dict[str, Attach] = {SCORES_FIELD: _attach_scores, HARD_FIELD: _attach_spans, PAIR_FIELD: _attach_indices}

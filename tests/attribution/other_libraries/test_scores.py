@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import eraser_hub
 from eraser_hub import token_scores, write_scores
 from eraser_hub.attribution import Instance, explain_texts
-from eraser_hub.attribution.external_rationales import ExternalScores
+from eraser_hub.attribution.given import open_given
 from tests.attribution.conftest import CountingModel
 
 from ...refusals import refused

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from eraser_hub.conversion.built import LABEL_COLUMNS
-from eraser_hub.metrics.plain import to_list
 from eraser_hub.records.errors import DataError, show
 
-from ..instances import READERS, Instance
+from .instances import READERS, Instance
 
 IGNORED = -100  # the label that torch's cross entropy leaves out
 UNLIMITED = 1 << 20  # transformers writes 10**30 where a tokenizer knows no longest input
 DEFAULT_LENGTH = 512
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value of a row in plain Python: arrays and tensors, which formats put into rows, become lists."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: to_plain(inner) for name, inner in value.items()}
+    return [to_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def read_instance(row: Mapping[str, Any]) -> Instance:
@@ -26,18 +35,13 @@ def read_instance(row: Mapping[str, Any]) -> Instance:
         DataError: a row of none of the three datasets, or one that is not as it should be, with instance and field.
     """
     if not isinstance(row, Mapping):
-        found = f"expected a row (of a dataset, such as `dataset[0]`), found {type(row).__name__}"
-        raise DataError(found, argument="row")
-    row = {
-        column: to_list(value) if isinstance(value, np.ndarray) else value
-        for column, value in row.items()
-        if column not in LABEL_COLUMNS
-    }
+        message = f"expected a row (of a dataset, such as `dataset[0]`), found {type(row).__name__}"
+        raise DataError(message, argument="row")
+    row = {column: to_plain(value) for column, value in row.items() if column not in LABEL_COLUMNS}
     if "documents" in row:
         return READERS["eraser"](row)
     if "tokens" not in row:
-        message = f"expected documents (eraser) or tokens, found the columns {show(sorted(row))}"
-        raise DataError(message)
+        raise DataError(f"expected documents (eraser) or tokens, found the columns {show(sorted(row))}")
     nested = any(isinstance(each, (list, tuple)) for each in row["tokens"] or ())
     return READERS["perturbation" if nested else "tokens"](row)
 
@@ -129,46 +133,39 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         DataError: a row that is not as it should be; a tokenizer that takes no words.
         ValueError: a length that leaves no room for text, or a stride that leaves no progress.
     """
-    from ..transformers.pieces import make_window
-    from ..transformers.words import CutWords
+    from .models.pieces import decode_places, lay_out
+    from .models.words import CutWords
 
     instance, words = read_instance(row), CutWords(tokenizer)
-    places = [(number, at) for number, document in enumerate(instance.documents) for at in range(len(document))]
-    cut = words.cut(instance.tokens)
-    ids = [piece for pieces in cut for piece in pieces]
-    query = [piece for pieces in words.cut(instance.query) for piece in pieces]
-    template = words.pair if query else words.single
-    longest = max_length
-    if longest is None:
+    ids, owners = words.cut_flat(instance.tokens)
+    query, _ = words.cut_flat(instance.query)
+    template = words.pair if len(query) else words.single
+    if max_length is None:
         own = getattr(tokenizer, "model_max_length", None)
-        longest = DEFAULT_LENGTH if own is None or own > UNLIMITED else int(own)
-    most = longest - template.size
-    kept = query[: max(1, most // 2, most - max(len(ids), stride + 1))]
-    room = most - len(kept)
+        max_length = DEFAULT_LENGTH if own is None or own > UNLIMITED else int(own)
+    room = max_length - template.size
+    kept = query[: max(1, room // 2, room - max(len(ids), stride + 1))]
+    room -= len(kept)
     if room < 1 or not 0 <= stride < room:
-        words_for = f"expected room for text, and a stride below it: max_length {longest} leaves {room} sub-words"
-        raise ValueError(f"{words_for}, found stride {stride}")
-    owners, gold = [place for place, pieces in zip(places, cut, strict=True) for _ in pieces], instance.rationale
-    labels = [IGNORED if gold is None else int(gold[document][at]) for document, at in owners]
-    # of each sub-word by its number; behind them of places that are none's, whose number is -1
-    facts = np.array([(label, *owner) for label, owner in zip(labels, owners, strict=True)] + [(IGNORED, -1, -1)])
+        message = f"expected room for text, and a stride below it: max_length {max_length} leaves {room} sub-words"
+        raise ValueError(f"{message}, found stride {stride}")
+    # of each token by its number; behind them of special tokens and the query, which belong to none
+    sizes = list(map(len, instance.documents))
+    gold = [IGNORED] * sum(sizes) if instance.rationale is None else chain.from_iterable(instance.rationale)
+    labels = np.array([*map(int, gold), IGNORED])
+    documents = np.append(np.repeat(np.arange(len(sizes)), sizes), -1)
+    places = np.array([*chain.from_iterable(map(range, sizes)), -1])
+    lead = [(kept, np.full(len(kept), sum(sizes)))] if len(query) else []
     windows = []
     for start in range(0, max(1, len(ids) - stride), room - stride):
-        part = ids[start : start + room]
-        window = make_window(template, kept, np.full(len(kept), -1), part, np.arange(start, start + len(part)))
-        columns = (window.ids, window.types, window.visible.astype(int), *facts[window.piece].T)
-        windows.append(AlignedWindow(*(column.tolist() for column in columns)))
-    lost = [place for place, pieces in zip(places, cut, strict=True) if not pieces]
-    return Alignment(instance.id, windows, len(query) - len(kept), lost)
-
-
-def _to_python(value: Any) -> Any:
-    """Convert tensors and arrays, as ``with_format("torch")`` puts them into rows, to Python's values."""
-    if isinstance(value, Mapping):
-        return {name: _to_python(below) for name, below in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_to_python(below) for below in value]
-    return value.tolist() if hasattr(value, "tolist") else value
+        part = slice(start, start + room)
+        texts = [*lead, (ids[part], owners[part])]
+        window = lay_out(instance, template, texts, len(lead), max_length, words.blank)
+        facts = (values[window.source] for values in (labels, documents, places))
+        windows.append(AlignedWindow(*(column.tolist() for column in (*decode_places(window.code), *facts))))
+    lost = np.setdiff1d(np.arange(sum(sizes)), owners)
+    pairs = list(zip(documents[lost].tolist(), places[lost].tolist(), strict=True))
+    return Alignment(instance.id, windows, len(query) - len(kept), pairs)
 
 
 def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -186,7 +183,7 @@ def collate(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     batch: dict[str, Any] = {}
     for name in rows[0]:
-        values = [_to_python(row[name]) for row in rows]
+        values = [to_plain(row[name]) for row in rows]
         kinds = {type(value) for value in values if value is not None}
         if kinds <= {int, float, bool} and (kinds or name in LABEL_COLUMNS):
             gap = float("nan") if float in kinds else IGNORED
@@ -209,8 +206,8 @@ class Collator:
     def __init__(self, tokenizer: Any, return_tensors: str = "pt") -> None:
         if return_tensors not in ("pt", "np"):
             raise ValueError(f"return_tensors: expected pt or np, found {return_tensors!r}")
-        self.tokenizer = tokenizer
-        self.tensors, self.at_start = return_tensors, getattr(tokenizer, "padding_side", "right") == "left"
+        self.tokenizer, self.tensors = tokenizer, return_tensors
+        self.at_start = getattr(tokenizer, "padding_side", "right") == "left"
         pad = tokenizer.pad_token_id
         self.padding = {"input_ids": (tokenizer.eos_token_id or 0) if pad is None else pad, "labels": IGNORED}
         self.padding |= {"token_type_ids": 0, "attention_mask": 0, "documents": -1, "tokens": -1}
@@ -228,20 +225,19 @@ class Collator:
         """
         batch: dict[str, Any] = {}
         if windows and isinstance(windows[0], Mapping) and "input_ids" not in windows[0]:
-            rows = [_to_python(row) for row in windows]
-            aligned = [align(row, self.tokenizer).windows for row in rows]
-            places = [place for place, own in enumerate(aligned) for _ in own]
-            labels = [next((row[name] for name in LABEL_COLUMNS if name in row), None) for row in rows]
-            batch["row"] = np.array(places, np.int64)
+            given: list[Any] = list(windows)
+            aligned = [align(row, self.tokenizer).windows for row in given]
+            labels = [next((to_plain(row[name]) for name in LABEL_COLUMNS if name in row), None) for row in given]
             numbers = [label if isinstance(label, int) and label >= 0 else IGNORED for label in labels]
+            batch["row"] = np.repeat(np.arange(len(aligned)), list(map(len, aligned)))
             batch["classification"] = np.array(numbers, np.int64)[batch["row"]]
-            windows = [window for own in aligned for window in own]
+            windows = list(chain.from_iterable(aligned))
         for name, pad in self.padding.items():
             rows = [each[name] if isinstance(each, Mapping) else getattr(each, name) for each in windows]
-            longest = max(map(len, rows))
-            gaps = [[pad] * (longest - len(row)) for row in rows]
-            full = [[*gap, *row] if self.at_start else [*row, *gap] for row, gap in zip(rows, gaps, strict=True)]
-            batch[name] = np.array(full, np.int64)
+            padded = np.full((len(rows), max(map(len, rows))), pad, np.int64)
+            for row, values in zip(padded, rows, strict=True):
+                row[len(row) - len(values) if self.at_start else 0 :][: len(values)] = values
+            batch[name] = padded
         if self.tensors == "np":
             return batch
         import torch

@@ -1,1 +1,0 @@
-"""Results of other attribution libraries, as a score for each token."""
