@@ -42,7 +42,7 @@ class Deeplift(GradientMethod):
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Setting forward, backward hooks")
                 products, deltas = attr.DeepLift(_join(inputs.network, inputs.output)).attribute(
-                    inputs.vectors,
+                    inputs.leaf(),
                     torch.zeros_like(inputs.vectors),
                     additional_forward_args=inputs.more,
                     return_convergence_delta=True,

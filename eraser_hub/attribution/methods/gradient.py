@@ -22,6 +22,6 @@ class Gradient(GradientMethod):
         """Return the Euclidean norm of captum's saliency."""
         from captum.attr import Saliency
 
-        slopes: Tensor = Saliency(inputs.output).attribute(inputs.vectors, None, False, inputs.more)
+        slopes: Tensor = Saliency(inputs.output).attribute(inputs.leaf(), None, False, inputs.more)
         norms: Tensor = slopes.norm(dim=-1)
         return norms

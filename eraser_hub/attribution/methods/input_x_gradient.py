@@ -22,5 +22,5 @@ class InputXGradient(GradientMethod):
         """Return captum's products, summed over the width."""
         from captum import attr
 
-        products: Tensor = attr.InputXGradient(inputs.output).attribute(inputs.vectors, None, inputs.more)
+        products: Tensor = attr.InputXGradient(inputs.output).attribute(inputs.leaf(), None, inputs.more)
         return products.sum(dim=-1)

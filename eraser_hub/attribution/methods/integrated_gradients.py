@@ -43,7 +43,7 @@ class IntegratedGradients(GradientMethod):
                 products = method.attribute(vectors, baseline, None, inputs.more, self.steps, rule, rows)
                 break
             except (MemoryError, RuntimeError) as error:
-                if not is_out_of_memory(error) or rows <= len(vectors):
+                if not is_out_of_memory(error) or rows < 2 * len(vectors):
                     raise
             inputs.notes.say(f"out of memory with {rows} inputs at a time: halved to {rows // 2}")
             rows //= 2
