@@ -6,7 +6,6 @@ Both are dataclasses whose fields are their settings: ``Lime(samples=1000)``, on
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
@@ -70,8 +69,11 @@ class Method:
         need(*self.packages)
 
 
-class Measure(ABC):
+class Measure:
     """A measure of a ranking beside the erasure of its top: fields of a prediction that `score` reads.
+
+    A subclass is a frozen dataclass with the measure's settings, and has :meth:`search`, or :meth:`measure` where it
+    asks for more than erased inputs.
 
     Attributes:
         fields: of a prediction, which it fills.
@@ -85,13 +87,13 @@ class Measure(ABC):
         """Return the fields of each text's prediction."""
         return engine.run([self.search(text) for text in texts])
 
-    @abstractmethod
     def search(self, text: Text) -> Search[Mapping[str, Any]]:
         """Ask for erased inputs of one text; return the fields of its prediction."""
+        raise NotImplementedError
 
 
 METHODS = Registry("eraser_hub.methods", "method", Method, "eraser_hub.attribution.methods")
-MEASURES = Registry("eraser_hub.measures", "measure", Measure, "eraser_hub.attribution.measures")  # type: ignore[type-abstract]
+MEASURES = Registry("eraser_hub.measures", "measure", Measure, "eraser_hub.attribution.measures")
 
 
 def call(part: Method | Measure) -> str:

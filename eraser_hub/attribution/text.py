@@ -14,7 +14,7 @@ from .erasure import make_generator
 from .instances import Instance
 
 if TYPE_CHECKING:
-    from .method import Kept, Scores
+    from .method import Kept, Scores, Search
     from .models.model import Notes
     from .settings import ExplainSettings
 
@@ -80,6 +80,11 @@ class Text:
         """The sum of each unit's token scores, float64 (units,)."""
         assert self.scores is not None
         return np.add.reduceat(self.scores, self.bounds[:-1]) if self.size else np.zeros(0)
+
+    def ask(self, units: Kept) -> Search[NDArray[np.float64]]:
+        """Ask for inputs that keep these units, bool (inputs, units); return p of the label, float64 (inputs,)."""
+        answers = yield self.spread(units)
+        return answers[:, self.label]
 
     def spread(self, units: Kept) -> Kept:
         """Return flags of tokens from flags of units, (inputs, units) to (inputs, tokens)."""

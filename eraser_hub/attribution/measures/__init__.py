@@ -1,1 +1,1 @@
-"""The measures of rankings and rationales, one a module of its name."""
+"""The measures of rankings, one a module of its name."""

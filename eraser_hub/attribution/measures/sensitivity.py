@@ -6,57 +6,61 @@ scores of the tokens that stay, computed anew; low is good. The sign is captum's
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
-from ..chunk import Chunk
-from ..engine import attribute
-from ..instances import Instance
-from ..measure import Fields, Measure
-from ..method import METHODS, Setting
+from ..engine import Engine
+from ..method import Measure, Method
+from ..predictions import compute_scores
+from ..text import Text
 from .infidelity import draw_perturbations
 
 
+@dataclass(frozen=True)
 class Sensitivity(Measure):
-    """The largest change of the scores, as a share of their norm, when a random tenth of the units is erased."""
+    """The largest change of the scores, as a share of their norm, when a random tenth of the units is erased.
 
-    source = "Yeh et al. 2019"
-    enabled_by, fields = "sensitivity_draws", ("sensitivity_max",)
-    settings: ClassVar = {"draws": Setting(10, "Perturbed inputs that are scored anew.", 1, field="sensitivity_draws")}
-    signature_format = "sensitivity:{0.sensitivity_draws}"
+    Yeh et al. 2019.
+
+    Attributes:
+        draws: perturbed inputs that are scored anew.
+    """
+
+    fields = ("sensitivity_max",)
     recomputes_scores = True
 
-    def measure(self, chunk: Chunk) -> Fields:
-        """Return the largest distance for each instance."""
-        instances, labels, kept, owner = list[Instance](), list[int](), list[NDArray[np.bool_]](), list[int]()
-        for text_units, one in zip(chunk.to_text_units(), chunk.instances, strict=True):
-            random = chunk.make_generator(one, "perturbed")
-            for coalitions in draw_perturbations(text_units.size, chunk.settings.sensitivity_draws, random):
-                tokens = np.repeat(coalitions, np.diff(text_units.bounds))
-                instances.append(one.only(tokens))
-                labels.append(text_units.label)
-                kept.append(tokens)
-                owner.append(text_units.number)
-        rows = attribute(chunk.with_instances(instances, labels))
-        moved: list[list[NDArray[np.float64]]] = [[] for _ in chunk.instances]
-        for number, tokens, row in zip(owner, kept, rows, strict=True):
-            perturbed = chunk.scores[number].copy()
-            perturbed[tokens] = row
-            moved[number].append(perturbed)
-        pairs = zip(chunk.scores, moved, strict=True)
-        return [{"sensitivity_max": compute_max_sensitivity(scores, several)} for scores, several in pairs]
+    draws: Annotated[int, Meta(ge=1)] = 10
 
-    @classmethod
-    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return for each perturbed input itself, and what the method takes for its scores."""
-        method = METHODS.find(settings.method).most_inputs(one, units, settings)
-        return int(settings.sensitivity_draws * (1 + method))
+    def measure(self, texts: Sequence[Text], engine: Engine, method: Method | None) -> list[Mapping[str, Any]]:
+        """Have the method score the perturbed inputs of all texts together."""
+        model, readings = engine.model, engine.readings
+        masks = [text.spread(draw_perturbations(text.size, self.draws, text.random("perturbed"))) for text in texts]
+        with model.uncounted():
+            variants = []
+            for text, kept in zip(texts, masks, strict=True):
+                for one in map(text.instance.only, kept):
+                    other = Text(one, model.read(one), text.settings, model.notes, text.by_sequence, label=text.label)
+                    variants.append(other)
+            for other, p in zip(variants, engine.proba_of_whole([one.reading for one in variants]), strict=True):
+                other.p = p
+            rows = iter(compute_scores(model, variants, engine))
+        engine.readings = readings
+        found: list[Mapping[str, Any]] = []
+        for text, kept in zip(texts, masks, strict=True):
+            assert text.scores is not None
+            perturbed = np.repeat(text.scores[None], len(kept), axis=0)
+            for row, flags in zip(perturbed, kept, strict=True):
+                row[flags] = next(rows)
+            found.append({"sensitivity_max": compute_max_sensitivity(text.scores, perturbed)})
+        return found
 
 
-def compute_max_sensitivity(scores: NDArray[np.float64], perturbed: Sequence[NDArray[np.float64]]) -> float:
-    """Compute the largest Euclidean distance of perturbed scores from ``scores``, as a share of their norm."""
+def compute_max_sensitivity(scores: NDArray[np.float64], perturbed: NDArray[np.float64]) -> float:
+    """Return the largest Euclidean distance of rows of perturbed scores from ``scores``, as a share of their norm."""
     norm = float(np.linalg.norm(scores)) or 1.0
-    return max((float(np.linalg.norm(row - scores)) / norm for row in perturbed), default=0.0)
+    return float(np.linalg.norm(perturbed - scores, axis=1).max(initial=0.0)) / norm

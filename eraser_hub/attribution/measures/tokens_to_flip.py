@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..chunk import Chunk
-from ..erasure import rank_tokens, without
-from ..instances import Instance
-from ..measure import Fields, Measure
+from ..erasure import rank_tokens
+from ..method import Measure, Search
+from ..text import Text
 
 NEVER_FLIPPED = "labels that no erasure of the ranked tokens changed"
 FIRST_STEP, LARGEST_STEP = 8, 256  # numbers of tokens that are tried together
 
 
+@dataclass(frozen=True)
 class TokensToFlip(Measure):
     """The least number of an instance's highest-ranked tokens whose erasure changes the predicted label.
 
@@ -23,56 +25,35 @@ class TokensToFlip(Measure):
     documents' tokens. Where no evidence is known the tokens of all documents do. Where no number of them changes the
     label it is the number of all. Looked for from one token on, in growing steps that go through the model together, so
     the answer is the exact first change also where probabilities do not fall steadily.
+
+    Nguyen 2018, switching point; Serrano and Smith 2019, decision flips; DeYoung et al. 2020, ERASER's code.
     """
 
-    source = "Nguyen 2018, switching point; Serrano and Smith 2019, decision flips; DeYoung et al. 2020, ERASER's code"
-    enabled_by = "tokens_to_flip"
-    signature_format = "flip:evidence-documents"
     fields = ("tokens_to_flip",)
-    erases_units = costly = False
 
-    def measure(self, chunk: Chunk) -> Fields:
-        """Return the number for each instance."""
-        ties = chunk.settings.choices.ties
-        rankings = [
-            rank_evidence_tokens(one, row, ties) for one, row in zip(chunk.instances, chunk.scores, strict=True)
-        ]
-        flips: dict[int, int] = {}
-        searches = {number: 1 for number, order in enumerate(rankings) if len(order)}
-        step = FIRST_STEP
-        while searches:
-            plan = [
-                (number, count)
-                for number, start in searches.items()
-                for count in range(start, min(start + step, len(rankings[number]) + 1))
-            ]
-            erased = [without(number, rankings[number][:count]) for number, count in plan]
-            values = chunk.runner.run(chunk.encoded, erased)
-            for (number, count), label in zip(plan, values.argmax(axis=1).tolist(), strict=True):
-                if label != chunk.predicted[number]:
-                    flips.setdefault(number, count)
-            searches = {
-                number: start + step
-                for number, start in searches.items()
-                if number not in flips and start + step <= len(rankings[number])
-            }
-            step = min(step * 2, LARGEST_STEP)
-        if len(flips) < len(rankings):
-            chunk.model.notes.count(NEVER_FLIPPED, len(rankings) - len(flips))
-        return [{"tokens_to_flip": flips.get(number, len(order))} for number, order in enumerate(rankings)]
-
-    @classmethod
-    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return one a token."""
-        return one.bounds[-1]
+    def search(self, text: Text) -> Search[Mapping[str, Any]]:
+        """Ask for the text without its first tokens by rank, more and more of them."""
+        order = rank_evidence_tokens(text)
+        start, step = 1, FIRST_STEP
+        while start <= len(order):
+            counts = np.arange(start, min(start + step, len(order) + 1))
+            kept = np.ones((len(counts), text.tokens), dtype=bool)
+            kept[:, order] = np.arange(len(order)) >= counts[:, None]
+            flipped = (yield kept).argmax(axis=1) != text.predicted
+            if flipped.any():
+                return {"tokens_to_flip": int(counts[flipped.argmax()])}
+            start, step = start + step, min(step * 2, LARGEST_STEP)
+        text.notes.count(NEVER_FLIPPED)
+        return {"tokens_to_flip": len(order)}
 
 
-def rank_evidence_tokens(one: Instance, scores: NDArray[np.float64], ties: str) -> NDArray[np.int64]:
-    """Rank the tokens of the evidence documents, as flat positions; all tokens if no evidence is known."""
-    order = rank_tokens(scores, ties)
-    if not one.evidence_documents or len(one.evidence_documents) == len(one.documents):
+def rank_evidence_tokens(text: Text) -> NDArray[np.int64]:
+    """Return the tokens of the evidence documents by falling score, flat positions; all tokens if none is known."""
+    assert text.scores is not None
+    instance, order = text.instance, rank_tokens(text.scores, text.settings.choices.ties)
+    if not instance.evidence_documents:
         return order
-    bounds, inside = one.bounds, np.zeros(len(scores), dtype=bool)
-    for number in one.evidence_documents:
-        inside[bounds[number] : bounds[number + 1]] = True
+    inside = np.zeros(text.tokens, dtype=bool)
+    for number in instance.evidence_documents:
+        inside[instance.bounds[number] : instance.bounds[number + 1]] = True
     return order[inside[order]]

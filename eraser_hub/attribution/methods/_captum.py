@@ -43,6 +43,10 @@ class Embedded(NamedTuple):
     notes: Notes
     description: str
 
+    def leaf(self) -> Tensor:
+        """Return the embeddings so that gradients along them can be taken."""
+        return self.vectors.detach().requires_grad_()
+
 
 class GradientMethod(Method):
     """A method that differentiates a network's output along the embeddings of its input.

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from ..method import InsideMethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..engine import Engine
+from ..method import Method, Scores
+from ..text import Text
 
 
-class Attention(InsideMethod):
-    """Attention of the last layer to each token, the mean over heads, without sign."""
+@dataclass(frozen=True)
+class Attention(Method):
+    """Attention of the last layer to each token, the mean over heads, without sign.
 
-    source = "DeYoung et al. 2020, ERASER"
+    DeYoung et al. 2020, ERASER.
+    """
+
     needs = ("attention",)
     normalised = True
+
+    def scores(self, texts: Sequence[Text], engine: Engine) -> list[Scores]:
+        """Return the model's attention to each text's tokens."""
+        return engine.model.attention(texts)

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from ..method import InsideMethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ._captum import Embedded, GradientMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-class InputXGradient(InsideMethod):
-    """The inner product of a token's embedding and the gradient of p."""
+@dataclass(frozen=True)
+class InputXGradient(GradientMethod):
+    """The inner product of a token's embedding and the gradient of p.
 
-    source = "Shrikumar, Greenside and Kundaje 2017"
+    Shrikumar, Greenside and Kundaje 2017.
+    """
+
+    def attribute(self, inputs: Embedded) -> Tensor:
+        """Return captum's products, summed over the width."""
+        from captum import attr
+
+        products: Tensor = attr.InputXGradient(inputs.output).attribute(inputs.leaf(), None, inputs.more)
+        return products.sum(dim=-1)

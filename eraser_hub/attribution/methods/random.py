@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Annotated
 
-from ..chunk import Chunk, Scores
-from ..instances import Instance
-from ..method import Method, Setting
+from msgspec import Meta
+
+from ..method import Method, Scores, Search
+from ..text import Text
 
 
+@dataclass(frozen=True)
 class Random(Method):
-    """Scores drawn at random, by seed and instance."""
+    """Scores drawn uniformly from 0 to 1, by seed and instance.
 
-    needs, sampled = (), True
-    settings: ClassVar = {"draws": Setting(1, "Number of draws, each in a file of its own.", 1, field="draws")}
+    Attributes:
+        draws: number of draws, each in a file of its own.
+    """
 
-    def scores(self, chunk: Chunk) -> list[Scores]:
-        """Return uniform numbers from 0 to 1."""
-        return [chunk.make_generator(one, "scores").random(one.bounds[-1]) for one in chunk.instances]
+    needs = ()
 
-    @classmethod
-    def most_inputs(cls, one: Instance, units: int, settings: Any) -> int:
-        """Return 0."""
-        return 0
+    draws: Annotated[int, Meta(ge=1)] = 1
+
+    def search(self, text: Text) -> Search[Scores]:
+        """Ask for nothing."""
+        yield from ()
+        return text.random("scores").random(text.tokens)

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from ..method import InsideMethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ._captum import Embedded
+from .input_x_gradient import InputXGradient
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
-class SimpleGradient(InsideMethod):
-    """The absolute inner product of a token's embedding and the gradient of p."""
+@dataclass(frozen=True)
+class SimpleGradient(InputXGradient):
+    """The absolute inner product of a token's embedding and the gradient of p.
 
-    source = "DeYoung et al. 2020, ERASER: as its authors' code has it"
-    needs = ("embeddings",)
+    DeYoung et al. 2020, ERASER: as its authors' code has it.
+    """
+
     normalised = True
+
+    def attribute(self, inputs: Embedded) -> Tensor:
+        """Return the products without sign."""
+        return super().attribute(inputs).abs()

@@ -1,185 +1,193 @@
-"""What rankings are asked besides, through the engine and the metric: golden values, files, units, refusals."""
+"""Measures of rankings: golden values, bounds over all orders, the stated error of what is drawn."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 import pytest
 
-from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.costs import count_inputs
-from eraser_hub.attribution.engine import explain_instances
-from eraser_hub.attribution.explain import explain_texts
-from eraser_hub.attribution.outputs import write_predictions
-from eraser_hub.attribution.settings import ExplainSettings
-from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
-from eraser_hub.records.files import OutputWriter
-from eraser_hub.records.predictions import read_instances
+from eraser_hub.attribution.measures import soft
+from eraser_hub.attribution.measures.infidelity import compute_infidelity
+from eraser_hub.attribution.measures.sensitivity import compute_max_sensitivity
+from eraser_hub.attribution.measures.soft import Soft, normalise
 
-from ...refusals import refused
-from ..closed_form import EXACT, cases, worth_of
-from ..conftest import CountingModel, instance
+from ..closed_form import EXACT, cases, explain_masks, worth_of
 
-EVERYTHING = {
-    "aopc_bounds": True,
-    "soft_draws": 4,
-    "infidelity_draws": 3,
-    "sensitivity_draws": 2,
-}
-MEASURES = ["aopc-bounds", "soft(draws=4)", "infidelity(draws=3)", "sensitivity(draws=2)"]
-TEXT = "the good film\nwith a bad scene and a fine plot"
+pytestmark = pytest.mark.unit
+SIDES = ("comprehensiveness", "sufficiency")
+NAOPC = cases("naopc")
 
 
-class ClosedForm:
-    """A golden case as a model of tokens t0, t1, ..: which of them stand decides."""
-
-    label_names = ("0", "1")
-
-    def __init__(self, case):
-        self.case = case
-
-    def predict_proba(self, token_lists):
-        coalitions = np.zeros((len(token_lists), self.case["tokens"]))
-        for row, tokens in zip(coalitions, token_lists, strict=True):
-            row[[int(token[1:]) for token in tokens]] = 1
-        p = worth_of(self.case)(coalitions)
-        return np.stack([1 - p, p] if self.case["target"] == 1 else [p, 1 - p], axis=1)
+def measured(worth, size, *measures, scores=None, **more):
+    """The prediction with these measures of a ranking, and the model."""
+    given = {"scores": np.zeros(size) if scores is None else scores} if "method" not in more else {}
+    return explain_masks(worth, size, measures=measures, **given, **more)
 
 
-def explained(case, **more):
-    text = " ".join(f"t{number}" for number in range(case["tokens"]))
-    (prediction,) = explain_texts(ClosedForm(case), [text], target=str(case["target"]), **more)
-    return prediction
-
-
-@pytest.mark.parametrize("case", cases("naopc"))
-def test_golden_naopc_from_text_to_metric(case):
-    """Expected values: golden/beyond/naopc.json; above ten tokens its beam's bounds are enclosed."""
-    prediction = explained(case, scores=[case["scores"]], measure="aopc-bounds(beam=5)")
-    bounds, expected = prediction["aopc_bounds"], case["expected"]
-    assert bounds["comprehensiveness"] == pytest.approx(expected["comprehensiveness"], abs=EXACT)
-    assert bounds["sufficiency"] == pytest.approx(expected["sufficiency"], abs=EXACT)
-    result = EraserFaithfulness().compute(predictions=[prediction])
-    if case["tokens"] > 10:
+@pytest.mark.parametrize("case", NAOPC)
+def test_golden_naopc(case):
+    """Expected values: golden/beyond/naopc.json; above ten tokens a beam's bounds enclose the authors'."""
+    expected, size = case["expected"], case["tokens"]
+    found, model = measured(worth_of(case), size, "aopc-bounds(beam=5)", scores=case["scores"])
+    bounds = found["aopc_bounds"]
+    for side in SIDES:
+        assert bounds[side] == pytest.approx(expected[side], abs=EXACT)
+    assert (bounds["sufficiency_lower"], bounds["sufficiency_upper"]) == (bounds["lower"], bounds["upper"])
+    if size <= 10:
+        assert (bounds["method"], bounds["beam"]) == ("exact", 0)
+        assert (bounds["lower"], bounds["upper"]) == pytest.approx((expected["lower"], expected["upper"]), abs=EXACT)
+        assert model.asked <= 2**size
+    else:
         assert (bounds["method"], bounds["beam"]) == ("beam", 5)
         theirs = expected["beam"]["5"]
         assert bounds["lower"] <= theirs["lower"] + EXACT and bounds["upper"] >= theirs["upper"] - EXACT
-        return
-    assert (bounds["method"], bounds["beam"]) == ("exact", 0)
-    assert (bounds["lower"], bounds["upper"]) == pytest.approx((expected["lower"], expected["upper"]), abs=EXACT)
-    for side in ("comprehensiveness", "sufficiency"):
-        assert result[f"naopc_{side}"] == pytest.approx(expected[f"normalized_{side}"], abs=EXACT)
+        assert model.asked <= 2 * (size + 5 * size * (size - 1) // 2) + 2 * size + 2
+
+
+@pytest.mark.parametrize("case", [case for case in NAOPC if "beam" in case["expected"]])
+@pytest.mark.parametrize("width", [1, 3, 5])
+def test_golden_beams(case, width, monkeypatch):
+    """A beam's bounds enclose those of the authors', whose equal sets fill it, and lie within the exact ones."""
+    monkeypatch.setattr("eraser_hub.attribution.measures.aopc_bounds.EXACT_UNITS", 0)
+    found, _ = measured(worth_of(case), case["tokens"], f"aopc-bounds(beam={width})")
+    bounds, expected = found["aopc_bounds"], case["expected"]
+    theirs = expected["beam"][str(width)]
+    assert expected["lower"] - EXACT <= bounds["lower"] <= theirs["lower"] + EXACT
+    assert theirs["upper"] - EXACT <= bounds["upper"] <= expected["upper"] + EXACT
+
+
+@pytest.mark.parametrize("size", range(1, 6))
+@pytest.mark.parametrize("exact", [10, 0])
+def test_bounds_are_those_of_all_orders(size, exact, monkeypatch):
+    """Any worth of sets; a beam that holds every set of a size is exact too."""
+    monkeypatch.setattr("eraser_hub.attribution.measures.aopc_bounds.EXACT_UNITS", exact)
+    table = np.random.default_rng(size).random(1 << size)
+    areas = []
+    for order in permutations(range(size)):
+        gone = [sum(1 << unit for unit in order[:count]) for count in range(1, size + 1)]
+        areas.append(np.mean([table[-1] - table[(1 << size) - 1 - erased] for erased in gone]))
+    found, _ = measured(lambda masks: table[masks @ (1 << np.arange(size))], size, "aopc-bounds(beam=32)")
+    bounds = found["aopc_bounds"]
+    assert (bounds["lower"], bounds["upper"]) == pytest.approx((min(areas), max(areas)), abs=EXACT)
+
+
+@pytest.mark.parametrize("measure", ["aopc-bounds", "soft", "infidelity", "sensitivity"])
+def test_a_text_of_nothing(measure):
+    found, _ = measured(lambda masks: np.full(len(masks), 0.5), 0, measure, method="occlusion")
+    values = found.get("aopc_bounds") or found.get("soft_scores") or {}
+    numbers = [one for one in (*values.values(), found.get("infidelity"), found.get("sensitivity_max")) if one]
+    assert numbers in ([], ["exact"])
 
 
 @pytest.mark.parametrize("case", [case for case in cases("soft") if case["mask"] == "token"])
-def test_golden_soft_scores_from_text_to_metric(case):
+def test_golden_soft_scores(case):
     """Expected values: golden/beyond/soft.json."""
-    result = EraserFaithfulness().compute(
-        predictions=[explained(case, scores=[case["scores"]], measure="soft(draws=2)")]
-    )
-    for side in ("comprehensiveness", "sufficiency"):
-        assert result[f"soft_{side}"] == pytest.approx(case["expected"][side]["expected_normalized"], abs=EXACT)
+    found, _ = measured(worth_of(case), case["tokens"], "soft(draws=2)", scores=case["scores"])
+    for side in SIDES:
+        assert found["soft_scores"][side] == pytest.approx(case["expected"][side]["expected_normalized"], abs=EXACT)
 
 
-@pytest.mark.parametrize("method", ["shapley", "kernel-shap"])
-@pytest.mark.parametrize("case", cases("shapley")[:7])
-def test_golden_shapley_from_text(case, method):
-    """Expected values: golden/beyond/shapley.json; written scores have nine digits."""
-    expected = case["expected"]
-    prediction = explained(case, method=method)
-    assert prediction["rationales"][0]["soft_rationale_predictions"] == pytest.approx(expected["shapley"], rel=1e-8)
+@pytest.mark.parametrize("case", [case for case in cases("soft") if case["mask"] == "element"])
+def test_golden_soft_scores_of_masked_embeddings(case, monkeypatch):
+    """The same where each number of an embedding is drawn by itself, with its token's importance."""
+    embeddings, a, b = (np.array(case[name]) for name in ("embeddings", "a", "b"))
+
+    def worth(masks):
+        h = (np.asarray(masks, dtype=np.float64).reshape(-1, *embeddings.shape) * embeddings).sum(axis=1)
+        p = 1 / (1 + np.exp(-(case["bias"] + np.tanh(h) @ a + h**2 @ b)))
+        return p if case["target"] == 1 else 1 - p
+
+    monkeypatch.setattr(soft, "EXACT_UNITS", 99)
+    scores = np.repeat(case["scores"], len(a))
+    found, _ = measured(worth, len(scores), "soft(draws=2)", scores=scores)
+    assert found["classification_scores"]["1"] == pytest.approx(case["expected"]["p_full"], abs=EXACT)
+    for side in SIDES:
+        assert found["soft_scores"][side] == pytest.approx(case["expected"][side]["expected_normalized"], abs=EXACT)
 
 
-@pytest.mark.parametrize("units", ["tokens", "sentences"])
-@pytest.mark.parametrize("method", ["occlusion", "shapley", "kernel-shap", "lime"])
-def test_every_score_goes_to_files_and_back(method, units, tmp_path):
-    texts = [TEXT, "dull\n\nand cold", "good", ""]
-    call = {"lime": "lime(samples=20)", "shapley": "shapley(draws=2)"}.get(method, method)
-    settings = {"method": call, "units": units, "measure": MEASURES}
-    predictions = explain_texts(CountingModel(), texts, **settings)
-    assert predictions == explain_texts(CountingModel(), texts, chunk=1, batch_size=1, **settings)
-    metric = EraserFaithfulness()
-    result = metric.compute(predictions=predictions)
-    keys = {"naopc_comprehensiveness", "naopc_sufficiency", "soft_comprehensiveness", "soft_sufficiency"}
-    assert keys | {"sensitivity_max", "infidelity", "infidelity_normalized"} <= result.keys()
-    # one unit or none, or two that weigh alike ("dull", "and cold"): nothing to normalise by
-    assert f"|naopc_comprehensiveness:{2 if units == 'tokens' else 1}/4|" in result["signature"]
-    lines = [json.dumps(one) for one in predictions]
-    for name in ("p.jsonl", "p.parquet"):
-        write_predictions(tmp_path / name, lines, ("NEG", "POS"), "eraser", OutputWriter())
-        for (_, back), one in zip(read_instances(tmp_path / name), predictions, strict=True):
-            assert all(back[name] == one[name] for name in ("infidelity", "sensitivity_max"))
-            for owner, name in (("aopc_bounds", "upper"), ("aopc_bounds", "method"), ("soft_scores", "sufficiency")):
-                assert back[owner][name] == one[owner][name]
-    import datasets
-
-    again = metric.compute(predictions=datasets.Dataset.from_list(predictions))
-    numbers = {key: value for key, value in result.items() if isinstance(value, float)}
-    assert {key: again[key] for key in numbers} == pytest.approx(numbers, nan_ok=True)
+def test_drawn_soft_scores_keep_their_stated_error(monkeypatch):
+    variance = lambda case: case["expected"]["sufficiency"].get("variance_of_one_draw", 0)  # noqa: E731
+    case = next(case for case in cases("soft") if case["mask"] == "token" and variance(case) > 0.01)
+    monkeypatch.setattr(soft, "EXACT_UNITS", 0)
+    for seed in range(3):
+        found, model = measured(worth_of(case), case["tokens"], "soft(draws=2000)", scores=case["scores"], seed=seed)
+        values = found["soft_scores"]
+        assert values["draws"] == 2000 and model.asked <= 4002 and values["standard_error"] > 0
+        for side in SIDES:  # five standard errors are passed once in two million
+            error = abs(values[side] - case["expected"][side]["expected_normalized"])
+            assert error < 5 * values["standard_error"]
 
 
-def test_texts_without_sentences_are_refused():
-    with refused("`units` sentences", instance="0"):
-        explain_texts(CountingModel(), [["good", "film"]], measure="aopc-bounds", units="sentences")
-    with refused(argument="measure"):
-        explain_texts(CountingModel(), ["good film"], scores=[[1, 0]], measure="sensitivity")
+def test_masks_of_elements_are_the_model_s(monkeypatch):
+    """What it is asked for: the importance kept, and its complement; here p is the share of what is kept."""
+    shares = []
+
+    def mask_elements(self, reading, label, keep, draws, random):
+        shares.append(keep.tolist())
+        return np.full(draws, 0.2 + 0.6 * keep.mean())
+
+    monkeypatch.setattr("eraser_hub.attribution.models.model.Model.mask_elements", mask_elements)
+    found, _ = measured(lambda masks: 0.2 + 0.6 * masks.mean(axis=1), 2, "soft(masks=elements)", scores=[3.0, 1.0])
+    assert shares == [[0, 1], [1, 0], [0, 0]]
+    values = found["soft_scores"]
+    assert [values[side] for side in SIDES] == pytest.approx([0.5, 0.5]) and values["draws"] == 50
 
 
-@pytest.mark.parametrize(
-    ("settings", "kind", "mentions", "argument"),
-    [
-        ({"method": "rationales", "units": "sentences"}, "eraser", ("`units` sentences",), None),
-        ({"units": "words"}, "eraser", ("'words'",), "units"),
-        ({"soft_draws": 1}, "eraser", ("2", "1"), "soft_draws"),
-        ({"method": "given", "sensitivity_draws": 2}, "eraser", (), "measure"),
-        ({"method": "rationales", "aopc_bounds": True}, "eraser", (), "measure"),
-        ({"method": "rationales", "infidelity_draws": 2}, "eraser", (), "measure"),
-        ({"method": "rationales", "tokens_to_flip": True}, "eraser", (), "measure"),
-        ({"aopc_bounds": True}, "perturbation", (), "measure"),
-        ({"infidelity_draws": 2}, "perturbation", (), "measure"),
-        ({"tokens_to_flip": True}, "perturbation", (), "measure"),
-        ({"random_draws": 2}, "perturbation", (), "random_draws"),
-        ({"fidelity_trials": 2}, "perturbation", (), "fidelity_trials"),
-    ],
-)
-def test_settings_that_have_no_place_are_refused(settings, kind, mentions, argument):
-    with refused(*mentions, argument=argument):
-        ExplainSettings(**settings).for_kind(kind)
-    assert "bins:" not in ExplainSettings().for_kind("perturbation").signature()
+def test_nothing_to_normalise_by():
+    for full, nothing in ((0.5, 0.5), (0.5, 0.8)):
+        p = np.array([0.1, 0.9])
+        assert [values.tolist() for values in normalise(full, p, p, nothing)] == [[0, 0], [0, 0]]
+    assert Soft().draws == 50
 
 
-def test_sensitivity_of_an_additive_model_is_what_its_sigmoid_bends():
-    """Random scores move far, those of a linear explanation of a linear model not at all."""
-
-    class Linear:
-        label_names = ("NEG", "POS")
-
-        def predict_proba(self, token_lists):
-            p = np.array([0.5 + 0.01 * sum(token == "good" for token in tokens) for tokens in token_lists])
-            return np.stack([1 - p, p], axis=1)
-
-    text = " ".join(["good", "film"] * 10)
-    still, moved = (
-        explain_texts(Linear(), [text], method=method, measure="sensitivity(draws=3)")[0]["sensitivity_max"]
-        for method in ("occlusion", "random")
-    )
-    assert still < EXACT and moved > 0.1
+def gradient_times_mask(case, mask):
+    """d p / d m x m of the closed form."""
+    m = np.asarray(mask, dtype=np.float64)
+    slope = np.array(case["weights"], dtype=np.float64)
+    for i, j, v in case["pairs"]:
+        slope[i] += v * m[j]
+        slope[j] += v * m[i]
+    p = worth_of(case)(m)
+    return (1 if case["target"] == 1 else -1) * p * (1 - p) * slope * m
 
 
-@pytest.mark.parametrize("method", ["occlusion", "shapley", "kernel-shap"])
-@pytest.mark.parametrize("words", [4, 14])
-def test_costs_bound_what_is_asked(method, words):
-    """The stated cost is an upper bound of the inputs that go through the model, and not far above it."""
-    text = " ".join(f"good film{number}" for number in range(words // 2))
-    settings = ExplainSettings(method=method, shapley_draws=3, shap_samples=50, bins=(0.5,), **EVERYTHING)
-    model = CountingModel()
-    adapter = PlainModel(model)
-    align_labels(adapter, ("NEG", "POS"))
-    list(explain_instances(adapter, [instance(text)], settings))
-    cost = count_inputs(instance(text), settings, "eraser")
-    assert len(model.asked) <= cost.total()
-    assert cost["`measure` aopc-bounds"] == (2**4 + 8 if words == 4 else 2 * (14 + 5 * 14 * 13 // 2) + 28)
-    assert replace(settings, units="tokens").signature().count("aopc-bounds:beam5") == 1
+@pytest.mark.parametrize("case", cases("shapley"))
+def test_golden_infidelity_and_sensitivity(case):
+    """Expected values: golden/beyond/shapley.json, by the same perturbations; captum's signs."""
+    expected, ones, worth = case["expected"], np.ones(case["tokens"]), worth_of(case)
+    steps = np.array(case["perturbations"])
+    both = compute_infidelity(np.array(case["scores"]), steps, worth(ones) - worth(ones - steps))
+    assert both == pytest.approx((expected["infidelity"], expected["infidelity_normalized"]), abs=EXACT)
+    gradient = gradient_times_mask(case, ones)
+    assert gradient == pytest.approx(expected["gradient_x_input"], abs=EXACT)
+    moved = np.array([gradient_times_mask(case, ones + step) for step in steps])
+    largest = expected["sensitivity_max_of_gradient_x_input"]
+    assert compute_max_sensitivity(gradient, moved) == pytest.approx(largest, abs=EXACT)
+    assert compute_max_sensitivity(np.zeros(2), np.array([[0.0, 3.0]])) == 3
+
+
+def test_exact_scores_of_an_additive_p_are_neither_unfaithful_nor_sensitive():
+    weights = np.arange(1.0, 21.0) / 400
+    worth = lambda masks: masks @ weights  # noqa: E731
+    asks = ("infidelity(draws=7)", "sensitivity(draws=3)")
+    found, _ = measured(worth, 20, *asks, method="occlusion")
+    assert found["infidelity"] < EXACT and found["infidelity_normalized"] < EXACT and found["sensitivity_max"] < EXACT
+    scaled, _ = measured(worth, 20, asks[0], scores=100 * weights)
+    assert scaled["infidelity"] > 1 and scaled["infidelity_normalized"] < EXACT  # another scale of the same scores
+    none, _ = measured(lambda masks: np.where(masks.all(axis=1), 0.9, 0.4), 20, asks[0])
+    assert none["infidelity"] == none["infidelity_normalized"] == pytest.approx(0.25)
+    assert measured(worth, 20, asks[1], method="random")[0]["sensitivity_max"] > 0.1
+
+
+def test_tokens_to_flip_is_the_first_change():
+    """Between the 8th and the 24th of the ranking the label is another; beyond all tokens it is never."""
+
+    def worth(masks):
+        gone = (~masks[:, ::-1]).cumprod(axis=1).sum(axis=1)
+        return np.where((gone >= 9) & (gone < 24), 0.1, 0.9)
+
+    found, _ = measured(worth, 30, "tokens-to-flip", scores=np.arange(30.0))
+    assert found["tokens_to_flip"] == 9
+    found, model = measured(lambda masks: np.full(len(masks), 0.9), 30, "tokens-to-flip", scores=np.arange(30.0))
+    assert found["tokens_to_flip"] == 30 and list(model.notes.counts.values()) == [1]
