@@ -141,7 +141,7 @@ def explain(
     }
     of_texts: dict[str, Any] = {"queries": queries, "ids": ids}
     if not isinstance(dataset, str | os.PathLike):
-        of_data = {"config": config, "split": split != "test", "limit": limit, "sample": sample}
+        of_data: dict[str, Any] = {"config": config, "split": split != "test", "limit": limit, "sample": sample}
         of_data |= {"rationales": rationales, "workers": workers, "resume": resume}
         _refuse("expected a dataset beside it, found texts in memory", **of_data)
         given: Any = {"out": out, "force": force, "method": method, "measure": measure, "scores": scores}
@@ -267,7 +267,10 @@ def explain_texts(
     listed = _list_texts(texts)
     instances = _read_instances(listed, ids, queries, None if scores is None else list(scores))
     shown = True if len(queries) or _has_own_queries(model, listed, instances) else None
-    opened = open_model(model, uses_query=shown, **({"labels": tuple(label_names)} if len(label_names) else {}))
+    stated: dict[str, Any] = {"labels": tuple(label_names)} if len(label_names) else {}
+    opened = open_model(model, uses_query=shown, **stated)
+    for name in ("bins", "fidelity_rates"):
+        settings[name] = _as_shares(settings.get(name))
     chosen = build_settings(
         paper,
         embeds=opened.embeds,

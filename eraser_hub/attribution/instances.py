@@ -148,7 +148,7 @@ class _PerturbationRow(Struct):
 
 class _TokensRow(Struct):
     tokens: tuple[str, ...]
-    rationale_mask: list[bool] | None = None
+    rationale_mask: list[bool | int] | None = None
 
 
 def _read_id(row: Mapping[str, Any], column: str) -> str:
@@ -244,11 +244,13 @@ def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
     identity = _read_id(row, "id")
     known = convert_type(dict(row), _TokensRow, instance=identity)
     flags = known.rationale_mask
-    if flags is not None and len(flags) != len(known.tokens):
-        message = f"expected a flag for each of {len(known.tokens)} tokens, found {len(flags)}"
+    others = [flag for flag in flags or () if flag not in (0, 1)]
+    if flags is not None and (others or len(flags) != len(known.tokens)):
+        message = f"expected a flag, 0 or 1, for each of {len(known.tokens)} tokens, found "
+        message += show(others[0]) if others else str(len(flags))
         raise DataError(message, instance=identity, field="rationale_mask")
     label = get_label_name(row.get("label"), label_names, instance=identity)
-    rationale = None if flags is None else (tuple(flags),)
+    rationale = None if flags is None else (tuple(map(bool, flags)),)
     return Instance(identity, (), (identity,), (known.tokens,), label, rationale)
 
 

@@ -203,13 +203,14 @@ def build_settings(
             if options.get(name) is not None:
                 raise DataError("given rationales rank no tokens", argument=name)
         values["bins"] = ()
-    for name, reader in (("random_kind", "random_draws"), ("fidelity_rates", "fidelity_trials")):
-        default = ExplainSettings.__dataclass_fields__[name].default
-        if options.get(name) not in (None, default) and not values.get(reader):
-            raise DataError(f"expected `{reader}` beside it, found none", argument=name)
-    return ExplainSettings(
+    settings = ExplainSettings(
         method=chosen, rationales=rationales, scores=scores, measures=read_measures(measures), **values
     )
+    for name, reader in (("random_kind", "random_draws"), ("fidelity_rates", "fidelity_trials")):
+        default = ExplainSettings.__dataclass_fields__[name].default
+        if options.get(name) not in (None, default) and not getattr(settings, reader):
+            raise DataError(f"expected `{reader}` beside it, found none", argument=name)
+    return settings
 
 
 def read_measures(measures: Iterable[str | Measure]) -> tuple[Measure, ...]:

@@ -9,7 +9,6 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.metrics.errors import hide_credentials
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import make_seed_path
 from eraser_hub.records.registry import parse_call
@@ -52,12 +51,13 @@ def explain_split(
     if not named and (resume or how["workers"]):  # no record tells one object from another
         message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"
         raise DataError(message, argument="resume" if resume else "workers")
-    trainings = find_trainings(place) if named else []
     plans = _plan_files(methods, out)
-    for number, _ in trainings or [(None, place)]:
+    models: list[tuple[int | None, str]] = [*find_trainings(place)] if named else []
+    models = models or [(None, place)]
+    inputs = (dataset, scores, rationales, place if named else None)
+    for training, _ in models:
         for _, path in plans:
-            path = path if number is None else make_seed_path(path, number)
-            check_out(path, (dataset, scores, rationales, place if named else None), force, resume)
+            check_out(_name_file(path, training), inputs, force, resume)
     split = open_split(dataset, config, split_name)
     split = split if sample is None else split.sample(sample, seed)
     preset = find_preset(paper)
@@ -69,7 +69,7 @@ def explain_split(
         else None
     )
     reports = []
-    for number, (training, folder) in enumerate(trainings or [(None, place)]):
+    for number, (training, folder) in enumerate(models):
         opening: dict[str, Any] = {"label_names": split.label_names, "config": split.config}
         opening |= {"labels": tuple(label_names)} if len(label_names) else {}
         settings_of_model = read_model_settings(folder) if named else None
@@ -96,17 +96,22 @@ def explain_split(
             run = Run(
                 split=split,
                 model=opened,
-                place=hide_credentials(folder) if not named else folder,
+                place=folder,
                 opening=opening,
                 settings=replace(settings, seed=settings.seed + draws),
-                out=path if training is None else make_seed_path(path, training),
+                out=_name_file(path, training),
                 given=given,
                 limit=limit,
                 messages=messages,
             )
-            writer = check_out(run.out, (dataset, scores, rationales, place if named else None), force, resume)
+            writer = check_out(run.out, inputs, force, resume)
             reports.append(execute(run, writer, **how))
     return reports
+
+
+def _name_file(out: Path, training: int | None) -> Path:
+    """Return the file of one of several trainings, or the file itself."""
+    return out if training is None else make_seed_path(out, training)
 
 
 def _plan_files(methods: Sequence[str | Method], out: Path) -> list[tuple[str | Method | None, Path]]:
@@ -117,9 +122,9 @@ def _plan_files(methods: Sequence[str | Method], out: Path) -> list[tuple[str | 
     """
     plans: list[tuple[str | Method | None, Path]] = []
     names = list[str]()
-    for method in methods or [None]:
-        if method is None:
-            return [(None, out)]
+    if not methods:
+        return [(None, out)]
+    for method in methods:
         if isinstance(method, Method):
             name, draws = METHODS.name_of(type(method)), getattr(method, "draws", 1)
         else:
