@@ -5,7 +5,6 @@ A pipeline takes strings: an instance's tokens joined by ``joiner`` (a blank; no
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,7 @@ BLANK_SPLIT = "[^ ]+"
 WORD_PATTERNS = (BLANK_SPLIT, r"\S+", r"(?u)\b\w\w+\b")
 FILE, TOKENIZER = "model.skops", "tokenizer"  # in a model's folder
 MAX_ROWS, MAX_BATCH_WORDS = 4096, 1_000_000
+HASHED_ROWS = 64  # at a time: more would not stay in the processor's cache
 
 
 class PipelineModel(TokenModel):
@@ -97,50 +97,59 @@ class PipelineModel(TokenModel):
         return [*query, *text.instance.tokens], len(query), self.joiner, self.column(text.label)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Counted:
-    """An instance as occurrences of features.
+    """An instance as occurrences of features; the query stands behind the last token.
 
     Attributes:
         instance: the instance.
         features: int32 (occurrences,), ascending.
-        tokens: int64 (occurrences,), the token of each; the query has one behind the last.
+        tokens: int64 (occurrences,), the token of each.
+        sums: float64 (tokens, 4), of each token's features: three random numbers, and their count.
     """
 
     instance: Instance
     features: NDArray[np.int32]
     tokens: NDArray[np.int64]
+    sums: NDArray[np.float64]
 
 
 class CountModel(PipelineModel):
     """A pipeline whose first step counts single words: the features of each token are found once."""
 
+    def __init__(self, pipeline: Any, **options: Any) -> None:
+        super().__init__(pipeline, **options)
+        # whole numbers below 2**30: the sum of any text's is exact
+        random = np.random.default_rng(0).integers(1 << 30, size=(len(self.steps[0].vocabulary_), 3))
+        self._random = np.column_stack([random, np.ones(len(random))])
+
     def read(self, instance: Instance) -> Any:
         """Count the features of each token, and of the query."""
         query = " ".join(instance.query) if self.uses_query else ""
         counts = self.steps[0].transform([*instance.tokens, query]).tocoo()
-        order, times = np.argsort(counts.col, kind="stable"), counts.data
-        tokens, features = (np.repeat(each[order], times[order]) for each in (counts.row, counts.col))
-        return Counted(instance, features.astype(np.int32), tokens.astype(np.int64))
+        order = np.argsort(counts.col, kind="stable")
+        tokens, features = (np.repeat(each[order], counts.data[order]) for each in (counts.row, counts.col))
+        return Counted(instance, features.astype(np.int32), tokens.astype(np.int64), counts.tocsr() @ self._random)
 
     def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[Unit]]:
-        """Yield the features of each erased variant; what masks or pads is none (:func:`wrap_pipeline`)."""
-        whole = np.column_stack([kept, np.ones(len(kept), bool)])
-        for flags in whole[:, reading.tokens]:
-            features = reading.features[flags]
-            # a bag does not know where a word stood
-            key = hashlib.blake2b(features.tobytes(), digest_size=16).digest()
-            yield (Unit(key, len(features), features),)
+        """Yield the flags of each erased variant; what masks or pads is no feature (:func:`wrap_pipeline`).
+
+        Variants of the same words are one: a bag does not know where a word stood.
+        """
+        for start in range(0, len(kept), HASHED_ROWS):
+            block = np.pad(kept[start : start + HASHED_ROWS], ((0, 0), (0, 1)), constant_values=True)  # the query
+            for flags, sums in zip(block, block @ reading.sums, strict=True):
+                yield (Unit(sums.tobytes(), int(sums[-1]), (reading, flags)),)
 
     def forward(self, inputs: Sequence[Any]) -> Any:
         """Return the probabilities of a batch of counts."""
         from scipy.sparse import csr_matrix
 
         counter, between, estimator = self.steps[0], self.steps[1:-1], self.steps[-1]
-        offsets = np.cumsum([0, *map(len, inputs)])
-        features = np.concatenate(inputs)
-        shape = (len(inputs), len(counter.vocabulary_))
-        counts = csr_matrix((np.ones(len(features), counter.dtype), features, offsets), shape=shape)
+        bags = [reading.features[flags[reading.tokens]] for reading, flags in inputs]
+        features, shape = np.concatenate(bags), (len(bags), len(counter.vocabulary_))
+        ones, offsets = np.ones(len(features), counter.dtype), np.cumsum([0, *map(len, bags)])
+        counts = csr_matrix((ones, features, offsets), shape=shape)
         counts.sum_duplicates()
         if counter.binary:
             counts.data.fill(1)
