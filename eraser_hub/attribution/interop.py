@@ -350,7 +350,7 @@ def _cut_again(tokenizer: Any, query: Words, text: Words, size: int) -> tuple[li
     is_exact = all(isinstance(part, str) for part in parts)
     texts = [part if isinstance(part, str) else " ".join(_flatten(part)) for part in parts] or [""]
     padding = {} if tokenizer.pad_token is None else {"padding": "max_length"}
-    ways = [{"add_special_tokens": False}, {}]
+    ways: list[dict[str, Any]] = [{"add_special_tokens": False}, {}]
     ways += [{"truncation": True, "max_length": size, **padding}] if is_exact else []
     attempts = (tokenizer(*texts, return_offsets_mapping=True, verbose=False, **options) for options in ways)
     encoded = next((attempt for attempt in attempts if len(attempt["input_ids"]) == size), None)

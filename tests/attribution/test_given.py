@@ -14,7 +14,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.predictions import read_plain_rows
 
 from ..refusals import refused
-from .conftest import make_hub
+from .conftest import CountingModel, make_hub
 
 TEXT = Instance("x", (), ("d", "e"), (("good", "film"), ()))
 PAIR = Instance("7", (), ("sequence_0", "sequence_1"), (("good", "film"), ("a",)))
@@ -114,7 +114,7 @@ def test_scores_in_memory():
         attach_scores(TEXT, [[[1, 2], [3, 4]], []])
 
 
-def test_instances_without_a_human_rationale_are_left_out_and_counted(hub, linear, tmp_path):
+def test_instances_without_a_human_rationale_are_left_out_and_counted(hub, tmp_path):
     some = [
         replace(instance, rationale=None) if number % 3 else instance
         for number, instance in enumerate(open_split(hub, "movies", "val").instances())
@@ -124,18 +124,18 @@ def test_instances_without_a_human_rationale_are_left_out_and_counted(hub, linea
     assert given.check(some[::3], partly=False) == ""
     data = make_hub(tmp_path / "hub", validation={"evidences": []})
     with refused("none of 21", argument="rationales"):
-        eraser_hub.explain(linear, data, rationales="human", split="val", out=tmp_path / "p.jsonl")
+        eraser_hub.explain(CountingModel(), data, rationales="human", split="val", out=tmp_path / "p.jsonl")
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])
 @pytest.mark.parametrize("what", ["scores", "rationales"])
-def test_a_result_gives_itself_again(hub, linear, tmp_path, ending, what):
+def test_a_result_gives_itself_again(hub, tmp_path, ending, what):
     files = [tmp_path / f"{name}.{ending}" for name in ("first", "again")]
     data = {"config": "movies", "split": "val", "random_draws": 2, "chunk": 4}
     data |= {"fidelity_trials": 1, "fidelity_rates": (0.0, 1.0)} if what == "rationales" else {}
     first = {"rationales": "human"} if what == "rationales" else {"method": "occlusion"}
-    eraser_hub.explain(linear, hub, out=files[0], **first, **data)
-    (report,) = eraser_hub.explain(linear, hub, out=files[1], **{what: files[0]}, **data)
+    eraser_hub.explain(CountingModel(), hub, out=files[0], **first, **data)
+    (report,) = eraser_hub.explain(CountingModel(), hub, out=files[1], **{what: files[0]}, **data)
     assert files[0].read_bytes() == files[1].read_bytes()
     assert f"{what}:{open_given(files[0], what).digest}|" in report.signature
     gold = {instance.id: instance for instance in open_split(hub, "movies", "val").instances()}
