@@ -119,24 +119,28 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         noun: what one part is called in messages, such as "method".
         base: the class that every part extends.
         folders: packages whose modules hold a part each, by name, so that a lower layer may name a higher one's.
+        places: name -> ``module:class`` of further parts.
 
     Raises:
         DataError: a plug-in's name is one of the package's or of another plug-in's; a module or an entry point that
             holds no class of the sort.
     """
 
-    def __init__(self, group: str, noun: str, base: type[Part], *folders: str) -> None:
-        self.group, self.noun, self.base, self.folders = group, noun, base, folders
+    def __init__(
+        self, group: str, noun: str, base: type[Part], *folders: str, places: Mapping[str, str] | None = None
+    ) -> None:
+        self.group, self.noun, self.base, self.folders, self.places = group, noun, base, folders, places or {}
 
     @cached_property
     def _modules(self) -> dict[str, str]:
-        """The package's parts: name -> module."""
-        return {
+        """The package's parts: name -> module, or ``module:class``."""
+        modules = {
             found.name.replace("_", "-"): f"{folder}.{found.name}"
             for folder in self.folders
             for found in pkgutil.iter_modules(importlib.import_module(folder).__path__)
             if not found.name.startswith("_")
         }
+        return {**modules, **self.places}
 
     @cached_property
     def _plugins(self) -> dict[str, EntryPoint]:
@@ -161,6 +165,9 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
 
     def __getitem__(self, name: str) -> type[Part]:
         """Return the part of that name; a KeyError where there is none (see :meth:`find`)."""
+        if name in self.places:
+            part: type[Part] = pkgutil.resolve_name(self.places[name])
+            return part
         if name in self._modules:
             module = importlib.import_module(self._modules[name])
             own = [each for each in vars(module).values() if self._is_part(each, module.__name__)]
@@ -172,7 +179,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         if name not in self._plugins:
             raise KeyError(name)
         point = self._plugins[name]
-        part: type[Part] = point.load()
+        part = point.load()
         if not self._is_part(part):
             message = f"expected a class that extends {self.base.__name__}, found {show(part)}"
             raise DataError(message, field=f"{self.group}: {point.value}")
@@ -209,8 +216,7 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
 
     def name_of(self, kind: type[Part]) -> str:
         """Return the name of a part's class; a class that is not registered has its own in lower case."""
-        name = kind.__module__.rpartition(".")[2].replace("_", "-")
-        if name in self._modules and self._modules[name] == kind.__module__:
-            return name
         target = f"{kind.__module__}:{kind.__qualname__}"
-        return next((point.name for point in self._plugins.values() if point.value == target), kind.__name__.lower())
+        places = {**self._modules, **{name: point.value for name, point in self._plugins.items()}}
+        found = (name for name, place in places.items() if place in (target, kind.__module__))
+        return next(found, kind.__name__.lower())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -12,16 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.dataset import Split, draw_stratified
-from eraser_hub.attribution.instances import Instance
-from eraser_hub.records.errors import DataError
-
-from .train_config import Say, TrainConfig
+from eraser_hub.attribution.instances import Instance, read_perturbation_row
+from eraser_hub.records.errors import DataError, show
 
 Labelled = tuple[Sequence[Instance], Sequence[str]]  # instances and their labels
-
-
-def say_nothing(words: str) -> None:
-    """Ignore a line of progress."""
+log = logging.getLogger("eraser_hub")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +25,22 @@ class Data:
     """The instances to train on and to validate on.
 
     Attributes:
-        train: Instances and their labels.
-        validation: Instances and their labels; empty without validation.
-        label_names: The labels in the dataset's order; () if ``answers``.
-        uses_query: True if the network sees the query.
-        draw: Maps an epoch to the numbers of the instances that it trains on; None to use all instances in every epoch.
-        answers: True if the labels are answers, words of the texts.
-        clusters: int64 (texts,), the number of each text's cluster of texts that share documents; None if none do.
+        train: instances and their labels.
+        validation: instances and their labels; empty without validation.
+        label_names: the labels in the dataset's order; () if ``answers``.
+        uses_query: whether the model sees the query.
+        answers: whether the labels are answers, words of the texts.
+        by_name: whether documents are equal where their names are; else where their tokens are.
+        draw: maps an epoch to the numbers of the instances that it trains on; None: to all.
     """
 
     train: Labelled
     validation: Labelled
     label_names: Sequence[str]
     uses_query: bool
-    draw: Callable[[int], NDArray[np.int64]] | None = None
     answers: bool = False
-    clusters: NDArray[np.int64] | None = None
+    by_name: bool = True
+    draw: Callable[[int], NDArray[np.int64]] | None = None
 
     @property
     def has_pairs(self) -> bool:
@@ -54,30 +50,26 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """One training: its settings, its data and its folders.
+    """One training of a system.
 
     Attributes:
-        config: The settings.
-        data: The instances.
-        out: The folder of the model.
-        folder: The folder of the checkpoint (:func:`folder.checkpoint_dir`).
-        say: Receives lines of progress.
-        facts: Facts about the data, for ``model.json``.
+        data: the instances.
+        folder: of the model, and of the checkpoints until it is finished.
+        seed: of all random draws.
+        paper: whose code decides what it says; "" for none.
+        facts: of the data, for ``model.json``.
     """
 
-    config: TrainConfig
     data: Data
-    out: Path
     folder: Path
-    say: Say
-    facts: dict[str, Any] = field(default_factory=dict)
+    seed: int = 1
+    paper: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
-    def describe(self, **more: Any) -> dict[str, Any]:
-        """Return the training's part of ``config.json``; ``more`` precedes the origins."""
-        config, data = self.config, self.data
-        facts = {"system": config.model, "label_names": list(data.label_names), "uses_query": data.uses_query, **more}
-        names = {"encoder": Path(config.encoder).name, "embeddings": Path(config.embeddings).name}
-        return {**facts, **names, "seed": config.seed}
+
+def has_labels(split: Split) -> bool:
+    """Return True if any row of the split has a label."""
+    return any(one.label is not None for one in split.instances())
 
 
 def read_examples(
@@ -86,34 +78,68 @@ def read_examples(
     """Return the labelled instances of a split, and their labels; other instances are skipped.
 
     Args:
-        split: The split.
-        rationale_only: Replace the documents by the tokens of the human rationale.
-        uses_query: Keep the query.
-        limit: Number of instances, stratified by label (:func:`stratified`); None for all.
-        seed: Seed of that draw.
+        split: the split.
+        rationale_only: replace the documents by the tokens of the human rationale.
+        uses_query: keep the query.
+        limit: number of instances, drawn with each label's share; None for all.
+        seed: of that draw.
 
     Raises:
-        DataError: No instance has a label, or an instance has no rationale although ``rationale_only`` is set.
+        DataError: no instance has a label, or an instance has no rationale although ``rationale_only`` is set.
     """
     rows = (one for one in split.instances() if one.label is not None)
     if limit is not None:
         # read the labels alone first, so that the rows of a large split are not kept in memory
         chosen = draw_stratified([str(one.label) for one in split.instances() if one.label is not None], limit, seed)
         rows = (one for place, one in enumerate(rows) if place in chosen)
-    if rationale_only:
-        rows = (one.rationale_only() for one in rows)
-    if not uses_query:
-        rows = (replace(one, query=()) for one in rows)
-    instances = list(rows)
+    rows = (one.rationale_only() for one in rows) if rationale_only else rows
+    instances = [one if uses_query else replace(one, query=()) for one in rows]
     if not instances:
-        words = "expected labelled instances, found none"
-        raise DataError(words, file=split.name, field="classification")
+        raise DataError("expected labelled instances, found none", file=split.name, field="classification")
     return instances, [str(one.label) for one in instances]
 
 
-def has_labels(split: Split) -> bool:
-    """Return True if any row of the split has a label."""
-    return any(one.label is not None for one in split.instances())
+def has_answers(split: Split) -> bool:
+    """Return True if any row of the split asks a question with a known answer, a text or "" for none."""
+    return split.kind == "perturbation" and any(answer is not None for _, answer in split.read(_read_answer))
+
+
+def _read_answer(row: Mapping[str, Any], label_names: Sequence[str]) -> tuple[Instance, str | None]:
+    one, answer = read_perturbation_row(row, label_names), row.get("answer")
+    if answer is not None and not isinstance(answer, str):
+        raise DataError(f"expected a string, found {show(answer)}", instance=one.id, field="answer")
+    return one, answer
+
+
+def read_answers(split: Split, limit: int | None = None, seed: int = 1) -> Labelled:
+    """Return the instances of a split with known answers, and the answers; "" if the text holds none.
+
+    Args:
+        split: the split.
+        limit: number of instances, drawn with the shares of questions with and without answer; None for all.
+        seed: of that draw.
+    """
+    rows = [(one, answer) for one, answer in split.read(_read_answer) if answer is not None]
+    if limit is not None:
+        chosen = draw_stratified([str(bool(answer)) for _, answer in rows], limit, seed)
+        rows = [row for place, row in enumerate(rows) if place in chosen]
+    return [one for one, _ in rows], [answer for _, answer in rows]
+
+
+def keep_answerable(part: Labelled, name: str) -> Labelled:
+    """Return the instances whose answers occur in their texts, and say how many others there are.
+
+    Raises:
+        DataError: no answer occurs in its text.
+    """
+    pairs = [pair for pair in zip(*part, strict=True) if find_answer_span(pair[0].tokens, pair[1]) is not None]
+    if not pairs:
+        message = f"{name}: expected answers that occur in their texts, found none in {len(part[0])} instances"
+        raise DataError(message, field="answer")
+    if len(pairs) < len(part[0]):
+        count = f"{len(part[0]) - len(pairs)} of {len(part[0])} answers"
+        log.info(f"{name}: {count} do not occur in their texts and are left out")
+    return [one for one, _ in pairs], [answer for _, answer in pairs]
 
 
 def find_answer_span(tokens: Sequence[str], answer: str) -> tuple[int, int] | None:
@@ -125,15 +151,15 @@ def find_answer_span(tokens: Sequence[str], answer: str) -> tuple[int, int] | No
     >>> find_answer_span(["1903", ",", "by", "Tom", "Reed"], "tom reed"), find_answer_span(["plant", "ant"], "ant")
     ((4, 5), (2, 2))
     """
-    words = "".join(answer.casefold().split())
-    if not words:
+    sought = "".join(answer.casefold().split())
+    if not sought:
         return 0, 0
     texts = ["".join(token.casefold().split()) for token in tokens]
     text, ends = "".join(texts), np.asarray([0, *accumulate(map(len, texts))])
-    spans, start = [], text.find(words)
+    spans, start = [], text.find(sought)
     while start >= 0:
-        end = start + len(words)
+        end = start + len(sought)
         cut = int(start not in ends) + int(end not in ends)
         spans.append((cut, int(np.searchsorted(ends, start, "right")), int(np.searchsorted(ends, end, "left"))))
-        start = text.find(words, start + 1)
+        start = text.find(sought, start + 1)
     return min(spans, key=lambda span: span[0])[1:] if spans else None

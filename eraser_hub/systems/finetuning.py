@@ -7,199 +7,169 @@ for each answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
+import transformers
+from msgspec import Meta
 from torch import Tensor
 
-from eraser_hub.attribution.transformers.devices import to_float64
-from eraser_hub.attribution.transformers.multiple_choice import ChoiceModel, CutChoices, split_answers
-from eraser_hub.attribution.transformers.pieces import Window
-from eraser_hub.attribution.transformers.sequence_model import SequenceModel
-from eraser_hub.attribution.transformers.words import load_tokenizer, make_open_error, silence
+from eraser_hub.attribution.models.devices import to_float64
+from eraser_hub.attribution.models.multiple_choice import ChoiceModel, split_answers
+from eraser_hub.attribution.models.transformer import TransformerModel
+from eraser_hub.attribution.models.words import load_tokenizer, make_open_error, silence
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.errors import DataError
 
 from .data import Data, Labelled, Training
 from .evaluation import compute_figures
 from .fitting import Objective, fit
-from .folder import mark_saving, write_facts
-from .hyper import Hyper
-from .system import FineTuning
-from .train_config import MULTIPLE_CHOICE, Task, TrainConfig
+from .system import Count, Optimised, Positive, Weight
 
-Row = dict[str, Any]  # what a collator takes: input_ids, attention_mask, token_type_ids, labels
+MULTIPLE_CHOICE = "multiple-choice"
+log = logging.getLogger("eraser_hub")
 
 
-def train_encoder(system: FineTuning, training: Training) -> None:
-    """Train and save a classifier that ``explain`` opens.
+@dataclass(frozen=True, kw_only=True)
+class FineTuning(Optimised):
+    """A fine-tuned transformers encoder (Carton et al., 2020, appendix A), for names that are no system's.
 
-    Task "auto" means multiple choice if every query holds an answer for each label, else classification.
+    Batch, warmup and learning rate are the paper's; AdamW with a linear decay.
 
-    Raises:
-        DataError: The model cannot be opened, or :func:`fit` fails.
+    Attributes:
+        base: the encoder, a folder or Hub id; its classification head may be missing.
+        task: classification, multiple-choice, or auto: the latter if every query holds an answer for each label.
+        window: longest input in sub-words; None for the encoder's own limit.
+        trust_remote_code: run the code that the encoder brings.
     """
-    config, data = training.config, training.data
-    task: Task = config.task
-    if task == "auto":
-        # CoS-E's labels are letters, which mean another answer in every question: its query holds one for each
-        size = len(data.label_names)
-        chooses = data.uses_query and size > 1 and all(len(split_answers(one)) == size for one in data.train[0])
+
+    epochs: Positive = 3.0
+    learning_rate: Positive = 2e-5
+    warmup_steps: Count = 50
+    linear_decay: bool = True
+    patience: Count = 0
+    clip: Weight = 1.0
+    base: str = ""
+    task: Literal["auto", "classification", "multiple-choice"] = "auto"
+    window: Annotated[int, Meta(ge=8)] | None = None
+    trust_remote_code: bool = False
+    validates: ClassVar[bool] = False
+    files: ClassVar[tuple[str, ...]] = ("base",)
+
+    def fit(self, training: Training) -> dict[str, Any]:
+        """Train and save a classifier that ``explain`` opens."""
+        data, chooses = training.data, self.task == MULTIPLE_CHOICE
+        if self.task == "auto":
+            # CoS-E's labels are letters, which mean another answer in every question: its query holds one for each
+            size = len(data.label_names)
+            chooses = data.uses_query and size > 1 and all(len(split_answers(one)) == size for one in data.train[0])
+        query_last = load_preset(training.paper).choices.query_last
+        silence()
+        transformers.set_seed(training.seed)
+        model = self._make_untrained_model(data, chooses, query_last)
+        objective = FinetuningObjective(model, data, self.batch_size)
+        inputs = "questions" if chooses else "windows"
+        count = sum(map(len, objective.training))
+        log.info(f"{count} {inputs} of at most {model.window} sub-words from {len(data.train[0])} instances")
+        warmup = min(self.warmup_steps, self.max_steps // 10) if self.max_steps else self.warmup_steps
+        progress = fit(objective, replace(self, warmup_steps=warmup), training.seed, training.folder)
+        model.network.save_pretrained(training.folder)
+        model.tokenizer.save_pretrained(training.folder)
         task = MULTIPLE_CHOICE if chooses else "classification"
-    facts = {**training.facts, "task": task}
-    if load_preset(config.paper).choices.query_last:
-        facts["query_last"] = True
-    finetune(replace(training, config=replace(config, task=task), facts=facts), system.hyper)
+        facts = {"kind": "transformers", "task": task, "base": Path(self.base).name, "window": self.window}
+        return {**facts, **({"query_last": True} if query_last else {}), **progress.facts()}
+
+    def _make_untrained_model(self, data: Data, chooses: bool, query_last: bool) -> TransformerModel:
+        """Return an encoder with a new head as a model, which cuts the training examples."""
+        names, head = dict(enumerate(data.label_names)), dict[str, Any]()
+        kind: Any = transformers.AutoModelForMultipleChoice
+        if not chooses:
+            kind = transformers.AutoModelForSequenceClassification
+            head = {"num_labels": len(names), "id2label": names, "label2id": {name: at for at, name in names.items()}}
+        try:
+            network = kind.from_pretrained(
+                self.base, ignore_mismatched_sizes=True, trust_remote_code=self.trust_remote_code, **head
+            )
+            tokenizer = load_tokenizer(self.base, self.trust_remote_code)
+        except DataError:
+            raise
+        except Exception as error:  # transformers raises many kinds
+            raise make_open_error(error, self.base) from error
+        more: dict[str, Any] = {"window": self.window, "description": Path(self.base).name, "precision": "float32"}
+        if not chooses:
+            return TransformerModel(network, tokenizer, uses_query=data.uses_query, query_last=query_last, **more)
+        model = ChoiceModel(network, tokenizer, **more)
+        model.label_names = tuple(data.label_names)
+        return model
 
 
-def finetune(training: Training, hyper: Hyper) -> None:
-    """Train and save a classifier of a known task.
+class Window(NamedTuple):
+    """A training example: one input of the network (of several rows in multiple choice), and its label's number."""
+
+    data: Any
+    label: int
+    size: int
+
+
+class FinetuningObjective(Objective[Window]):
+    """The network's own loss on windows of texts, or on questions with one row per answer.
 
     Args:
-        training: Its config names an encoder as ``model``, a local folder or Hub id (the classification head may be
-            missing), and as ``task`` classification or multiple-choice.
-        hyper: The hyper-parameters; those of the config take precedence.
+        model: the untrained model.
+        data: the instances.
+        batch_size: size of validation batches.
     """
-    import transformers
 
-    config, data, out, say = training.config, training.data, training.out, training.say
-    silence()
-    transformers.set_seed(config.seed)
-    chooses = config.task == MULTIPLE_CHOICE
-    model = _make_untrained_model(config, data, bool(training.facts.get("query_last")))
-    train, validation = (_make_training_rows(model, part, data.label_names) for part in (data.train, data.validation))
-    inputs = f"{sum(map(len, train))} {'questions' if chooses else 'windows'} of at most {model.window} sub-words"
-    say(f"{inputs} from {len(train)} instances")
-    pad = transformers.DataCollatorWithPadding(model.tokenizer)
-    collate = _make_collator(pad, len(data.label_names)) if chooses else pad
-    hyper = replace(hyper, **config.options(), **hyper.parse_settings(config.hyper))  # type: ignore[arg-type]
-    if hyper.max_steps:
-        hyper = replace(hyper, warmup_steps=min(hyper.warmup_steps, hyper.max_steps // 10))
-    objective = FinetuningObjective(model, train, validation, collate, data.draw, hyper.batch_size)
-    progress = fit(objective, hyper, config.seed, training.folder, say)
-    facts = {"base": Path(config.model).name, "steps": progress.step, "window": config.window, "seed": config.seed}
-    with mark_saving(out):
-        model.network.eval()
-        out.mkdir(parents=True, exist_ok=True)
-        # what `train` left in this folder before would be opened in the new model's place
-        (out / "model.skops").unlink(missing_ok=True)
-        model.network.save_pretrained(out)
-        model.tokenizer.save_pretrained(out)
-        write_facts({**training.facts, **facts}, out)
+    def __init__(self, model: TransformerModel, data: Data, batch_size: int) -> None:
+        self.model, self.network, self.device = model, model.network, model.device
+        self.draw, self.batch_size = data.draw, batch_size
+        self.training, self.validation = (self._cut(part, data.label_names) for part in (data.train, data.validation))
 
+    def _cut(self, part: Labelled, label_names: Sequence[str]) -> list[list[Window]]:
+        """Return the examples of each instance."""
+        examples, names = [], list(label_names)
+        for one, name in zip(*part, strict=True):
+            reading, label = self.model.read(one), names.index(name)
+            if isinstance(self.model, ChoiceModel):
+                rows = [choice.code[choice.windows()[0]] for choice in reading.readings]
+                examples.append([Window(rows, label, max(map(len, rows)))])
+            else:
+                places = reading.windows(overlap=False)
+                examples.append([Window(reading.code[window], label, len(window)) for window in places])
+        return examples
 
-class FinetuningObjective(Objective[Row]):
-    """The network's own loss on windows of texts, or on questions with one input per answer."""
-
-    def __init__(
-        self,
-        model: SequenceModel,
-        train: Sequence[list[Row]],
-        validation: Sequence[list[Row]],
-        collate: Callable[[list[Row]], dict[str, Tensor]],
-        draw: Callable[[int], NDArray[np.int64]] | None = None,
-        batch_size: int = 16,
-    ) -> None:
-        self.network, self.device = model.network, model.device
-        self._train, self._validation, self._draw = train, validation, draw
-        self._collate, self._batch_size = collate, batch_size
-
-    def examples(self, epoch: int) -> Sequence[Row]:
+    def examples(self, epoch: int) -> Sequence[Window]:
         """Return the examples of an epoch."""
-        instances = self._train if self._draw is None else [self._train[number] for number in self._draw(epoch)]
-        return [row for rows in instances for row in rows]
+        numbers = range(len(self.training)) if self.draw is None else self.draw(epoch)
+        return [window for number in numbers for window in self.training[number]]
 
-    def size(self, example: Row) -> int:
+    def size(self, example: Window) -> int:
         """Return the length of an example in sub-words."""
-        first = example["input_ids"]
-        return max(map(len, first)) if isinstance(first[0], list) else len(first)
+        return example.size
 
-    def loss(self, batch: Sequence[Row]) -> Tensor:
+    def loss(self, batch: Sequence[Window]) -> Tensor:
         """Return the loss of a batch."""
-        return self._compute_outputs(batch).loss  # type: ignore[no-any-return]
-
-    def _compute_outputs(self, batch: Sequence[Row]) -> Any:
-        inputs = {name: tensor.to(self.device) for name, tensor in self._collate(list(batch)).items()}
-        return self.network(**inputs)
+        labels = torch.tensor([one.label for one in batch], device=self.device)
+        return self.network(**self.model.tensors([one.data for one in batch]), labels=labels).loss  # type: ignore[no-any-return]
 
     def validate(self) -> dict[str, float]:
         """Validate by instance: the probabilities of its windows are averaged, as in use."""
-        if not self._validation:
+        if not self.validation:
             return {}
-        number_of = {id(row): number for number, rows in enumerate(self._validation) for row in rows}
+        number_of = {id(window): number for number, windows in enumerate(self.validation) for window in windows}
         numbers, values = list[int](), list[Tensor]()
-        for batch in self.batches(chain.from_iterable(self._validation), self._batch_size):
-            numbers += [number_of[id(row)] for row in batch]
-            values.append(torch.softmax(to_float64(self._compute_outputs(batch).logits), dim=-1).cpu())
+        for batch in self.batches(chain.from_iterable(self.validation), self.batch_size):
+            numbers += [number_of[id(window)] for window in batch]
+            logits = self.network(**self.model.tensors([one.data for one in batch])).logits
+            values.append(torch.softmax(to_float64(logits), dim=-1).cpu())
         whole = torch.cat(values)
-        sums = whole.new_zeros((len(self._validation), whole.shape[1])).index_add_(0, torch.tensor(numbers), whole)
+        sums = whole.new_zeros((len(self.validation), whole.shape[1])).index_add_(0, torch.tensor(numbers), whole)
         probabilities = sums / sums.sum(dim=1, keepdim=True)
-        labels = torch.tensor([rows[0]["labels"] for rows in self._validation])
+        labels = torch.tensor([windows[0].label for windows in self.validation])
         loss = -probabilities.gather(1, labels[:, None]).clamp(min=1e-12).log().mean()
-        figures = compute_figures(labels.tolist(), probabilities.argmax(dim=1).tolist())
-        return {**figures, "loss": float(loss)}
-
-
-def _make_untrained_model(config: TrainConfig, data: Data, query_last: bool) -> SequenceModel:
-    """Return the adapter of an encoder with a new head, which cuts the training examples."""
-    import transformers
-
-    label_names = data.label_names
-    chooses, names, head = config.task == MULTIPLE_CHOICE, dict(enumerate(label_names)), dict[str, Any]()
-    kind: Any = transformers.AutoModelForMultipleChoice if chooses else transformers.AutoModelForSequenceClassification
-    if not chooses:
-        head = {"num_labels": len(names), "id2label": names, "label2id": {name: at for at, name in names.items()}}
-    try:
-        network = kind.from_pretrained(
-            config.model, ignore_mismatched_sizes=True, trust_remote_code=config.trust_remote_code, **head
-        )
-        tokenizer = load_tokenizer(config.model, config.trust_remote_code)
-    except DataError:
-        raise
-    except Exception as error:  # transformers raises many kinds
-        raise make_open_error(error, config.model) from error
-    more: dict[str, Any] = {"window": config.window, "description": Path(config.model).name, "precision": "float32"}
-    if not chooses:
-        return SequenceModel(network, tokenizer, uses_query=data.uses_query, query_last=query_last, **more)
-    model = ChoiceModel(network, tokenizer, **more)
-    model.label_names = tuple(label_names)
-    return model
-
-
-def _make_training_rows(model: SequenceModel, part: Labelled, label_names: Sequence[str]) -> list[list[Row]]:
-    """Return the examples of each instance: its windows, or a question with one input per answer."""
-    examples, names = [], list(label_names)
-    for one, name in zip(*part, strict=True):
-        encoded, label = model.encode(one), names.index(name)
-        if isinstance(encoded, CutChoices):
-            choices = [_make_row(window, model.tokenizer) for window in encoded.whole()]
-            examples.append([{**{name: [row[name] for row in choices] for name in choices[0]}, "labels": label}])
-        else:
-            windows = encoded.whole(overlap=False)
-            examples.append([{**_make_row(window, model.tokenizer), "labels": label} for window in windows])
-    return examples
-
-
-def _make_row(window: Window, tokenizer: Any) -> Row:
-    row = {"input_ids": window.ids.tolist(), "attention_mask": [1] * len(window.ids)}
-    if "token_type_ids" in tokenizer.model_input_names:
-        row["token_type_ids"] = window.types.tolist()
-    return row
-
-
-def _make_collator(pad: Callable[[list[Row]], Any], answers: int) -> Callable[[list[Row]], dict[str, Any]]:
-    """Return a collator of questions with one input per answer: shape (questions, answers, sub-words)."""
-
-    def collate(batch: list[Row]) -> dict[str, Any]:
-        names = [name for name in batch[0] if name != "labels"]
-        flat = [{name: row[name][answer] for name in names} for row in batch for answer in range(answers)]
-        inputs = {name: tensor.view(len(batch), answers, -1) for name, tensor in pad(flat).items()}
-        return {**inputs, "labels": torch.tensor([row["labels"] for row in batch])}
-
-    return collate
+        return {**compute_figures(labels.tolist(), probabilities.argmax(dim=1).tolist()), "loss": float(loss)}

@@ -1,104 +1,145 @@
-"""A model's folder during training: checkpoints, and how a stopped training resumes.
+"""The folder of a model while it is trained, and that of trainings by several seeds.
 
 out/.training/recipe.json     the settings of the training; a training with other settings does not resume here
-out/.training/checkpoint.pt   the progress (:mod:`fitting`)
-out/.training/saving          present while the model's files are written: they may mix an old and a new model
+out/.training/1/              the model, and the checkpoints of a network (:mod:`fitting`); of further trials 2 ..
+out/.training/saving          present while the model is copied to its place: files there may mix an old and a new one
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.attribution.open import CHECKPOINT_DIR, SAVING
+from eraser_hub.attribution.models.opening import CHECKPOINT_DIR, SAVING
 from eraser_hub.attribution.outputs import describe_differences
-from eraser_hub.records.errors import DataError
-from eraser_hub.records.files import atomic_write, hold_lock, replace_file
+from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.files import atomic_write, hold_lock
+from eraser_hub.records.predictions import find_inputs
 from eraser_hub.records.readers import read_json_object
-from eraser_hub.version import __version__
 
-from .train_config import Say
+from .system import CHECKPOINTS, FACTS
 
-RECIPE, CHECKPOINT, LOCK = "recipe.json", "checkpoint.pt", ".training.lock"
+RECIPE, LOCK = "recipe.json", ".training.lock"
+# what a model of `train` has, and another one in its place must not find
+FILES = (FACTS, "model.skops", "tokenizer", "config.json", "encoder", "vocabulary.json", "identifier", "classifier")
 BUSY = "another training is at work in this folder; wait for it or stop it"
+log = logging.getLogger("eraser_hub")
+
+
+def check_folder(out: Path, *inputs: str) -> None:
+    """Refuse a model's place that holds something else, or an input of the training.
+
+    Raises:
+        DataError: a file, a folder that no training wrote, or one of the inputs.
+    """
+    if out.exists() and not out.is_dir():
+        raise DataError("expected a folder, found a file", file=out, argument="out")
+    if out.is_dir() and any(out.samefile(place) for place in find_inputs(*inputs)):
+        raise DataError("expected another folder than an input of this run", file=out, argument="out")
+    others = sorted(path.name for path in out.iterdir() if path.name[0] != ".") if out.is_dir() else []
+    if others and not (out / FACTS).is_file() and not (out / CHECKPOINT_DIR).is_dir():
+        message = f"expected a new folder, or a model's of `train`, found {show(others[0])} and no {FACTS}"
+        raise DataError(message, file=out, argument="out")
 
 
 @contextmanager
-def checkpoint_dir(out: Path, identity: dict[str, Any], resume: bool, say: Say) -> Iterator[Path]:
-    """Provide a folder in ``out`` for checkpoints, and remove it if the block ends without an error.
+def working_folder(out: Path, identity: Mapping[str, Any], resume: bool) -> Iterator[Path]:
+    """Provide a folder in ``out`` to train in, and remove it if the block ends without an error.
 
-    After an error or a stop, the folder is kept if it holds a checkpoint.
+    After an error or a stop the folder is kept if anything in it is worth going on with.
 
     Args:
-        out: The folder of the model.
-        identity: JSON that identifies the training: its settings and data.
-        resume: Resume from the checkpoint of a stopped training.
-        say: Receives lines of progress.
+        out: the folder of the model.
+        identity: JSON that identifies the training.
+        resume: go on with a stopped training.
 
     Raises:
-        BusyError: Another training is at work here.
-        DataError: With ``resume``, the stopped training has other settings.
+        BusyError: another training is at work here.
+        DataError: with ``resume``, the stopped training has other settings.
     """
-    new, folder = not out.exists(), out / CHECKPOINT_DIR
+    is_new, work = not out.exists(), out / CHECKPOINT_DIR
     try:
         with hold_lock(out / LOCK, BUSY, out):
-            _prepare(folder, identity, resume, out, say)
+            _prepare(work, identity, resume)
             try:
-                yield folder
+                yield work
             except BaseException:
-                if not (folder / CHECKPOINT).is_file() and not (folder / SAVING).is_file():
-                    shutil.rmtree(folder, ignore_errors=True)
+                if not _is_stopped(work) and not (work / SAVING).is_file():
+                    shutil.rmtree(work, ignore_errors=True)
                 raise
-            shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(work, ignore_errors=True)
     finally:
-        if new and out.is_dir() and not any(out.iterdir()):
+        if is_new and out.is_dir() and not any(out.iterdir()):
             out.rmdir()
 
 
-def _prepare(folder: Path, identity: dict[str, Any], resume: bool, out: Path, say: Say) -> None:
+def _is_stopped(work: Path) -> bool:
+    """Return True if a stopped training left a checkpoint, or a model that is finished."""
+    return any(path.name in (*CHECKPOINTS, FACTS) for path in work.rglob("*"))
+
+
+def _prepare(work: Path, identity: Mapping[str, Any], resume: bool) -> None:
     """Resume a stopped training, or clear what it left, but not the mark of a model that is not whole."""
-    stopped = (folder / CHECKPOINT).is_file()
+    stopped, now = _is_stopped(work), json.loads(json.dumps(identity))
     if stopped and resume:
         before = dict[str, Any]()
         with suppress(DataError):
-            before = read_json_object(folder / RECIPE)
-        if words := describe_differences(before, identity):
-            message = f"the stopped training has other settings: {'; '.join(words)}"
-            raise DataError(message, file=out, argument="resume")
-        say("`resume`: continuing the stopped training")
+            before = read_json_object(work / RECIPE)
+        if differences := describe_differences(before, now):
+            message = f"the stopped training has other settings: {'; '.join(differences)}"
+            raise DataError(message, file=work.parent, argument="resume")
+        log.info("`resume`: continuing the stopped training")
         return
     if stopped:
-        say(f"{out}: found a stopped training; starting anew (`resume` continues it)")
+        log.info(f"{work.parent}: found a stopped training; starting anew (`resume` continues it)")
     elif resume:
-        say("`resume`: found no stopped training; starting anew")
-    for path in folder.iterdir() if folder.is_dir() else ():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.name != SAVING:
-            path.unlink()
-    folder.mkdir(parents=True, exist_ok=True)
-    atomic_write(folder / RECIPE, json.dumps(identity, sort_keys=True, indent=1).encode())
+        log.info("`resume`: found no stopped training; starting anew")
+    for path in list(work.iterdir()) if work.is_dir() else ():
+        if path.name != SAVING:
+            remove(path)
+    work.mkdir(parents=True, exist_ok=True)
+    atomic_write(work / RECIPE, json.dumps(now, sort_keys=True, indent=1).encode())
 
 
-@contextmanager
-def mark_saving(out: Path) -> Iterator[None]:
-    """Mark the folder while the model's files are written: a half-written model is not opened.
+def remove(path: Path) -> None:
+    """Remove a file or a folder where there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
-    Only a training that has saved its model removes the mark.
-    """
+
+def save_model(trained: Path, out: Path) -> None:
+    """Copy a finished model to its place, instead of an earlier one; a half-written one is marked, and not opened."""
     mark = out / CHECKPOINT_DIR / SAVING
-    mark.parent.mkdir(parents=True, exist_ok=True)
     mark.touch()
-    yield
+    for name in FILES:
+        remove(out / name)
+    shutil.copytree(trained, out, dirs_exist_ok=True)
     mark.unlink()
 
 
-def write_facts(facts: dict[str, Any], out: Path) -> None:
-    """Write ``model.json``, which ``explain`` reads: how the model was trained."""
-    with replace_file(out / "model.json") as temporary_file:
-        text = json.dumps({"eraser_hub": __version__, **facts}, indent=2, ensure_ascii=False)
-        temporary_file.write_text(text + "\n", "utf-8")
+@contextmanager
+def lock_seeds(out: Path, settings: Mapping[str, Any]) -> Iterator[None]:
+    """Lock the folder of trainings by several seeds, whose settings ``train.json`` keeps.
+
+    Raises:
+        DataError: the folder holds other files, or trainings with other settings; the message lists the differences.
+        BusyError: another run is at work here.
+    """
+    with hold_lock(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
+        record, now = out / "train.json", json.loads(json.dumps(settings))
+        if not record.is_file():
+            if any(each.name[0] != "." for each in out.iterdir()):
+                message = "expected a new folder or one of `train`, found other files"
+                raise DataError(message, file=out, argument="out")
+            atomic_write(record, json.dumps(now, indent=2).encode())
+        if differences := describe_differences(read_json_object(record), now):
+            message = f"the folder holds a run with other settings: {'; '.join(differences)}; choose another folder"
+            raise DataError(message, file=out, argument="out")
+        yield

@@ -1,245 +1,210 @@
-"""The systems that ``train`` makes: their options, their needs and their trainers.
+"""What a system is that ``train`` trains: a dataclass of its settings, ``lstm(hidden_size=200, epochs=3)``, that fits.
 
-A system is a class in its own module in :mod:`eraser_hub.systems.models`, or an entry point of a third party in the
-group ``eraser_hub.systems``. Such a module imports neither PyTorch nor scikit-learn: the command line reads names and
-options without them. Networks and trainers are named as ``package.module:name`` and imported when needed.
+Third parties add their own by entry points of the group ``eraser_hub.systems``.
 """
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
-from pkgutil import resolve_name
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta
 
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
 from eraser_hub.records.extras import need
-from eraser_hub.records.registry import Registry, parse_call
+from eraser_hub.records.files import atomic_write, to_json_bytes
+from eraser_hub.records.readers import read_json_object
+from eraser_hub.records.registry import Registry, make_settings, parse_call
+from eraser_hub.version import __version__
 
-from .hyper import Hyper, NetworkHyper, Value, parse_grid
-from .train_config import ANSWERS, MULTIPLE_CHOICE, Say, TrainConfig
+from .data import Data, Training
 
-if TYPE_CHECKING:
-    from .data import Data, Training
-    from .evaluation import Evaluation
+FACTS = "model.json"  # what a model is and how it was trained; it is written last
+CHECKPOINTS = ("checkpoint.pt", "best.pt")  # of a stopped training, see :mod:`fitting`
+MAX_TRIALS = 100
+# above it no number trains, and none below it overflows float32
+LARGEST = 1e12
+Size = Annotated[int, Meta(ge=1, le=10**9)]
+Count = Annotated[int, Meta(ge=0, le=10**9)]
+Share = Annotated[float, Meta(ge=0, lt=1)]
+Weight = Annotated[float, Meta(ge=0, le=LARGEST)]
+Positive = Annotated[float, Meta(gt=0, le=LARGEST)]
+Fit = Callable[[Training], dict[str, Any]]
+log = logging.getLogger("eraser_hub")
 
-CARTON = "carton2020"  # the paper whose code fits baselines in a way of its own
 
-
-class TrainedSystem(ABC):
-    """A model that ``train`` makes; the first line of a subclass's docstring describes it.
+@dataclass(frozen=True, kw_only=True)
+class System(ABC):
+    """A kind of model that ``train`` trains; its fields are its settings.
 
     Attributes:
-        packages: Packages that its training needs.
-        takes: Fields of `TrainConfig` that its settings set, beside its hyper-parameters.
-        hyper: Its hyper-parameters; None for none.
-        needs: Required parts of the data: ``rationales``, ``pairs`` (of a text and a query, or of two texts).
-        tasks: Tasks that it can learn beside classification.
-        selects: True if it gives hard rationales of its own.
-        trainer: The place of the function that trains it: (system, :class:`Training`) -> the figures of the validation
-            split, or None if it has none.
+        query: whether the model sees the query; None: if the queries of the data differ.
+        packages: modules of an extra that its training needs.
+        validates: whether its training reads the validation split.
+        files: fields that name files or folders; the record of a model keeps their names alone.
     """
 
-    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
-    takes: ClassVar[tuple[str, ...]] = ("query",)
-    hyper: ClassVar[Any] = None
-    needs: ClassVar[tuple[str, ...]] = ()
-    tasks: ClassVar[tuple[str, ...]] = ()
-    selects: ClassVar[bool] = False
-    trainer: ClassVar[str]
+    query: bool | None = None
+    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers", "safetensors")
+    validates: ClassVar[bool] = True
+    files: ClassVar[tuple[str, ...]] = ()
 
-    def check(self, config: TrainConfig) -> None:
-        """Refuse, before any data are read, options that the system does not use.
+    @classmethod
+    def defaults(cls, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the defaults that depend on the given settings."""
+        return {}
+
+    def check(self, paper: str) -> None:  # noqa: B027  # most have nothing to refuse
+        """Refuse, before any data are read, settings that do not go together, or with a paper's preset.
 
         Raises:
-            DataError: An option that the system does not use.
+            DataError: such settings.
         """
-        if config.task == MULTIPLE_CHOICE and MULTIPLE_CHOICE not in self.tasks:
-            words = f"task {MULTIPLE_CHOICE}: transformers models alone learn to choose, not {config.model}"
-            raise DataError(words, argument="model")
-        if config.tokenizer and not (config.paper == CARTON and "tokenizer" in self.takes):
-            words = f"tokenizer: only the baselines of `paper` {CARTON} count sub-words"
-            raise DataError(words, argument="model")
 
-    def validation_limit(self, config: TrainConfig) -> int | None:
-        """Return how many instances of the validation split the training reads; None for all."""
-        return 0
-
-    def fit(self, training: Training) -> Evaluation | None:
-        """Train and save; return the figures of the validation split if the training computes them."""
-        need(*self.packages)
-        figures: Evaluation | None = resolve_name(self.trainer)(self, training)
-        return figures
-
-
-class Baseline(TrainedSystem):
-    """A scikit-learn classifier over word counts, whose size is chosen from a grid.
-
-    Attributes:
-        size: The parameter of the estimator that is chosen.
-        sizes: Its values, the strongest regularisation first.
-        words: Its name in lines of progress.
-    """
-
-    packages = ("sklearn", "skops")
-    takes = ("query", "features", "folds", "joiner", "tokenizer")
-    trainer = "eraser_hub.systems.baselines:train_baseline"
-    size: ClassVar[str]
-    sizes: ClassVar[tuple[float, ...]]
-    words: ClassVar[str]
+    def learns_answers(self) -> bool | None:
+        """Return whether it learns to answer with words of the text; None: if the data hold answers."""
+        return False
 
     @abstractmethod
-    def estimator(self, size: float, seed: int, warm: bool = False) -> Any:
-        """Return an unfitted estimator; ``warm``: a further fit continues the one before."""
+    def fit(self, training: Training) -> dict[str, Any]:
+        """Train, write the model's files into the training's folder, and return what its ``model.json`` says of it.
 
-    @abstractmethod
-    def paper_estimator(self, size: float, seed: int) -> Any:
-        """Return an unfitted estimator with the settings of the code of Carton et al. (2020)."""
+        The figures of the validation split, where the training computes them, are ``validation``.
+        """
 
-    def validation_limit(self, config: TrainConfig) -> int | None:
-        """Return how many instances of the validation split the training reads."""
-        return None if config.paper == CARTON else 0
+    def record(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        values = asdict(self)
+        return {**values, **{name: Path(values[name]).name for name in self.files}}
 
 
-class NetworkSystem(TrainedSystem):
-    """One of the papers' networks, or a pipeline of them.
+@dataclass(frozen=True, kw_only=True)
+class Optimised(System):
+    """A system that is trained by :func:`fitting.fit`.
 
     Attributes:
-        hyper: The paper's hyper-parameters.
-        with_encoder: Hyper-parameters that differ with an encoder.
-        encoder: Use of an encoder: ``no``, ``optional`` or ``required``.
-        network: The place of the network's class.
-        pointer: The place of the network's class for answering questions.
-        reads_apart: True if texts in pairs are read as two segments.
-        stages: Of a pipeline, the models that are trained one after another; the last one is the classifier.
+        epochs: largest number of epochs.
+        max_steps: largest number of steps; 0: as many as ``epochs`` needs.
+        batch_size: examples in a step.
+        learning_rate: of AdamW.
+        weight_decay: decoupled weight decay; 0 gives Adam.
+        warmup_steps: steps over which the learning rate grows.
+        linear_decay: lower the learning rate linearly to 0 at the last step.
+        patience: epochs without a better validation score before training stops; 0: never stop early.
+        monitor: the validation score that chooses the best weights.
+        clip: largest norm of the gradient; 0: any.
     """
 
-    takes = ("query", "encoder", "embeddings", "task", "window", "trust_remote_code")
-    trainer = "eraser_hub.systems.networks.training:train_network"
-    hyper: ClassVar[Hyper] = NetworkHyper()
-    with_encoder: ClassVar[Mapping[str, Value]] = MappingProxyType({})
-    encoder: ClassVar[Literal["no", "optional", "required"]] = "no"
-    network: ClassVar[str] = ""
-    pointer: ClassVar[str] = ""
-    reads_apart: ClassVar[bool] = False
-    stages: ClassVar[tuple[str, ...]] = ()
-
-    def make_hyper(self, config: TrainConfig) -> Hyper:
-        """Return the paper's hyper-parameters, overridden by those of the config.
-
-        Raises:
-            DataError: A name that the system does not have (the message lists its names), a value of another type or
-                range, no step or a learning rate of 0 (the network would be saved untrained), an encoder that is
-                missing, or one that the system does not use.
-        """
-        if self.encoder == "required" and not config.encoder:
-            words = f"{config.model} needs an encoder, a transformers folder or Hub id; there is no default"
-            raise DataError(words, argument="model")
-        if self.encoder == "no" and config.encoder:
-            words = f"{config.model} has no encoder; it reads word embeddings (embeddings=FILE)"
-            raise DataError(words, argument="model")
-        hyper: Any = replace(self.hyper, **self.with_encoder if config.encoder else {})  # type: ignore[arg-type]
-        window = {} if config.window is None else {"window": config.window}
-        made: Hyper = replace(hyper, **{**config.options(), **window, **hyper.parse_settings(config.hyper)})
-        for name in ("epochs", "learning_rate"):
-            if not getattr(made, name) and not (name == "epochs" and made.max_steps):
-                words = f"{name}: expected more than 0, found {getattr(made, name):g}: the network would stay untrained"
-                raise DataError(words, argument="model")
-        return made
-
-    def check(self, config: TrainConfig) -> None:
-        """Refuse options that the network does not use."""
-        for trial in parse_grid(config.grid):
-            self.make_hyper(replace(config, hyper=(*config.hyper, *trial)))
-        if config.encoder and config.embeddings:
-            words = "expected embeddings or an encoder, found both"
-            raise DataError(words, argument="model")
-        super().check(config)
-
-    def check_data(self, config: TrainConfig, hyper: Any, data: Data, say: Say) -> None:
-        """Refuse data that lack what the system needs, and report what some instances lack.
-
-        Raises:
-            DataError: The data lack what the system needs.
-        """
-
-    def validation_limit(self, config: TrainConfig) -> int | None:
-        """Return how many instances of the validation split the training reads."""
-        return config.limit
+    epochs: Positive = 20.0
+    max_steps: Count = 0
+    batch_size: Size = 16
+    learning_rate: Positive = 1e-3
+    weight_decay: Weight = 0.0
+    warmup_steps: Count = 0
+    linear_decay: bool = False
+    patience: Count = 5
+    monitor: Literal["accuracy", "macro_f1", "loss"] = "accuracy"
+    clip: Weight = 10.0
 
 
-class FineTuning(TrainedSystem):
-    """A fine-tuned transformers encoder (Carton et al., 2020, appendix A): for model names that are not registered."""
-
-    tasks = (MULTIPLE_CHOICE,)
-    takes = ("query", "task", "window", "trust_remote_code")
-    trainer = "eraser_hub.systems.finetuning:train_encoder"
-    # the paper's batch, warmup and learning rate; AdamW with a linear decay
-    hyper = Hyper(epochs=3.0, learning_rate=2e-5, warmup_steps=50, linear_decay=True, patience=0, clip=1.0)
-
-    def fit(self, training: Training) -> Evaluation | None:
-        """Fine-tune and save the encoder."""
-        from eraser_hub.attribution.open import is_path_like
-
-        model = training.config.model
-        if is_path_like(model) and not Path(model).is_dir():
-            words = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
-            raise UsageError(words, argument="model", file=model)
-        return super().fit(training)
-
-
-_FIELDS = {field.name for field in fields(TrainConfig)}
-_TEXTS = ("encoder", "embeddings", "tokenizer", "joiner")  # a folder may be called 7
-SYSTEMS: Registry[TrainedSystem] = Registry("eraser_hub.systems", "system", TrainedSystem, "eraser_hub.systems.models")
+_HERE = "eraser_hub.systems"
+SYSTEMS = Registry(
+    "eraser_hub.systems",
+    "system",
+    System,  # type: ignore[type-abstract]
+    places={
+        "bert-lstm": f"{_HERE}.network_systems:BertLstmSystem",
+        "bert-to-bert": f"{_HERE}.pipeline:BertToBertSystem",
+        "bilstm": f"{_HERE}.network_systems:BilstmSystem",
+        "glove-lstm": f"{_HERE}.network_systems:GloveLstmSystem",
+        "lehman": f"{_HERE}.pipeline:LehmanSystem",
+        "lei": f"{_HERE}.network_systems:LeiSystem",
+        "lei-unsupervised": f"{_HERE}.network_systems:UnsupervisedLeiSystem",
+        "logistic-regression": f"{_HERE}.baselines:LogisticRegressionSystem",
+        "lstm": f"{_HERE}.network_systems:LstmSystem",
+        "match-lstm": f"{_HERE}.network_systems:MatchLstmSystem",
+        "random-forest": f"{_HERE}.baselines:RandomForestSystem",
+    },
+)
+BASELINES = ("logistic-regression", "random-forest")  # which need no torch
 
 
-def find_system(model: str) -> TrainedSystem:
-    """Return the system of that name; fine-tuning for other names, which are transformers models."""
-    return SYSTEMS[model]() if model in SYSTEMS else FineTuning()
-
-
-def read_model(text: str) -> dict[str, Any]:
-    """Return the fields of `TrainConfig` that a model with its settings sets.
-
-    >>> read_model("lstm(hidden_size=[100,200], epochs=3)")
-    {'model': 'lstm', 'grid': ('hidden_size=100,200',), 'epochs': 3}
+def read_systems(text: str) -> tuple[str, dict[str, System]]:
+    """Return the name of a system, and a system for every combination of its settings' values.
 
     Args:
-        text: ``NAME(SETTING=VALUE, ..)``; a hyper-parameter with a list of values is searched.
+        text: ``NAME(SETTING=VALUE, ..)``; of a list each value is tried. Other names are those of transformers models.
+
+    Returns:
+        The name; and what is tried, ``hidden_size=100, clip=5``, to the system (the last setting changes fastest): ""
+        where nothing is.
 
     Raises:
-        DataError: a misspelt system, a setting that it does not have, or several values of what is not searched.
+        DataError: a misspelt system, a setting that it does not have, or a value that it cannot have.
     """
-    name, settings = parse_call(text, "model")
+    name, given = (text, {}) if Path(text).is_dir() else parse_call(text, "model")
+    lists = {key: values for key, values in given.items() if isinstance(values, list)}
+    for key, values in lists.items():
+        if not values or any(values.count(value) > 1 for value in values):
+            raise DataError(f"{key}: expected several values, each once, found {show(values)}", argument="model")
+    trials = list(product(*lists.values()))
+    if len(trials) > MAX_TRIALS:
+        message = f"expected at most {MAX_TRIALS} combinations of values, found {len(trials)}"
+        raise DataError(message, argument="model")
+    systems = {}
+    for trial in trials:
+        tried = dict(zip(lists, trial, strict=True))
+        systems[", ".join(f"{key}={value}" for key, value in tried.items())] = make_system(name, {**given, **tried})
+    return name, systems
+
+
+def make_system(name: str, given: Mapping[str, Any]) -> System:
+    """Return the system of that name with these settings; errors as of `read_systems`."""
     if name not in SYSTEMS and find_similar(name, SYSTEMS) and not Path(name).is_dir():
         raise DataError(describe_choice(name, SYSTEMS), argument="model")
-    system = find_system(name)
-    hyper = [] if system.hyper is None else [field.name for field in fields(system.hyper)]
-    searched = hyper if isinstance(system, NetworkSystem) else []
-    known = list(dict.fromkeys([*system.takes, *hyper]))
-    chosen: dict[str, Any] = {"model": name}
-    for key, value in settings.items():
-        if key not in known:
-            near = find_similar(key, known)
-            hint = f": did you mean {near!r}?" if near else ""
-            words = f"{name}: expected settings among {', '.join(known)}; found {show(key)}{hint}"
-            raise DataError(words, argument="model")
-        if isinstance(value, list):
-            if key not in searched:
-                words = f"{key}: expected one value, found {show(value)}; hyper-parameters of networks are searched"
-                raise DataError(words, argument="model")
-            chosen["grid"] = (*chosen.get("grid", ()), f"{key}={','.join(map(str, value))}")
-        elif key in _FIELDS:
-            chosen[key] = str(value) if key in _TEXTS else value
-        else:
-            chosen["hyper"] = (*chosen.get("hyper", ()), f"{key}={value}")
-    return chosen
+    need("sklearn", "skops", *(() if name in BASELINES else System.packages))
+    if name in SYSTEMS:
+        return SYSTEMS.build(name, {**SYSTEMS[name].defaults(given), **given}, "model")
+    from eraser_hub.attribution.models.opening import is_path_like
+
+    from .finetuning import FineTuning
+
+    if is_path_like(name) and not Path(name).is_dir():
+        message = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
+        raise UsageError(message, argument="model", file=name)
+    return make_settings(FineTuning, {**given, "base": name}, name, "model")
 
 
-def list_answering_systems() -> list[str]:
-    """Return the names of the systems that learn to answer with words of the text."""
-    return [name for name in SYSTEMS if ANSWERS in SYSTEMS[name].tasks]
+def train_into(training: Training, fit: Fit) -> dict[str, Any]:
+    """Fit into the training's folder, write its ``model.json``, and return that; what was finished before is kept."""
+    record = training.folder / FACTS
+    if record.is_file():
+        log.info(f"{training.folder.name}: trained before the stop")
+        return read_json_object(record)
+    training.folder.mkdir(parents=True, exist_ok=True)
+    facts = {"eraser_hub": __version__, **training.facts, **fit(training), "seed": training.seed}
+    atomic_write(record, to_json_bytes(facts))
+    for name in CHECKPOINTS:
+        (training.folder / name).unlink(missing_ok=True)
+    return facts
+
+
+def check_rationales(name: str, data: Data) -> None:
+    """Say how many instances to train on have no human rationale.
+
+    Raises:
+        DataError: none has one.
+    """
+    instances = data.train[0]
+    without = sum(not one.has_rationale for one in instances)
+    if without == len(instances):
+        message = f"{name} learns from human rationales, found none in {without} instances"
+        raise DataError(message, argument="model")
+    if without:
+        log.info(f"{without} of {len(instances)} instances have no human rationale")

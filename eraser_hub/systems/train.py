@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,14 +87,12 @@ def train(
           --out models
         $ eraser-hub train --dataset hub/eraser --config movies --model "roberta-base(max_steps=300)" --out roberta
     """
-    from .run_folder import train_seeds
-    from .system import read_model
-    from .train_config import TrainConfig
+    from .training import TrainSettings, train_seeds
 
     check_number(seeds, "seeds", 1)
-    settings = TrainConfig(
-        **read_model(model),
+    settings = TrainSettings(
         dataset=os.fspath(dataset),
+        model=model,
         config=config,
         split=split,
         eval_split=eval_split,
@@ -104,7 +101,5 @@ def train(
         paper=paper,
         seed=seed,
         limit=limit,
-        resume=resume,
     )
-    folder = Path(out)
-    return TrainResult(folder, list(train_seeds(settings, folder, seeds, logging.getLogger("eraser_hub").info)))
+    return TrainResult(Path(out), list(train_seeds(settings, Path(out), seeds, resume)))

@@ -1,8 +1,8 @@
-"""Inputs of networks over words: word numbers, readings of instances, and batches of readings.
+"""Inputs of networks over words: numbers of words, readings of instances, and padded batches of them.
 
 A *place* holds one word: of a document, of the query, or a separator. The documents come first, then the query, each
 followed by a separator (ERASER's "document [SEP] query [SEP]"). Networks that read two texts apart (premise and
-hypothesis, question and passage) distinguish them by their *segment*.
+hypothesis, question and passage) have no separators and tell the texts by their *segment*.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -18,11 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from eraser_hub.attribution.adapter import Encoded, View
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.transformers.words import CutWords
+from eraser_hub.attribution.models.words import CutWords
 
-PAD, UNKNOWN, SEPARATOR = 0, 1, 2
+PAD, UNKNOWN, SEPARATOR = 0, 1, 2  # in every lexicon
 STAYS = -1  # in place of a token's number: a separator or a word of the query
 SPECIAL = ("[PAD]", "[UNK]", "[SEP]")
 
@@ -31,8 +30,8 @@ class Vocabulary:
     """The numbers of the words of the training text; other words are :data:`UNKNOWN`.
 
     Args:
-        words: Distinct words, without those of :data:`SPECIAL`.
-        lowercase: Lower-case words before they are looked up.
+        words: distinct words, without those of :data:`SPECIAL`.
+        lowercase: lower-case words before they are looked up.
     """
 
     def __init__(self, words: Iterable[str], lowercase: bool) -> None:
@@ -53,10 +52,10 @@ class Vocabulary:
 
 
 class SubwordLexicon:
-    """The numbers of words that an encoder's tokenizer cuts, assigned in the order of their first use.
+    """The numbers of words that an encoder's tokenizer cuts, given in the order of their first use.
 
     Attributes:
-        pieces: The sub-words of each number; empty for :data:`PAD` and for words that the tokenizer drops.
+        pieces: the sub-words of each number; none for :data:`PAD` and for words that the tokenizer drops.
     """
 
     def __init__(self, words: CutWords) -> None:
@@ -76,16 +75,15 @@ class SubwordLexicon:
         return np.asarray([self._numbers[word] for word in words], dtype=np.int64)
 
 
-Lexicon = Vocabulary | SubwordLexicon  # :data:`PAD`, :data:`UNKNOWN` and :data:`SEPARATOR` are in each
+Lexicon = Vocabulary | SubwordLexicon
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """One text as a network reads it; all arrays have one value per place.
 
     Attributes:
-        words: The number of each place's word in the network's lexicon.
-        token: The number of the instance's token at each place; :data:`STAYS` for places that cannot be erased.
+        words: the number of each place's word in the network's lexicon.
+        token: the number of the instance's token at each place; :data:`STAYS` for places that cannot be erased.
         segment: 0 or 1: the text that a place belongs to.
         visible: False if a token was erased by padding; it gets no attention.
     """
@@ -102,85 +100,80 @@ class Reading:
         digest.update(self.segment.tobytes() + self.visible.tobytes())
         return digest.digest()
 
-    def only(self, places: NDArray[np.bool_] | NDArray[np.int64]) -> Reading:
-        """Return the reading of some places alone."""
-        return Reading(self.words[places], self.token[places], self.segment[places], self.visible[places])
+    def erase(self, kept: NDArray[np.bool_], erase: str) -> Reading:
+        """Return the reading without the tokens that are not kept.
+
+        Args:
+            kept: flags of the instance's tokens, bool (tokens,).
+            erase: ``remove`` cuts tokens out, ``mask`` puts the unknown word in their places, ``pad`` an invisible
+                padding word.
+        """
+        stays = np.append(kept, True)[self.token]  # STAYS is the last
+        if erase == "remove":
+            return Reading(self.words[stays], self.token[stays], self.segment[stays], self.visible[stays])
+        words = np.where(stays, self.words, UNKNOWN if erase == "mask" else PAD)
+        return self._replace(words=words, visible=stays if erase == "pad" else self.visible)
 
 
-class AnswerSpan(NamedTuple):
-    """An answer: its first and last word, counted from 1 (0 and 0: no answer), and its probability."""
+class Example(NamedTuple):
+    """A reading with its training targets.
 
-    first: int
-    last: int
-    p: float
+    Attributes:
+        reading: the reading.
+        label: the number of the label.
+        rationale: the human rationale at each place; None if there is none.
+        span: the first and last word of the answer, counted from 1; (0, 0) for none.
+    """
+
+    reading: Reading
+    label: int = 0
+    rationale: NDArray[np.bool_] | None = None
+    span: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)
-class ReadInstance(Encoded):
-    """An instance with its reading, and its best answer once computed; erased inputs are cut from the reading."""
+class ReadInstance:
+    """An instance with its reading, and the best answer (first and last word, p) once it was looked for."""
 
     instance: Instance
     reading: Reading
-    best: AnswerSpan | None = None
-
-    def view(self, kept: NDArray[np.bool_], erase: str) -> View:
-        """Return the input without the tokens that are not kept."""
-        reading = erase_tokens(self.reading, kept, erase)
-        return View((reading.key,), (len(reading.words),), reading)
+    best: tuple[int, int, float] | None = None
 
 
 def read_instance(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) -> ReadInstance:
     """Return an instance as a network reads it.
 
     Args:
-        instance: The instance.
-        lexicon: The numbers of words.
-        uses_query: Read the query too.
-        apart: Read two segments without separators: the documents and the query, or two documents without a query; else
+        instance: the instance.
+        lexicon: the numbers of words.
+        uses_query: read the query too.
+        apart: read two segments without separators: the documents and the query, or two documents without a query; else
             one segment with separators.
     """
-    parts, start = [], 0
-    for document in instance.documents:
-        parts.append((lexicon.numbers(document), np.arange(start, start + len(document))))
-        start += len(document)
+    bounds = instance.bounds
+    parts = [
+        (lexicon.numbers(document), np.arange(start, start + len(document)))
+        for document, start in zip(instance.documents, bounds, strict=False)
+    ]
     if uses_query:
-        query = lexicon.numbers(instance.query)
-        parts.append((query, np.full(len(query), STAYS)))
-    segments = [0] * len(parts)
+        parts.append((lexicon.numbers(instance.query), np.full(len(instance.query), STAYS)))
+    segments = np.zeros(len(parts), np.int64)
     if apart and len(parts) > 1:
         segments[-1] = 1
     elif not apart:
         parts = [(np.append(words, SEPARATOR), np.append(token, STAYS)) for words, token in parts]
     none = np.zeros(0, np.int64)
     words = np.concatenate([none, *(words for words, _ in parts)])
-    segment = np.repeat(np.asarray(segments, np.int64), [len(words) for words, _ in parts])
     token = np.concatenate([none, *(token for _, token in parts)])
+    segment = np.repeat(segments, [len(words) for words, _ in parts])
     return ReadInstance(instance, Reading(words, token, segment, np.ones(len(words), dtype=bool)))
 
 
-def erase_tokens(reading: Reading, kept: NDArray[np.bool_], erase: str) -> Reading:
-    """Return the reading without the tokens that are not kept.
-
-    Args:
-        reading: The reading.
-        kept: Flags of the instance's tokens, shape (tokens,).
-        erase: The operator: ``remove`` cuts tokens out, ``mask`` puts the unknown word in their places, ``pad`` an
-            invisible padding word.
-    """
-    stays = np.append(kept, True)[reading.token]  # STAYS is the last
-    if erase == "remove":
-        return reading.only(stays)
-    words = np.where(stays, reading.words, UNKNOWN if erase == "mask" else PAD)
-    return replace(reading, words=words, visible=stays if erase == "pad" else reading.visible)
-
-
-@dataclass(frozen=True, slots=True)
-class PaddedReadings:
+class PaddedReadings(NamedTuple):
     """A batch of readings, padded to the longest; tensors of shape (rows, places).
 
     Attributes:
-        words: As in :class:`Reading`.
-        segment: As in :class:`Reading`.
+        words, segment: as in :class:`Reading`.
         inside: True if a row has a place, False for padding.
         visible: True if a place gets attention; False outside.
         erasable: True at the documents' tokens.
@@ -199,19 +192,19 @@ class PaddedReadings:
 
     def repeat(self, times: int) -> PaddedReadings:
         """Return the batch several times, one copy after another."""
-        return PaddedReadings(*(getattr(self, field.name).repeat(times, 1) for field in fields(self)))
+        return PaddedReadings(*(values.repeat(times, 1) for values in self))
 
     def only(self, kept: Tensor) -> PaddedReadings:
         """Return the batch with the places that are not ``kept`` cut out of each row."""
         part = SelectedPlaces(kept & self.inside)
-        return PaddedReadings(*(part.gather(getattr(self, field.name)) for field in fields(self)))
+        return PaddedReadings(*map(part.gather, self))
 
 
 class SelectedPlaces:
     """Selected places of each row, moved to the row's start in their order.
 
     Attributes:
-        lengths: Number of places in each row, on the CPU.
+        lengths: number of places in each row, on the CPU.
         within: True at those places of the moved rows, shape (rows, longest length).
     """
 
@@ -225,22 +218,18 @@ class SelectedPlaces:
         """Move the values of the places, shape (rows, places[, width]), to the start; zeros follow."""
         if values.ndim == 2:
             return values.gather(1, self._order) * self.within
-        return values.gather(1, self._wide(values)) * self.within[..., None]
+        return values.gather(1, self._order[..., None].expand(-1, -1, values.shape[-1])) * self.within[..., None]
 
     def scatter(self, values: Tensor, places: int) -> Tensor:
-        """Move values back to their places, of which there are ``places`` per row; zeros elsewhere."""
-        whole = values.new_zeros((len(values), places, values.shape[-1]))
-        return whole.scatter(1, self._wide(values), values * self.within[..., None])
-
-    def _wide(self, values: Tensor) -> Tensor:
-        return self._order[..., None].expand(-1, -1, values.shape[-1])
+        """Move values, shape (rows, longest length), back to their places in rows of so many; zeros elsewhere."""
+        return values.new_zeros((len(values), places)).scatter(1, self._order, values * self.within)
 
 
 def pad_readings(readings: Sequence[Reading], device: torch.device) -> PaddedReadings:
     """Pad readings to one batch; a row without any place gets one that is neither inside nor visible."""
     longest = max(1, max((len(one.words) for one in readings), default=1))
 
-    def pad(rows: list[NDArray[np.int64]] | list[NDArray[np.bool_]]) -> Tensor:
+    def pad(rows: Sequence[NDArray[np.int64] | NDArray[np.bool_]]) -> Tensor:
         whole = np.zeros((len(rows), longest), rows[0].dtype)  # of words: PAD
         for row, values in zip(whole, rows, strict=True):
             row[: len(values)] = values

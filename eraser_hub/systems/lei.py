@@ -7,36 +7,37 @@ encoder's loss, the share of selected tokens and the share of neighbours of whic
 with a probability above one half are selected.
 
 Labels alone allow a shortcut: of two labels only one needs a selection, since the encoder learns that an empty
-    selection
-means the other label. ``random_selections`` prevents it as Jethani et al. (2021), Have we learned to explain?, do: the
-encoder learns from random selections, so it learns what tokens say and that their absence says nothing.
+selection means the other label. ``random_selections`` prevents it as Jethani et al. (2021), Have we learned to
+explain?, do: the encoder learns from random selections, so it learns what tokens say and that their absence says
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from eraser_hub.systems.models.lei import LeiHyper
-
-from .classifiers import AdditiveClassifier, Recurrent, Shape, TaughtReading
 from .embedders import Embedder
-from .readings import PaddedReadings
+from .networks import LstmClassifier, Recurrent, Shape
+from .readings import Example, PaddedReadings
+
+if TYPE_CHECKING:
+    from .network_systems import LeiSystem
 
 
 class Generator(nn.Module):
     """A bidirectional LSTM, dropout, and a logit for each place."""
 
-    def __init__(self, embedder: Embedder, hyper: LeiHyper) -> None:
+    def __init__(self, embedder: Embedder, settings: LeiSystem) -> None:
         super().__init__()
         self.embedder = embedder
-        self.reader = Recurrent(embedder.width, hyper.hidden_size)
-        self.dropout = nn.Dropout(hyper.dropout)
+        self.reader = Recurrent(embedder.width, settings.hidden_size)
+        self.dropout = nn.Dropout(settings.dropout)
         self.head = nn.Linear(self.reader.width, 1)
 
     def forward(self, batch: PaddedReadings) -> Tensor:
@@ -45,24 +46,19 @@ class Generator(nn.Module):
         return self.head(self.dropout(states))[..., 0]  # type: ignore[no-any-return]
 
 
-class Lei(AdditiveClassifier):
-    """The encoder, an :class:`AdditiveClassifier`, and its generator; each has its own embedder.
+class Lei(LstmClassifier):
+    """The encoder, an LSTM with additive attention, and its generator; each has its own embedder.
 
     Separators and the query are always selected.
     """
 
-    attends = False
     selects = True
-    hyper: LeiHyper
+    settings: LeiSystem
 
-    def __init__(self, embedder: Embedder, hyper: LeiHyper, shape: Shape, generators: Embedder) -> None:
-        super().__init__(embedder, hyper, shape)
-        self.generator = Generator(generators, hyper)
-
-    @classmethod
-    def build(cls, new_embedder: Callable[[int], Embedder], hyper: Any, shape: Shape) -> Lei:
-        """Build an untrained network."""
-        return cls(new_embedder(hyper.trained_layers), hyper, shape, new_embedder(hyper.generator_layers))
+    def __init__(self, embedder: Embedder, settings: LeiSystem, shape: Shape, generators: Embedder) -> None:
+        super().__init__(embedder, settings, shape)
+        self.attends = False
+        self.generator = Generator(generators, settings)
 
     def selected(self, batch: PaddedReadings) -> Tensor:
         """Return True at the selected tokens, shape (rows, places)."""
@@ -78,53 +74,48 @@ class Lei(AdditiveClassifier):
         kept = batch.only(selected | ~batch.erasable)
         return self.logits(self.embedder(kept), kept)
 
-    def loss(self, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
+    def loss(self, batch: PaddedReadings, examples: Sequence[Example]) -> Tensor:
         """Return the loss of encoder and generator."""
-        hyper, logits, many = self.hyper, self.generator(batch), batch.repeat(self.hyper.draws)
-        labels = torch.tensor([one.label for one in examples] * hyper.draws, device=logits.device)
+        settings, logits, many = self.settings, self.generator(batch), batch.repeat(self.settings.draws)
+        labels = torch.tensor([one.label for one in examples] * settings.draws, device=logits.device)
         loss: Tensor = logits.new_zeros(())
-        if hyper.supervision:
-            loss = hyper.supervision * compute_rationale_loss(logits, batch, examples)
-        if hyper.random_selections:
+        if settings.supervision:
+            loss = settings.supervision * compute_rationale_loss(logits, batch, examples)
+        if settings.random_selections:
             loss = loss + functional.cross_entropy(self.classify_selection(many, draw_random_selections(many)), labels)
-            if self.epoch < hyper.free_epochs:  # the generator waits until there is something to learn from
+            if self.epoch < settings.free_epochs:  # the generator waits until there is something to learn from
                 return loss
-        drawn = logits.repeat(hyper.draws, 1)
+        drawn = logits.repeat(settings.draws, 1)
         chosen = torch.bernoulli(torch.sigmoid(drawn.detach())).bool() & many.erasable
         losses = functional.cross_entropy(self.classify_selection(many, chosen), labels, reduction="none")
         cost = losses.detach()
-        if not hyper.random_selections:
+        if not settings.random_selections:
             loss = loss + losses.mean()
-        if self.epoch >= hyper.free_epochs:
-            cost = cost + hyper.sparsity * self.compute_regulariser(many, chosen)
+        if self.epoch >= settings.free_epochs:
+            cost = cost + settings.sparsity * self.compute_regulariser(many, chosen)
         neg_log_prob = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
-        advantage = cost - compute_others_mean(cost.view(hyper.draws, -1)).flatten()
-        loss = loss - hyper.reinforce * (advantage * compute_share(neg_log_prob, many.erasable)).mean()
-        return (
-            loss - hyper.entropy * compute_share(compute_entropy(logits), batch.erasable).mean()
-            if hyper.entropy
-            else loss
-        )
+        advantage = cost - compute_others_mean(cost.view(settings.draws, -1)).flatten()
+        loss = loss - settings.reinforce * (advantage * compute_share(neg_log_prob, many.erasable)).mean()
+        if settings.entropy:
+            # in nats: log 2 at logit 0, near 0 for a certain draw
+            entropy = functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(logits), reduction="none")
+            loss = loss - settings.entropy * compute_share(entropy, batch.erasable).mean()
+        return loss
 
     def penalty(self, batch: PaddedReadings) -> Tensor:
         """Return the weighted regulariser of the selection, shape (rows,)."""
-        return self.hyper.sparsity * self.compute_regulariser(batch, self.selected(batch))
+        return self.settings.sparsity * self.compute_regulariser(batch, self.selected(batch))
 
     def compute_regulariser(self, batch: PaddedReadings, chosen: Tensor) -> Tensor:
         """Return the share of selected tokens plus ``contiguity`` times the share of neighbours that differ."""
         neighbours = batch.erasable[:, 1:] & batch.erasable[:, :-1]
         changes = compute_share((chosen[:, 1:] != chosen[:, :-1]).float(), neighbours)
-        return compute_share(chosen.float(), batch.erasable) + self.hyper.contiguity * changes
+        return compute_share(chosen.float(), batch.erasable) + self.settings.contiguity * changes
 
 
 def compute_share(values: Tensor, among: Tensor) -> Tensor:
     """Return the mean of each row's values at the places ``among``; 0 if there are none."""
     return (values * among).sum(dim=1) / among.sum(dim=1).clamp(min=1)
-
-
-def compute_entropy(logits: Tensor) -> Tensor:
-    """Return the entropy of the draw at each place in nats: log 2 at logit 0, near 0 for a certain draw."""
-    return functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(logits), reduction="none")
 
 
 def draw_random_selections(batch: PaddedReadings) -> Tensor:
@@ -142,14 +133,14 @@ def compute_others_mean(costs: Tensor) -> Tensor:
     The mean does not depend on the draw itself: subtracting it keeps the expected gradient and lowers its variance.
 
     Args:
-        costs: Costs, shape (draws, texts).
+        costs: costs, shape (draws, texts).
     """
     if len(costs) == 1:
         return (costs.sum() - costs) / max(costs.numel() - 1, 1)
     return (costs.sum(dim=0) - costs) / (len(costs) - 1)
 
 
-def compute_rationale_loss(logits: Tensor, batch: PaddedReadings, examples: Sequence[TaughtReading]) -> Tensor:
+def compute_rationale_loss(logits: Tensor, batch: PaddedReadings, examples: Sequence[Example]) -> Tensor:
     """Return the cross entropy of selection and human rationale, averaged over tokens, then rows with one."""
     gold, marked = torch.zeros_like(logits), [one.rationale is not None for one in examples]
     for row, one in zip(gold, examples, strict=True):

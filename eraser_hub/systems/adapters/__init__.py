@@ -1,1 +1,0 @@
-"""Openers of the papers' systems, one kind per module."""

@@ -1,1 +1,0 @@
-"""The systems, one in each module."""

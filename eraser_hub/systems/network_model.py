@@ -1,0 +1,268 @@
+"""Networks over words as models of ``explain``: classifiers, and networks that answer with words of the text.
+
+As in :mod:`eraser_hub.attribution.models.question_answering`, explanations of an answer explain p(start) p(end) of the
+best answer, and methods that erase tokens are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.methods._captum import Embedded, GradientMethod
+from eraser_hub.attribution.models.devices import describe_half, find_device, half_type, move_network, to_float64
+from eraser_hub.attribution.models.embedding import FULL_LENGTH_ROWS, map_inputs
+from eraser_hub.attribution.models.model import Model, Selection, Unit
+from eraser_hub.attribution.models.question_answering import explains_logits, find_best_span
+from eraser_hub.records.errors import DataError
+
+from .embedders import EncoderEmbedder
+from .networks import TokenNetwork
+from .readings import PaddedReadings, Reading, ReadInstance, pad_readings, read_instance
+
+if TYPE_CHECKING:
+    from eraser_hub.attribution.method import Scores
+    from eraser_hub.attribution.models.opening import ModelSettings
+    from eraser_hub.attribution.text import Text
+
+FULL_LENGTH = 512  # words; of shorter inputs more go through together
+
+
+class NetworkModel(Model):
+    """One of the papers' networks.
+
+    A network that selects its rationale reads each input, erased ones included, through its selection. It has no token
+    scores of its own, and gradients end at the selection: methods that need them are refused.
+
+    On a GPU, an encoder's forward passes run in bfloat16 if the GPU supports it; everything else runs in float32.
+    """
+
+    def __init__(
+        self,
+        network: TokenNetwork,
+        label_names: Sequence[str],
+        *,
+        uses_query: bool = False,
+        device: str | None = None,
+        precision: str = "auto",
+        description: str = "",
+    ) -> None:
+        super().__init__()
+        self.device = find_device(device)
+        self.network: TokenNetwork = move_network(network, self.device)
+        self.label_names, self.uses_query = tuple(label_names), uses_query
+        self.description = description or type(network).__name__
+        self.selects, self.embeds = network.selects, not network.selects
+        own = {"gradients": self.embeds, "attention": network.attends}
+        self.provides = frozenset({"probabilities", *(name for name, has in own.items() if has)})
+        self._encoders = [module for module in network.modules() if isinstance(module, EncoderEmbedder)]
+        if self._encoders and (half := half_type(precision, self.device)):
+            for embedder in self._encoders:
+                embedder.half_type = half
+            self.notes.say(describe_half(half, self.device))
+
+    def read(self, instance: Instance) -> ReadInstance:
+        """Return the instance as the network reads it."""
+        return read_instance(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
+
+    def cut(self, reading: ReadInstance, kept: NDArray[np.bool_], erase: str) -> Iterator[list[Unit]]:
+        """Yield the input of each erased variant."""
+        for flags in kept:
+            erased = reading.reading.erase(flags, erase)
+            yield [Unit(erased.key, len(erased.words), erased)]
+
+    def forward(self, inputs: Sequence[Reading]) -> Tensor:
+        """Return probabilities of shape (inputs, labels), on the device."""
+        with torch.inference_mode():
+            return torch.softmax(to_float64(self.network(pad_readings(inputs, self.device))), dim=-1)
+
+    def rows_for(self, size: int, batch_size: int) -> int:
+        """Return how many inputs of that length go through the network together."""
+        return max(1, min(batch_size * FULL_LENGTH // max(size, 1), 32 * batch_size))
+
+    def gradients(self, texts: Sequence[Text], method: GradientMethod) -> list[Scores]:
+        """Return token scores by gradients of the words' vectors; of an encoder's last states where there is one."""
+
+        def work(batch: list[Text]) -> list[Scores]:
+            padded = self._pad(batch)
+            with torch.no_grad():
+                vectors = self.network.embedder(padded)
+
+            def output(points: Tensor, explained: Tensor, *values: Tensor) -> Tensor:
+                return self.explained_output(self.network.logits(points, PaddedReadings(*values)), explained, method)
+
+            inputs = Embedded(
+                output=output,
+                vectors=vectors,
+                more=(torch.tensor([self.explained(text) for text in batch], device=self.device), *padded),
+                baseline=None,
+                network=self.network,
+                rows=self.rows_for(vectors.shape[1], FULL_LENGTH_ROWS),
+                choices=self.choices,
+                notes=self.notes,
+                description=self.description,
+            )
+            return self._to_token_scores(batch, method.attribute(inputs).detach())
+
+        with self._exact():
+            return map_inputs(self, method, work, texts, self._sizes(texts))
+
+    def explained(self, text: Text) -> tuple[int, ...]:
+        """Return the outputs of the network that explain a text."""
+        return (self.column(text.label),)
+
+    def explained_output(self, logits: Tensor, places: Tensor, method: GradientMethod) -> Tensor:
+        """Return the values to differentiate, shape (rows,): the label's probability, or its centred logit."""
+        centred = logits - logits.mean(dim=-1, keepdim=True)
+        return (centred if method.explains == "logit" else torch.softmax(logits, dim=-1)).gather(1, places)[:, 0]
+
+    def attention(self, texts: Sequence[Text]) -> list[Scores]:
+        """Return the network's weight of each token."""
+
+        def work(batch: list[Text]) -> list[Scores]:
+            padded = self._pad(batch)
+            with torch.inference_mode():
+                return self._to_token_scores(batch, self.network.attention(self.network.embedder(padded), padded))
+
+        with self._exact():
+            return self.map_batches(work, texts, self._sizes(texts), FULL_LENGTH_ROWS)
+
+    def select(self, readings: Sequence[ReadInstance]) -> list[Selection]:
+        """Return the network's own rationale of each instance."""
+        if not self.selects:
+            return super().select(readings)
+
+        def work(batch: list[ReadInstance]) -> list[Scores]:
+            with torch.inference_mode():
+                chosen = self.network.selected(pad_readings([one.reading for one in batch], self.device))
+            return self._to_scores(batch, chosen)
+
+        sizes = [len(one.reading.words) for one in readings]
+        return [Selection(np.flatnonzero(row)) for row in self.map_batches(work, readings, sizes, FULL_LENGTH_ROWS)]
+
+    @contextmanager
+    def _exact(self) -> Iterator[None]:
+        """Run encoders in float32, and no fused LSTM, which has no gradient outside of training."""
+        halves = [embedder.half_type for embedder in self._encoders]
+        try:
+            for embedder in self._encoders:
+                embedder.half_type = None
+            with torch.backends.cudnn.flags(enabled=False):
+                yield
+        finally:
+            for embedder, half in zip(self._encoders, halves, strict=True):
+                embedder.half_type = half
+
+    def _sizes(self, texts: Sequence[Text]) -> list[int]:
+        return [len(text.reading.reading.words) for text in texts]
+
+    def _pad(self, texts: Sequence[Text]) -> PaddedReadings:
+        return pad_readings([text.reading.reading for text in texts], self.device)
+
+    def _to_token_scores(self, texts: Sequence[Text], values: Tensor) -> list[Scores]:
+        return self._to_scores([text.reading for text in texts], values)
+
+    def _to_scores(self, readings: Sequence[ReadInstance], values: Tensor) -> list[Scores]:
+        """Return the values of each instance's tokens from the values of a batch's places."""
+        rows = []
+        for one, row in zip(readings, to_float64(values).cpu().numpy(), strict=True):
+            token = one.reading.token
+            scores = np.zeros(one.instance.bounds[-1])
+            scores[token[token >= 0]] = row[: len(token)][token >= 0]
+            rows.append(scores)
+        return rows
+
+
+def find_best_answer(start: NDArray[np.float64], end: NDArray[np.float64]) -> tuple[int, int, float]:
+    """Return the answer of largest p(start) p(end): its first and last word, counted from 1, and that p.
+
+    They are 0 and 0 where no answer is more probable.
+
+    Args:
+        start: probabilities of no answer and of each word.
+        end: likewise.
+    """
+    none = float(start[0] * end[0])
+    first, last, p = find_best_span(start[1:], end[1:]) if len(start) > 1 else (0, 0, 0.0)
+    # what is not a number is larger than nothing
+    return (0, 0, none) if none >= p else (first + 1, last + 1, p)
+
+
+class AnswerNetwork(NetworkModel):
+    """A network that maps (question, text) to the best answer, which may be none."""
+
+    has_labels = False
+    answers = True
+
+    def __init__(self, network: TokenNetwork, label_names: Sequence[str], **more: Any) -> None:
+        super().__init__(network, (), **{**more, "uses_query": True})
+        self.provides = frozenset({"gradients", "attention"})  # no probabilities of labels
+
+    def forward(self, inputs: Sequence[Reading]) -> Tensor:
+        """Refuse: answers have no label probabilities."""
+        raise DataError(f"{self.description} answers with words, and has no probabilities of labels: rankings alone")
+
+    def find_answer(self, reading: ReadInstance) -> tuple[int, int, float]:
+        """Return the best answer, see `find_best_answer`; it is looked for once.
+
+        Raises:
+            DataError: the network's output is not finite.
+        """
+        if reading.best is None:
+            with torch.inference_mode():
+                logits = self.network(pad_readings([reading.reading], self.device))
+                best = find_best_answer(*torch.softmax(to_float64(logits[0]), dim=-1).cpu().numpy())
+            if not np.isfinite(best[2]):
+                message = f"{self.description}: its output holds NaN or infinite values"
+                raise DataError(message, instance=reading.instance.id)
+            reading.best = best
+        return reading.best
+
+    def answer(self, reading: ReadInstance) -> tuple[str, float]:
+        """Return the answer's words, joined by blanks ("" for none), and its probability."""
+        first, last, p = self.find_answer(reading)
+        return " ".join(reading.instance.tokens[first - 1 : last] if first else ()), p
+
+    def gradients(self, texts: Sequence[Text], method: GradientMethod) -> list[Scores]:
+        """Return token scores by a gradient method."""
+        rows = super().gradients(texts, method)
+        # with the sum's own sign, as in the code of Wang et al. (2022): a negative one reverses the ranking
+        return [row / (row.sum() or 1) for row in rows] if explains_logits(self, method) else rows
+
+    def explained(self, text: Text) -> tuple[int, ...]:
+        """Return the first and last word of the best answer."""
+        return self.find_answer(text.reading)[:2]
+
+    def explained_output(self, logits: Tensor, places: Tensor, method: GradientMethod) -> Tensor:
+        """Return p(start) p(end), or the mean of both logits as Wang et al. (2022) do."""
+        if explains_logits(self, method):
+            return logits.gather(2, places[..., None])[..., 0].mean(dim=1)
+        return torch.softmax(logits, dim=-1).gather(2, places[..., None])[..., 0].prod(dim=1)
+
+
+def open_folder(place: Path, facts: Mapping[str, Any], settings: ModelSettings) -> NetworkModel:
+    """Open a network of ``train``.
+
+    Raises:
+        DataError: a file that is missing or damaged, or was written by another version.
+    """
+    from .network_systems import open_network
+
+    network = open_network(place, facts, settings.window, settings.trust_remote_code)
+    kind: Callable[..., NetworkModel] = AnswerNetwork if network.shape.answers else NetworkModel
+    return kind(
+        network,
+        facts["label_names"],
+        uses_query=bool(facts.get("uses_query") if settings.query is None else settings.query),
+        device=settings.device,
+        precision=settings.precision,
+        description=f"{facts['system']} {place.name}",
+    )

@@ -1,1 +1,0 @@
-"""The papers' networks, their inputs, and the models of ``explain`` over them."""
