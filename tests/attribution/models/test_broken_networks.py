@@ -1,0 +1,66 @@
+"""Folders of transformers that are broken or hostile: one clear error each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers", reason="skipped: the extra explain is not installed")
+
+from eraser_hub.attribution import explain_texts, open_model
+
+from ...refusals import refused
+from ..conftest import WORDS, word_tokenizer
+
+DEEP = "[" * 100_000 + "]" * 100_000
+CONFIG = {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}
+BROKEN = {
+    "config.json": ["", "[]", "{}", DEEP, json.dumps(CONFIG), '{"model_type": 7}', "\0", '{"architectures": 3}'],
+    "tokenizer.json": ["", "[]", "{}", DEEP, '{"model": {"type": "BPE"}}', "\0"],
+    "tokenizer_config.json": ["[]", DEEP, '{"tokenizer_class": 7}', '{"model_max_length": "x"}'],
+    "model.safetensors": ["", "x", "\xff" * 64],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    import torch
+    import transformers
+
+    out, tokenizer = tmp_path_factory.mktemp("model"), word_tokenizer(WORDS)
+    torch.manual_seed(0)
+    sizes = dict.fromkeys(("hidden_size", "intermediate_size"), 8)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), num_hidden_layers=1, num_attention_heads=1, **sizes)
+    transformers.BertForSequenceClassification(config).save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    return out
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "deberta-v2", "gpt2", "llama"])
+def test_a_model_without_its_tokenizer(folder, tmp_path, kind):
+    """transformers makes a tokenizer of special tokens alone, by which every word is unknown."""
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text()) | {"model_type": kind}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with refused("tokenizer.json", "vocab.txt", "tokenizer.save_pretrained", file=tmp_path):
+        open_model(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "content"), [(name, text) for name, texts in BROKEN.items() for text in texts])
+def test_a_broken_folder(folder, tmp_path, name, content):
+    for path in folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / name).write_text(content, encoding="latin-1")
+    with refused() as caught:
+        explain_texts(str(tmp_path), ["a good film"])
+    assert type(caught.error).__name__ == "DataError" and len(str(caught.error).splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["mdoels/x", "no-such-model"])
+def test_a_hub_id_that_is_nowhere(name, monkeypatch):
+    with refused("folder") as caught:
+        open_model(name)
+    assert len(str(caught.error).splitlines()) == 1

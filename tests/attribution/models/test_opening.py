@@ -1,0 +1,175 @@
+"""Models are opened by what they are; what is broken, hostile or nowhere is one clear error, soon."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eraser_hub.attribution import open_model
+from eraser_hub.attribution.models import opening
+from eraser_hub.attribution.models.opening import find_trainings, read_model_settings, split_model
+
+from ...refusals import refused
+from ..conftest import CountingModel
+
+pytestmark = pytest.mark.unit
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("content", "field"),
+    [
+        ("[]", None),
+        ("null", None),
+        ("", None),
+        ("{", None),
+        (DEEP, None),
+        ('{"window": "many"}', "window"),
+        ('{"window": 0}', "window"),
+        ('{"longest": 1e9}', "longest"),
+        ('{"joiner": 7}', "joiner"),
+        ('{"kind": []}', "kind"),
+        ('{"kind": "os.system"}', "kind"),
+        ('{"uses_query": 1}', "uses_query"),
+    ],
+)
+def test_the_facts_of_a_model(tmp_path, content, field):
+    (tmp_path / "model.json").write_text(content)
+    with refused(file=tmp_path / "model.json", field=field):
+        open_model(tmp_path)
+
+
+def test_an_immense_file_of_facts(tmp_path):
+    with open(tmp_path / "model.json", "wb") as file:
+        file.truncate(1 << 40)  # holes: they take no room
+    with refused(file="model.json"):
+        open_model(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["./models/none", "a/b/c", "none.skops", "~/none(window=9)"])
+def test_a_path_that_is_nowhere(name):
+    with refused("no such", file=split_model(name)[0]):
+        open_model(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["me:secret@org/m", "https://me:secret@host/m", "http:/me:secret@host/m(window=9)", "m?token=secret"]
+)
+def test_a_password_is_refused_and_not_repeated(name):
+    for call in (open_model, split_model, read_model_settings, find_trainings):
+        with refused(argument="model") as caught:
+            call(name)
+        assert "secret" not in str(caught.error) and caught.error.file is None
+
+
+def test_what_is_no_model(tmp_path):
+    (tmp_path / "m.txt").write_text("x")
+    (tmp_path / "stopped" / ".training").mkdir(parents=True)
+    (tmp_path / "stopped" / ".training" / "saving").touch()
+    for path, mentions in (
+        (".", ("model.skops", "config.json")),
+        ("m.txt", (".skops", ".pkl")),
+        ("stopped", ("stopped",)),
+    ):
+        with refused(*mentions, file=tmp_path / path):
+            open_model(tmp_path / path)
+    network = type("Network", (), {"save_pretrained": lambda self: None})()
+    for thing, mention in ((object(), "object"), (len, "label_names"), (network, "tokenizer"), ((1, 2), "tuple")):
+        with refused("predict_proba", mention, argument="model"):
+            open_model(thing)
+
+
+@pytest.mark.parametrize(
+    ("settings", "mentions"),
+    [
+        ("windo=9", ("did you mean 'window'?",)),
+        ("config=movies", ("'config'",)),
+        ("window=7", ("window", ">= 8", "7")),
+        ("window=wide", ("window", "int", "'wide'")),
+        ("threads=-1", ("threads", ">= 0")),
+        ("task=translation", ("task", "auto, classification", "'translation'")),
+        ("precision=half", ("precision", "float16", "'half'")),
+        ("trust_pickle=yes", ("trust_pickle", "bool", "'yes'")),
+        ("query=1", ("query", "bool")),
+        ("window=9, window=9", ("once",)),
+        ("9", ("NAME(SETTING=VALUE, ..)",)),
+    ],
+)
+def test_wrong_settings(settings, mentions):
+    with refused(*mentions, argument="model"):
+        open_model(f"some/model({settings})")
+
+
+def test_settings_of_a_string(tmp_path):
+    found = read_model_settings("m(labels=NEG, label_words=[a=1, 2], window=9, query=True, device=0, prompt=1)")
+    assert (found.labels, found.label_words, found.window, found.query) == (("NEG",), ("a=1", "2"), 9, True)
+    assert (found.device, found.prompt) == ("0", "1")
+    odd = tmp_path / "m(window=9)"  # a file's name may have brackets, too
+    odd.mkdir()
+    assert split_model(str(odd)) == (str(odd), {})
+
+
+def test_the_query_is_shown_as_stated_else_as_asked_else_as_trained(tmp_path, monkeypatch):
+    class Plugin:
+        @staticmethod
+        def opens(place, facts):
+            return (place / "mine").is_file()
+
+        @staticmethod
+        def open(place, facts, settings):
+            seen.append(settings)
+            return open_model(CountingModel())
+
+    seen: list[opening.Opening] = []
+    monkeypatch.setattr(opening, "entry_points", lambda group: [type("Point", (), {"load": lambda self: Plugin})()])
+    (tmp_path / "mine").touch()
+    (tmp_path / "model.json").write_text('{"uses_query": true}')
+    model = open_model(f"{tmp_path}(query=False, window=9)", uses_query=True, config="movies", threads=0)
+    assert model.label_names == ("NEG", "POS")
+    open_model(tmp_path, uses_query=False)
+    open_model(tmp_path)
+    assert [one.query for one in seen] == [False, False, True]
+    assert (seen[0].window, seen[0].config, seen[1].window) == (9, "movies", None)
+
+
+def test_a_model_is_returned_with_the_labels_that_it_has():
+    model = open_model(CountingModel(), label_names=("POS", "NEG"))
+    assert open_model(model) is model and model.label_names == ("POS", "NEG") and model.order.tolist() == [1, 0]
+    assert open_model(model, label_names=("NEG", "POS")).order.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("setting", ["prompt=p", "shots=2", "label_score=mean", "dtype=bfloat16"])
+def test_settings_of_prompts_beside_another_model(setting):
+    name, value = setting.split("=")
+    with refused("prompted", "CountingModel", argument=name):
+        open_model(CountingModel(), **{name: int(value) if value.isdigit() else value})
+
+
+def test_threads():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    with threadpool_limits(2):
+        open_model(CountingModel(), threads=1)
+        assert {one["num_threads"] for one in threadpool_info()} == {1}
+
+
+def test_trainings(tmp_path):
+    for name in ("seed-2", "seed-10", "seed-x", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.json").write_text("{}")
+    folders = [(2, f"{tmp_path}/seed-2"), (10, f"{tmp_path}/seed-10")]
+    assert find_trainings(tmp_path) == folders and find_trainings(tmp_path / "seed-2") == find_trainings("org/m") == []
+    assert find_trainings(f"{tmp_path}(window=9)") == [(seed, f"{folder}(window=9)") for seed, folder in folders]
+    (tmp_path / "seed-2" / ".training").mkdir()
+    with refused("stopped", file=tmp_path / "seed-2"):
+        find_trainings(tmp_path)
+
+
+def test_a_missing_extra_is_named(monkeypatch, tmp_path):
+    from eraser_hub.records import extras
+
+    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
+    (tmp_path / "model.skops").touch()
+    with refused("scikit-learn, skops", "eraser-hub[explain]"):
+        open_model(tmp_path)
