@@ -18,23 +18,15 @@ from .test_wheel import environment
 ROOT = Path(__file__).resolve().parents[1]
 METHODS = ("random", "occlusion", "lime")
 METHOD = """
-from eraser_hub.attribution.erasure import without
+import numpy as np
+
 from eraser_hub.attribution.method import Method
 
 
 class Backwards(Method):
-    erases_units = True
-
-    def scores(self, chunk):
-        rows = []
-        for number, one in enumerate(chunk.instances):
-            erased = [without(number, [token]) for token in range(one.bounds[-1])]
-            rows.append(chunk.run(erased)[:, chunk.targets[number]] - chunk.probability[number])
-        return rows
-
-    @classmethod
-    def most_inputs(cls, one, units, settings):
-        return one.bounds[-1]
+    def search(self, text):
+        p = yield from text.ask(~np.eye(text.size, dtype=bool))
+        return p - text.full
 """
 ENTRY_POINT = "[eraser_hub.methods]\nbackwards = backwards:Backwards\n"
 LOADED = """

@@ -7,7 +7,7 @@ Both are dataclasses whose fields are their settings: ``Lime(samples=1000)``, on
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -30,11 +30,12 @@ Result = TypeVar("Result")
 Search: TypeAlias = Generator[Kept, NDArray[np.float64], Result]
 
 
+@dataclass(frozen=True)
 class Method:
     """An attribution method: gives each token of a text a score.
 
-    A subclass is a frozen dataclass with the method's settings, and has :meth:`search`, or :meth:`scores` where it
-    looks inside the model.
+    A subclass has :meth:`search`, or :meth:`scores` where it looks inside the model; with settings it is a frozen
+    dataclass, too.
 
     Attributes:
         needs: what a model must provide (:attr:`models.model.Model.provides`).
@@ -69,11 +70,12 @@ class Method:
         need(*self.packages)
 
 
+@dataclass(frozen=True)
 class Measure:
     """A measure of a ranking beside the erasure of its top: fields of a prediction that `score` reads.
 
-    A subclass is a frozen dataclass with the measure's settings, and has :meth:`search`, or :meth:`measure` where it
-    asks for more than erased inputs.
+    A subclass has :meth:`search`, or :meth:`measure` where it asks for more than erased inputs; with settings it is a
+    frozen dataclass, too.
 
     Attributes:
         fields: of a prediction, which it fills.

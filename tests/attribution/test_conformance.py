@@ -2,149 +2,121 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from eraser_hub.attribution import explain_instances, open_model
-from eraser_hub.attribution.adapter import align_labels
-from eraser_hub.attribution.adapters.plain import PlainModel
-from eraser_hub.attribution.costs import count_inputs
-from eraser_hub.attribution.engine import explain_chunk
-from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.measure import MEASURES
-from eraser_hub.attribution.method import METHODS, supports
-from eraser_hub.attribution.runner import Runner
-from eraser_hub.attribution.settings import ExplainSettings
+from eraser_hub.attribution import Instance, build_settings, explain_instances, open_model
+from eraser_hub.attribution.method import MEASURES, METHODS
+from eraser_hub.attribution.models.labels import align_labels
+from eraser_hub.records import extras
 
+from ..golden.record import linear_model
 from ..refusals import refused
-from .conftest import CountingModel, instance
-from .transformers.test_prompted import _late_imports, make_model
+from .conftest import CountingModel, byte_tokenizer, instance
 
-__all__ = ["_late_imports"]  # a fixture, for make_model
-
-SMALL = {"steps": 8, "lime_samples": 20, "shapley_draws": 2, "shap_samples": 40, "bins": (), "kd": 0.5}
-TEXTS = ("the good film and a bad plot", "a warm scene with the film of the good plot and a grey scene", "good")
-
-
-class Deaf(PlainModel):
-    """A model that gives nothing that a method could ask for."""
-
-    provides = frozenset()
-
-
-def texts():
-    return [instance(text, name=str(number)) for number, text in enumerate(TEXTS)]
-
-
-def odd_texts():
-    """Of nothing, of one token, of blanks, of Chinese, longer than a network's window, and a pair."""
-    odd = ("", "good", "\u200b", "\u00a0 \u3000 \t", "好 电 影", "good bad film " * 11)
-    pair = Instance("pair", (), ("a", "b"), (("good", "坏"), ("film",)))
-    return [*(instance(text, name=str(number)) for number, text in enumerate(odd)), pair]
+CALLS = {
+    "lime": "lime(samples=20)", "shapley": "shapley(draws=2)", "kernel-shap": "kernel-shap(samples=40)",
+    "integrated-gradients": "integrated-gradients(steps=8)",
+}  # fmt: skip
+TEXTS = [
+    instance(text, name=str(number))
+    for number, text in enumerate(
+        ("the good film and a bad plot", "a warm scene with the film of the good plot and a grey scene", "good")
+    )
+]
+# nothing, one token, blanks, Chinese, longer than a network's window, a pair
+ODD = [
+    instance(text, name=str(number))
+    for number, text in enumerate(("", "good", "\u200b", "\u00a0 \u3000 \t", "好 电 影", "good bad film " * 11))
+] + [Instance("pair", (), ("a", "b"), (("good", "坏"), ("film",)))]
 
 
-def adapters(linear, network, tokenizer):
-    from eraser_hub.attribution.transformers.sequence_model import SequenceModel
+def explain(model, texts, method="occlusion", **more):
+    chosen = build_settings(**{"method": CALLS.get(method, method), "kd": 0.5, "bins": (), **more})
+    return list(explain_instances(model, texts, chosen))
 
-    models = [PlainModel(CountingModel()), open_model(linear)]
-    models.append(SequenceModel(network(hidden_act="relu").double(), tokenizer, device="cpu"))
+
+def scores_of(row):
+    return [rationale["soft_rationale_predictions"] for rationale in row["rationales"]]
+
+
+@pytest.fixture
+def models(network, tokenizer):
+    """A model of each kind that classifies, its labels in the dataset's order."""
+    import transformers
+
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    language = transformers.LlamaForCausalLM(transformers.LlamaConfig(vocab_size=300, **sizes)).double()
+    models = [
+        open_model(CountingModel()),
+        open_model(linear_model()),
+        open_model((network(hidden_act="relu").double(), tokenizer), device="cpu"),
+        open_model((language, byte_tokenizer("llama", model_max_length=512)), device="cpu", label_names=("NEG", "POS")),
+    ]
     for model in models:
         align_labels(model, ("NEG", "POS"))
-    return [*models, make_model("llama")]
+    return models
 
 
-def check_ends(found):
+def check_ends(row):
     """Comprehensiveness at 0 % and sufficiency at 100 % are 0; the other ends are those of an empty text."""
-    full, null = found["classification_scores"], found["null_classification_scores"]
-    none, everything = found["thresholded_scores"]
+    full, null = row["classification_scores"], row["null_classification_scores"]
+    none, everything = row["thresholded_scores"]
     assert none["comprehensiveness_classification_scores"] == everything["sufficiency_classification_scores"] == full
     assert none["sufficiency_classification_scores"] == everything["comprehensiveness_classification_scores"] == null
     assert abs(sum(full.values()) - 1) < 1e-9 and abs(sum(null.values()) - 1) < 1e-9
 
 
-def settings_of(part, **more):
-    """Settings with a value for each setting that the part declares."""
-    own = {name: setting.default for name, setting in part.settings.items() if not setting.field}
-    return {**SMALL, **({"more": own} if own else {}), **more}
-
-
-@pytest.mark.parametrize("name", [name for name, one in METHODS.items() if one.packages])
-def test_a_method_without_its_package_names_the_extra(name, linear, network, tokenizer, monkeypatch):
-    from eraser_hub.records import extras
-
-    model = next(model for model in adapters(linear, network, tokenizer) if supports(model, name))
-    missing = METHODS[name].packages
-    found = extras.importlib.util.find_spec
-    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda each: None if each in missing else found(each))
-    words = ["scikit-learn" if package == "sklearn" else package for package in missing]
-    with refused(*words, "eraser-hub[explain]"):
-        list(explain_instances(model, texts(), ExplainSettings(**settings_of(METHODS[name], method=name))))
-
-
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method(name, linear, network, tokenizer):
-    """Finite scores, one a token, the same by seed and in any company, at the stated cost; else an error."""
-    part, tried = METHODS[name], 0
-    assert part.summary() and part.most_inputs.__doc__ and all(one.help for one in part.settings.values())
-    settings = ExplainSettings(**settings_of(part, method=name))
+def test_a_method(name, models, monkeypatch):
+    """Finite scores, one a token, the same by seed and in any company; else an error."""
+    part, tried = METHODS[name], []
+    assert part.__doc__ and all(f"{field.name}:" in part.__doc__ for field in fields(part))
     for package in part.packages:
         pytest.importorskip(package)
-    for model in adapters(linear, network, tokenizer):
-        if not supports(model, name):
-            with refused(f"`method` {name}", model.description):
-                list(explain_instances(model, texts(), settings))
+    for model in models:
+        if not model.supports(part):
+            with refused(f"{name}", model.description, argument="method"):
+                explain(model, TEXTS, name)
             continue
-        tried += 1
-        for erase in ("remove", "mask", "pad")[: 2 if type(model) is PlainModel else 3]:  # which has no padding
-            found = list(explain_instances(model, odd_texts(), replace(settings, erase=erase, bins=(0.0, 1.0))))
-            for one, row in zip(odd_texts(), found, strict=True):
+        tried.append(model)
+        for erase in ("remove", "mask", "pad")[: 2 if model is models[0] else 3]:  # which has no padding
+            for one, row in zip(ODD, explain(model, ODD, name, erase=erase, bins=(0.0, 1.0)), strict=True):
                 check_ends(row)
-                scores = [rationale["soft_rationale_predictions"] for rationale in row["rationales"]]
-                assert [len(values) for values in scores] == [len(document) for document in one.documents]
-                assert all(np.isfinite(values).all() for values in scores)
-        first, again = (list(explain_instances(model, texts(), settings)) for _ in range(2))
-        assert first == again
-        alone = [row for one in texts() for row in explain_instances(model, [one], settings)]
-        for one, row, other in zip(texts(), first, alone, strict=True):
-            scores, others = (each["rationales"][0]["soft_rationale_predictions"] for each in (row, other))
-            assert len(scores) == len(one.tokens) and np.isfinite(scores).all()
-            np.testing.assert_allclose(scores, others, rtol=0, atol=1e-4)
-        runner = Runner(model, "remove", 32)
-        list(explain_chunk(runner, texts(), settings))
-        assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
+                assert [len(values) for values in scores_of(row)] == [len(document) for document in one.documents]
+                assert all(np.isfinite(values).all() for values in scores_of(row))
+        first = explain(model, TEXTS, name)
+        assert first == explain(model, TEXTS, name)
+        for one, row in zip(TEXTS, first, strict=True):
+            (alone,) = explain(model, [one], name)
+            np.testing.assert_allclose(scores_of(row)[0], scores_of(alone)[0], rtol=0, atol=1e-4)
     assert tried, "no model allows it"
+    found = extras.importlib.util.find_spec
+    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda one: None if one in part.packages else found(one))
+    if part.packages:
+        with refused("eraser-hub[explain]"):
+            explain(tried[0], TEXTS, name)
     if part.needs:
-        with refused(f"`method` {name}"):
-            deaf = Deaf(CountingModel())
-            align_labels(deaf, ("NEG", "POS"))
-            list(explain_instances(deaf, texts(), settings))
+        models[0].provides = frozenset()
+        with refused(name, argument="method"):
+            explain(models[0], TEXTS, name)
 
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_a_measure(name):
-    """The same by seed, in its own fields, at the stated cost; refused for rationales that rank nothing."""
-    part = MEASURES[name]
-    assert part.summary() and part.fields and all(one.help for one in part.settings.values())
-    flag = isinstance(getattr(ExplainSettings(), part.enabled_by, None), bool)
-    asked = {part.enabled_by: True if flag else 3}
-    if part.enabled_by in part.settings:
-        asked = {"more": {part.enabled_by: type(part.settings[part.enabled_by].default)(3)}}
-    settings = ExplainSettings(**settings_of(part, method="occlusion", **asked))
-    assert settings.measures == [part] and part.describe_settings(settings)[0] in settings.signature()
-    model = PlainModel(CountingModel())
-    align_labels(model, ("NEG", "POS"))
-    first, again = (list(explain_instances(model, texts(), settings)) for _ in range(2))
-    plain = list(explain_instances(model, texts(), ExplainSettings(**SMALL)))
+    """The same by seed, in its own fields alone; refused for rationales that rank nothing."""
+    part, model = MEASURES[name], open_model(CountingModel())
+    assert part.__doc__ and all(f"{field.name}:" in part.__doc__ for field in fields(part))
+    first, again = (explain(model, TEXTS, measures=[name]) for _ in range(2))
     assert first == again
-    for row, without in zip(first, plain, strict=True):
-        more = row.keys() - without.keys()
-        assert more and more <= set(part.fields)
+    alone = [row for one in TEXTS for row in explain(model, [one], measures=[name])]
+    assert first == alone
+    for row, without in zip(first, explain(model, TEXTS), strict=True):
+        assert row.keys() - without.keys() == set(part.fields)
         assert {field: row[field] for field in without} == without
-    runner = Runner(model, "remove", 32)
-    list(explain_chunk(runner, texts(), settings))
-    assert runner.counts.inputs <= sum(count_inputs(one, settings, "eraser").total() for one in texts())
-    if part.ranks:
-        with refused(argument="measure"):
-            ExplainSettings(**settings_of(part, method="rationales", **asked)).for_kind("eraser")
+    chosen = build_settings(measures=[name])
+    assert f"measures:{name}" in chosen.signature()
+    with refused(argument="measure"):
+        replace(chosen, method=None, rationales="human")

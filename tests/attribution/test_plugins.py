@@ -52,7 +52,7 @@ def test_a_method(hub, linear, tmp_path):
     site = installed("add-an-attribution-method.md", "window-occlusion", tmp_path)
     words = ("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", linear)
     out = said(site, *words, "--method", "window(width=2)", "--out", tmp_path / "p.jsonl")
-    assert "method:window|" in out and "|width:2|" in out and "exit 0" in out
+    assert "method:window(width=2)|" in out and "exit 0" in out
     for wrong in ("size=2", "width=0", "width=wide"):
         low = said(site, *words, "--method", f"window({wrong})", "--out", tmp_path / "q.jsonl")
         assert "width" in low and "exit 2" in low

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ NEVER_FLIPPED = "labels that no erasure of the ranked tokens changed"
 FIRST_STEP, LARGEST_STEP = 8, 256  # numbers of tokens that are tried together
 
 
-@dataclass(frozen=True)
 class TokensToFlip(Measure):
     """The least number of an instance's highest-ranked tokens whose erasure changes the predicted label.
 

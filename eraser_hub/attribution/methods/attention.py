@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ..engine import Engine
 from ..method import Method, Scores
 from ..text import Text
 
 
-@dataclass(frozen=True)
 class Attention(Method):
     """Attention of the last layer to each token, the mean over heads, without sign.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from eraser_hub.records.errors import DataError
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
-@dataclass(frozen=True)
 class Deeplift(GradientMethod):
     """DeepLIFT of the label's logit less the mean of all labels', from embeddings of zeros.
 

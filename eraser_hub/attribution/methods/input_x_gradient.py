@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ._captum import Embedded, GradientMethod
@@ -11,7 +10,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-@dataclass(frozen=True)
 class InputXGradient(GradientMethod):
     """The inner product of a token's embedding and the gradient of p.
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..method import Method, Scores, Search
 from ..text import Text
 
 
-@dataclass(frozen=True)
 class Occlusion(Method):
     """p of the label less p without the token, or without the sentence, whose tokens share it.
 

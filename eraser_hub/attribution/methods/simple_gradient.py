@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ._captum import Embedded
@@ -12,7 +11,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-@dataclass(frozen=True)
 class SimpleGradient(InputXGradient):
     """The absolute inner product of a token's embedding and the gradient of p.
 
