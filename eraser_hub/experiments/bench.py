@@ -175,9 +175,12 @@ def bench(
         if number is not None and number < 1:
             raise UsageError(f"expected at least 1, found {number}", argument=name)
     asked = [method] if isinstance(method, str) else list(method)
-    for call in asked:
-        if call != ALL:
-            METHODS.find(parse_call(call, "method")[0], argument="method")
+    names = [parse_call(call, "method")[0] for call in asked]
+    if len(set(names)) < len(names):
+        raise UsageError(f"expected each method once, found {', '.join(asked)}", argument="method")
+    for name in names:
+        if name != ALL:
+            METHODS.find(name, argument="method")
     models, folder = plan_models([model] if isinstance(model, str) else model), Path(out)
     opened = open_split(os.fspath(dataset), config, split)
     training = {"dataset": os.fspath(dataset), "config": opened.config, "paper": paper}
