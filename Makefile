@@ -11,7 +11,7 @@ JOBS   ?= 2
 SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
-.PHONY: help quickstart test unit quick slow lint types bench bench-inference matrix explain-table \
+.PHONY: help quickstart test unit quick slow lint types bench bench-inference matrix \
         docs browser latex language-model screenshots pictures figures clean
 .DEFAULT_GOAL := help
 
@@ -24,7 +24,6 @@ help:
 	@echo "make lint types     ruff, the schemas of workflows; mypy --strict, pyright: what CI asks for before the tests"
 	@echo "make bench          side-by-side measurements, printed as ratios (long); writes benchmarks/RESULTS.md"
 	@echo "make bench-inference  how often tests call equal systems different, and intervals hold the truth (a minute)"
-	@echo "make explain-table  train and explain on movies: the table of docs/results.md (needs real corpora, ERASER_CORPORA)"
 	@echo "make docs           the documentation site, strictly, into site/"
 	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
 	@echo "make pictures       the pictures of README.md and docs/, anew"
@@ -107,9 +106,6 @@ bench: $(VENV)/.installed-test
 
 bench-inference: $(VENV)/.installed-test
 	$(BIN)/python -m benchmarks inference
-
-explain-table: $(VENV)/.installed-test
-	$(BIN)/python -m benchmarks.explain_table
 
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable ".[docs]"

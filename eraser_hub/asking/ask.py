@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from eraser_hub.metrics.errors import check_number
+from eraser_hub.metrics.errors import check_choice, check_number
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import DataError, add_count, show
+from eraser_hub.records.errors import DataError, UsageError, add_count, show
 
 if TYPE_CHECKING:
     from .run import AskReport
@@ -107,48 +106,62 @@ def ask(
     from eraser_hub.records.predictions import find_inputs
 
     from . import run
-    from .cache import Cache, get_default_folder
     from .client import Client
-    from .settings import AskConfig, AskSettings
+    from .prompts import CHANGES, AskSettings
 
-    for name, number in (("concurrency", concurrency), ("attempts", attempts), ("budget", budget)):
+    counts = {"concurrency": concurrency, "attempts": attempts, "max_tokens": max_tokens}
+    for name, number in {**counts, "budget": budget, "limit": limit}.items():
         if number is not None:
             check_number(number, name, 1)
+    check_number(shots, "shots", 0)
+    check_number(samples, "samples", 0)
+    check_number(seed, "seed", 0, 2**63 - 1)
+    check_number(temperature, "temperature", 0, 2, whole=False)
+    check_number(sample_temperature, "sample_temperature", 0.01, 2, whole=False)
+    check_number(threshold, "threshold", 0.5, 1, whole=False)
     check_number(timeout, "timeout", 0.1, whole=False)
+    check_choice(structured, ("auto", "schema", "none"), "structured")
+    check_choice(several, ("nearest", "all"), "several")
+    if not isinstance(model, str) or not model.isprintable():
+        raise UsageError(f"expected a name in printable characters, found {show(model)}", argument="model")
+    changes = (consistency,) if isinstance(consistency, str) else tuple(consistency)
+    if not set(changes) <= set(CHANGES) or len(set(changes)) < len(changes):
+        message = f"expected some of {', '.join(CHANGES)}, each once, found {show(','.join(changes))}"
+        raise UsageError(message, argument="consistency")
+    if samples and not changes:
+        raise UsageError(f"expected `consistency` beside it, found {samples}", argument="samples")
     settings = AskSettings(
-        model,
+        model=model,
+        prompt="",
+        shots=shots,
         temperature=temperature,
         seed=seed,
         max_tokens=max_tokens,
         structured=structured,
-        shots=shots,
         threshold=threshold,
         several=several,
-        consistency=(consistency,) if isinstance(consistency, str) else tuple(consistency),
+        consistency=changes,
         samples=samples,
         sample_temperature=sample_temperature,
     )
-    data = AskConfig(os.fspath(dataset), config, split, limit, None if prompt is None else Path(prompt))
+    place, prompt_file = os.fspath(dataset), None if prompt is None else Path(prompt)
     if dry_run:
-        return list(run.dry_run(run.make_plan(data, settings)))
-
-    path, writer = Path(out), OutputWriter(find_inputs(data.dataset, prompt, cache), force)
+        return list(run.describe_plan(run.make_plan(place, config, split, limit, prompt_file, settings)))
+    path, writer = Path(out), OutputWriter(find_inputs(place, prompt, cache), force)
     check_format(path, writer=writer)
     if path.suffix != ".jsonl":
         raise DataError(f"expected a file ending in .jsonl, found {show(path.name)}", argument="out")
-    plan, answers = run.make_plan(data, settings), Cache(Path(cache) if cache else get_default_folder())
-    client = Client(endpoint, plan.settings, answers, budget, attempts, timeout)
+    plan = run.make_plan(place, config, split, limit, prompt_file, settings)
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eraser-hub" / "ask"
+    folder = folder if cache is None else Path(cache)
+    client = Client(endpoint, plan.settings, plan.split.label_names, folder, budget, attempts, timeout)
     header = {"settings": plan.settings, "data": plan.split.header(limit)}
     if not force:
         refuse_other(path, header)
     with open_partial_result(path, header, resume) as partial:
-        try:
-            failures = asyncio.run(run.ask_all(run.Asker(plan, client), partial, concurrency))
-        except KeyboardInterrupt:
-            logging.getLogger("eraser_hub").warning("every answer that came is kept; `resume` goes on")
-            raise
+        failures = asyncio.run(run.ask_all(plan, client, partial, concurrency))
         if failures:
-            kept = f"{len(partial.places)} answers are kept: `resume` goes on"
-            message = f"expected an answer for each instance; {kept}: {failures[0]}"
+            kept = f"; {len(partial.places)} answers are kept: `resume` goes on" if partial.places else ""
+            message = f"expected an answer for each instance{kept}: {failures[0]}"
             raise add_count(DataError(message, file=path), len(failures))
         return run.write_answers(path, partial, plan, client, header, writer)

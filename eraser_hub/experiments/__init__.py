@@ -1,1 +1,1 @@
-"""Experiments: the rows of a printed table from data to score, beside the printed figures (:mod:`reproduce`)."""
+"""Experiments over the public functions: a printed table run again (`reproduce`), and models to a verdict (`bench`)."""

@@ -261,7 +261,12 @@ def _mark_pairs(
 
 
 def compare_systems(scored: Sequence[Scores], settings: ScoreSettings, minimum_effect: float) -> Compared:
-    """Return the comparison of all pairs of systems, as `eraser-hub compare` makes it."""
+    """Return the comparison of all pairs of systems, as `eraser-hub compare` makes it.
+
+    Rationales of people are shown and not compared: their agreement would be with themselves.
+    """
+    people = find_systems(scored, PEOPLE)
+    scored = [one for one in scored if one.name not in people]
     result = sections.compare_all_pairs(scored, settings, minimum_effect) if len(scored) > 1 else None
     models = find_models(scored, settings.only_predicted) if result else {}
     return Compared(result, find_systems(scored, RANDOM), models)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from eraser_hub import build, reproduce
-from eraser_hub.experiments.rows import FAST, TABLES
+from eraser_hub import build
+from eraser_hub.experiments import reproduce as module
+from eraser_hub.experiments import run_folder
+from eraser_hub.experiments.reproduce import load_tables, read_print, reproduce
 from eraser_hub.reports.board_lines import read_score_file
 
 from ..command_line import invoke
@@ -20,14 +22,7 @@ from ..refusals import refused
 
 pytestmark = needs("torch")
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _late_imports() -> None:
-    global measured
-    from eraser_hub.experiments import table_runs as measured
-
-
-TINY = ("embedding_size=6", "hidden_size=6", "learning_rate=0.02")
+TINY = {"epochs": 1.0, "embedding_size": 6, "hidden_size": 6, "learning_rate": 0.02}
 CONFIG = "planted_word"
 
 
@@ -42,21 +37,18 @@ def hub(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(autouse=True)
-def tiny(monkeypatch):
-    """Sizes that take seconds."""
-    models = ("lei", "lei-unsupervised", "lehman", "glove-lstm", "bilstm")
-    train_options = {model: {"epochs": 1.0, "hyper": TINY} for model in models}
-    monkeypatch.setattr(measured, "FAST", replace(FAST, train_options=train_options, sample=8))
-
-
 @pytest.fixture
 def only(monkeypatch):
-    """Leaves a table these rows alone."""
+    """Leave a table these models' rows alone, with sizes that take seconds."""
 
     def leave(table, *models):
-        rows = tuple(row for row in TABLES[table].rows if row.model in models)
-        monkeypatch.setitem(TABLES, table, replace(TABLES[table], rows=rows))
+        content = copy.deepcopy(load_tables())
+        content["sample"] = 8
+        for model in ("lei", "lei-unsupervised", "lehman", "glove-lstm", "bilstm"):
+            content["models"][model]["fast"] = TINY
+        spec = content["tables"][table]
+        spec["rows"] = [row for row in spec["rows"] if row["model"] in models]
+        monkeypatch.setattr(module, "load_tables", lambda: content)
 
     return leave
 
@@ -65,52 +57,53 @@ def run(hub, table, **more):
     return reproduce(table, **{"dataset": hub / "hub" / CONFIG, "config": CONFIG, "fast": True, **more})
 
 
+def rows_of(table):
+    return {left[0]: cells for left, cells in table.rows}
+
+
 def test_printed_figures_stand_where_the_papers_have_them():
-    table = TABLES["eraser-3"]
-    lei, unsupervised, lehman, _ = table.rows
-    assert table.get_printed(lei, "movies") == {"macro_f1": "0.914", "iou_macro_f1": "0.124", "token_macro_f1": "0.285"}
-    assert table.get_printed(lehman, "movies")["macro_f1"] == "0.750"  # ACL 2020; .738 in the first version
-    assert table.get_printed(unsupervised, "movies")["token_macro_f1"] == "0.322"  # the first version alone
-    assert table.get_printed(lei, CONFIG) == {}
-    cell = table.make_cell(lehman, "movies", "macro_f1", (0.7004, 0.65, 0.75))
-    assert str(cell) == "0.700 [0.650, 0.750] (0.750, -0.050)"
-    soft = {row.system: TABLES["eraser-4"].get_printed(row, "movies") for row in TABLES["eraser-4"].rows}
-    assert soft["BERT + LSTM - Attention"]["auprc"] == "0.467" and soft["GloVe + LSTM - Attention"] == {}
-    (people,) = TABLES["eraser-2"].rows
-    assert TABLES["eraser-2"].get_printed(people, "movies")["f1"] == "0.799 ± 0.138"
+    tables = load_tables()["tables"]
+    columns, (lei, unsupervised, lehman, _), source, _ = read_print(tables["eraser-3"], "movies")
+    assert columns == ("macro_f1", "iou_macro_f1", "token_macro_f1")
+    assert lei == {"macro_f1": "0.914", "iou_macro_f1": "0.124", "token_macro_f1": "0.285"}
+    assert lehman["macro_f1"] == "0.750"  # ACL 2020; .738 in the first version
+    assert unsupervised["token_macro_f1"] == "0.322"  # the first version alone
+    assert source == "ERASER (ACL 2020), Table 3, ERASER v1 (2019), Table 3"
+    assert read_print(tables["eraser-3"], "cose")[0][0] == "accuracy"
+    assert not any(read_print(tables["eraser-3"], CONFIG)[1])
+    soft = read_print(tables["eraser-4"], "movies")[1]
+    assert soft[4]["auprc"] == "0.467" and soft[0] == {}  # attention of BERT + LSTM, of GloVe + LSTM
+    assert read_print(tables["eraser-2"], "movies")[1][0]["f1"] == "0.799 ± 0.138"
 
 
-def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only):
+def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only, caplog):
     only("eraser-3", "lehman", "bert-to-bert")
     tables = run(hub, "eraser-3", out=tmp_path / "out")
     (table,) = tables.tables
-    assert table.columns == ("macro_f1", "iou_macro_f1", "token_macro_f1")
-    rows = {left[0]: cells for left, cells in table.rows}
+    rows = rows_of(table)
     lehman = rows["Lehman et al. (2019)"]
     assert 0 <= lehman["macro_f1"].low <= lehman["macro_f1"].value <= lehman["macro_f1"].high <= 1
     assert rows["Bert-To-Bert"]["macro_f1"].value is None
-    assert any(note.startswith("Bert-To-Bert: ") and "encoder" in note for note in table.notes)
-    assert any(note.startswith("`fast`, lehman: epochs 1.0, embedding_size=6") for note in table.notes)
-    assert any(note.startswith("scored:8/16 ") for note in table.notes)
+    (reason,) = [note for note in table.notes if "Bert-To-Bert" in note or "bert-to-bert" in note]
+    assert reason.startswith("Bert-To-Bert: not run: encoder: ")
+    assert len(set(table.notes)) == len(table.notes) and not {*table.notes} & {*caplog.messages}
+    assert any(note.startswith("`fast`: lehman(epochs=1.0, embedding_size=6") for note in table.notes)
+    assert "scored:8/16 annotations" in table.notes
     line = read_score_file(tmp_path / "out" / "lehman-et-al-2019.scores.json")
     assert line.system == "Lehman et al. (2019)" and line.dataset == CONFIG and line.split == "test"
     predictions = (tmp_path / "out" / "lehman-et-al-2019.predictions.jsonl").read_text().splitlines()
-    labels = [json.loads(one)["annotation_id"] for one in predictions]
-    assert len(labels) == 8  # a sample, half of each label: the split may be sorted
-    for format in ("text", "markdown", "latex", "json", "csv"):
-        assert "Lehman" in tables.written(format)
+    assert len({json.loads(one)["annotation_id"] for one in predictions}) == 8
+    assert all("Lehman" in tables.written(form) for form in ("text", "markdown", "latex", "json", "csv"))
 
 
 def test_prints_of_another_split_have_a_table_of_their_own(hub, tmp_path, only):
     only("eraser-3", "lehman")
-    beside = run(hub, "eraser-3", out=tmp_path / "test", seeds=2)
-    (table,) = beside.tables
+    (table,) = run(hub, "eraser-3", out=tmp_path / "test", seeds=2).tables
     ((_, cells),) = table.rows
     assert re.fullmatch(r"\d\.\d{3} ± \d\.\d{3}", cells["macro_f1"].value)
     assert "means of 2 seeds, ± their standard deviation" in table.notes
     assert {path.name for path in (tmp_path / "test").iterdir() if path.is_dir()} == {"seed-1", "seed-2"}
-    apart = run(hub, "eraser-3", split="val", out=tmp_path / "val")
-    table, printed = apart.tables
+    table, printed = run(hub, "eraser-3", split="val", out=tmp_path / "val").tables
     assert all(cell.printed is None for _, cells in table.rows for cell in cells.values())
     (reason,) = printed.notes
     assert reason.startswith("scored on validation (") and "printed of test (" in reason
@@ -118,71 +111,61 @@ def test_prints_of_another_split_have_a_table_of_their_own(hub, tmp_path, only):
 
 def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch, caplog):
     only("eraser-4", "glove-lstm")
-    real, calls = measured.explain_runs, []
+    real, calls = module.explain, []
 
-    def stopping(job, runs, **how):
-        calls.append(runs[0][0].method)
+    def stopping(*arguments, **how):
+        calls.append(how["method"])
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return real(job, runs, **how)
+        return real(*arguments, **how)
 
-    monkeypatch.setattr(measured, "explain_runs", stopping)
+    monkeypatch.setattr(module, "explain", stopping)
     with pytest.raises(KeyboardInterrupt):
-        run(hub, "eraser-4", out=tmp_path / "out")
-    monkeypatch.setattr(measured, "explain_runs", real)
-    weights = tmp_path / "out" / "models" / "glove-lstm" / "weights.safetensors"
-    before = weights.stat().st_mtime_ns
+        run(hub, "eraser-4", out=tmp_path)
+    monkeypatch.setattr(module, "explain", real)
+    monkeypatch.setattr(run_folder, "train", None)  # the model is there
     caplog.set_level("INFO", "eraser_hub")
-    caplog.clear()
-    (table,) = run(hub, "eraser-4", out=tmp_path / "out").tables
-    assert weights.stat().st_mtime_ns == before and "glove-lstm: trained before" in caplog.text
-    assert all(cells["auprc"].value is not None for _, cells in table.rows)
-    random = dict(zip((left[0] for left, _ in table.rows), (cells for _, cells in table.rows), strict=True))
-    assert random["GloVe + LSTM - Random"]["auprc"].low is None  # a mean of draws
+    (table,) = run(hub, "eraser-4", out=tmp_path).tables
+    assert "glove-lstm: trained before" in caplog.text
+    rows = rows_of(table)
+    assert all(cells["auprc"].value is not None for cells in rows.values())
+    assert rows["GloVe + LSTM - Lime"]["auprc"].low is not None
+    assert rows["GloVe + LSTM - Random"]["auprc"].low is None  # a mean of draws
     assert any(note.startswith("random ") and " 2 draws" in note for note in table.notes)
-    assert len(list((tmp_path / "out").glob("glove-lstm-random.predictions.draw-*.jsonl"))) == 2
-    assert read_score_file(tmp_path / "out" / "glove-lstm-random.draw-01.scores.json").scores["auprc"] is not None
-    monkeypatch.setattr("eraser_hub.systems.run_folder.train_model", None)  # all is done: nothing is trained again
-    (again,) = run(hub, "eraser-4", out=tmp_path / "out").tables
-    assert again.rows == table.rows
-
-
-def test_another_run_or_another_folder_is_refused(hub, tmp_path, only):
-    only("eraser-3")
-    out = tmp_path / "out"
-    run(hub, "eraser-3", out=out)
-    with refused("seed was 1, now 2", file=out, argument="out"):
-        run(hub, "eraser-3", seed=2, out=out)
-    (out / "reproduce.json").write_text("{")
-    with refused(file="reproduce.json"):
-        run(hub, "eraser-3", out=out)
-    (out / "reproduce.json").unlink()
-    (out / "thesis.txt").write_text("mine")
-    with refused("`reproduce`", file=out, argument="out"):
-        run(hub, "eraser-3", out=out)
-    with refused("table", "eraser-2, eraser-3", "'eraser-5'"):
-        run(hub, "eraser-5", out=tmp_path / "new")
-    assert not (tmp_path / "new").exists()
+    assert len(list(tmp_path.glob("glove-lstm-random.predictions.draw-*.jsonl"))) == 2
+    assert read_score_file(tmp_path / "glove-lstm-random.draw-01.scores.json").scores["auprc"] is not None
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.jsonl")}
+    (again,) = run(hub, "eraser-4", out=tmp_path).tables
+    assert again.rows == table.rows and before == {path: path.stat().st_mtime_ns for path in before}
 
 
 def test_without_a_train_split_each_row_says_so(hub, tmp_path, only):
     only("eraser-3", "lehman")
-    (table,) = run(hub, "eraser-3", dataset=hub / "untrained" / CONFIG, out=tmp_path / "out").tables
-    (note,) = [note for note in table.notes if "not run" in note]
+    made = run(hub, "eraser-3", dataset=hub / "untrained" / CONFIG, out=tmp_path / "out")
+    (note,) = [note for note in made.tables[0].notes if "not run" in note]
     assert note.startswith("Lehman et al. (2019): ") and " test;" in note and "'train'" in note
+    assert made.failed
+
+
+def test_what_cannot_be_is_refused(tmp_path):
+    with refused("eraser-2, eraser-3", "'eraser-5'", argument="table"):
+        reproduce("eraser-5", out=tmp_path / "new")
+    with refused(argument="seeds"):
+        reproduce("eraser-3", seeds=0, out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.slow
 def test_three_regimes(hub, tmp_path, only):
     only("carton2020-3", "logistic-regression")
-    (table,) = run(hub, "carton2020-3", out=tmp_path / "out").tables
+    (table,) = run(hub, "carton2020-3", out=tmp_path).tables
     ((left, cells),) = table.rows
-    assert left == ("Logistic regression",) and list(cells) == list(TABLES["carton2020-3"].columns)
+    assert left == ("Logistic regression",) and list(cells) == list(module.REGIMES)
     # one word decides, and nothing else stands in a rationale
     assert cells["train_eval_rationale"].value == cells["eval_rationale"].value == 1.0
-    files = sorted((tmp_path / "out").glob("*.scores.json"))
     regimes = ("eval rationale", "no rationale", "train eval rationale")
-    assert sorted(read_score_file(path).system for path in files) == [f"Logistic regression, {one}" for one in regimes]
+    systems = sorted(read_score_file(path).system for path in tmp_path.glob("*.scores.json"))
+    assert systems == [f"Logistic regression, {one}" for one in regimes]
     assert any("Figure 6" in note for note in table.notes)
     assert any(note.startswith("Logistic regression: ") and "encoder" in note for note in table.notes)
 
@@ -190,12 +173,11 @@ def test_three_regimes(hub, tmp_path, only):
 @pytest.mark.slow
 def test_human_rationales_under_models(hub, tmp_path, only):
     only("carton2020-figure-2", "logistic-regression", "encoder")
-    (table,) = run(hub, "carton2020-figure-2", out=tmp_path / "out").tables
+    (table,) = run(hub, "carton2020-figure-2", out=tmp_path).tables
     (_, cells), (_, missing) = table.rows
     assert cells["sufficiency"].value > 0.9  # 1 minus a small difference
-    assert (
-        0 <= cells["comprehensiveness"].low <= cells["comprehensiveness"].value <= cells["comprehensiveness"].high <= 1
-    )
+    comprehensiveness = cells["comprehensiveness"]
+    assert 0 <= comprehensiveness.low <= comprehensiveness.value <= comprehensiveness.high <= 1
     assert missing["accuracy"].value is None
     assert any(note.startswith("RoBERTa: ") and "encoder" in note for note in table.notes)
 
@@ -205,9 +187,8 @@ def test_annotators_of_the_release(samples, tmp_path):
     dataset = tmp_path / "hub" / "eraser"
     (table,) = reproduce("eraser-2", dataset=dataset, source=samples / "eraser", out=tmp_path / "out").tables
     ((_, cells),) = table.rows
-    assert (
-        cells["documents"].printed == "96" and cells["f1"].printed == "0.799 ± 0.138" and "±" in str(cells["f1"].value)
-    )
+    assert cells["documents"].printed == "96" and cells["f1"].printed == "0.799 ± 0.138"
+    assert "±" in str(cells["f1"].value)
     (table,) = reproduce("eraser-2", dataset=dataset, config="movies", out=tmp_path / "other").tables
     assert any("human_performance*.jsonl" in note for note in table.notes)
 
@@ -219,3 +200,4 @@ def test_the_command_prints_the_table(hub, tmp_path, only):
     assert result.exit_code == 1  # no row could run
     rows = json.loads(result.stdout)["tables"]["eraser-3"]["rows"]
     assert rows[0]["system"] == "Bert-To-Bert" and rows[0]["macro_f1"]["value"] is None
+    assert "not run" not in result.stderr, "it stands below the table"
