@@ -101,6 +101,6 @@ MEASURES = Registry("eraser_hub.measures", "measure", Measure, "eraser_hub.attri
 def call(part: Method | Measure) -> str:
     """Return the call that makes a method or a measure, with every setting: ``lime(samples=1000,tokens=0)``."""
     registry: Registry[Any] = METHODS if isinstance(part, Method) else MEASURES
-    settings = ",".join(f"{one.name}={getattr(part, one.name)}" for one in fields(part))  # type: ignore[arg-type]
+    settings = ",".join(f"{one.name}={getattr(part, one.name)}" for one in fields(part))
     name = registry.name_of(type(part))
     return f"{name}({settings})" if settings else name
