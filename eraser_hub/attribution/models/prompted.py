@@ -61,7 +61,8 @@ class LabelNetwork(nn.Module):
         self.label_ids: list[list[int]] = []
         # else it computes logits of the whole vocabulary at every place
         self._selects_places = "logits_to_keep" in inspect.signature(lm.forward).parameters
-        config = self.config.get_text_config() if hasattr(self.config, "get_text_config") else self.config
+        config: Any = self.lm.config
+        config = config.get_text_config() if hasattr(config, "get_text_config") else config
         kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None) or ["full_attention"]
         has_attention = getattr(config, "num_attention_heads", None) is not None
         sliding = getattr(config, "sliding_window", None)
@@ -168,6 +169,7 @@ class PromptedModel(TransformerModel):
     """
 
     has_labels = False
+    prompted = True
     provides = frozenset({"probabilities", "gradients", "attention"})
     cutter = PromptWords
 

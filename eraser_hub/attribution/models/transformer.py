@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.text import Text
 
     from .embedding import Explained
-    from .opening import ModelSettings
+    from .opening import Opening
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
 UNKNOWN = "texts most of whose tokens the tokenizer does not know: is it the model's own?"
@@ -287,22 +287,13 @@ def find_task(architecture: str, task: str = "auto", name: str = "") -> str:
     return chosen
 
 
-def open_folder(
-    place: str | Path,
-    facts: Mapping[str, Any],
-    settings: ModelSettings,
-    *,
-    config: str = "",
-    examples: Sequence[Instance] = (),
-) -> TransformerModel:
+def open_folder(place: str | Path, facts: Mapping[str, Any], settings: Opening) -> TransformerModel:
     """Open a network of transformers by its architecture.
 
     Args:
         place: folder or Hub id.
         facts: what ``train`` wrote beside it: a model reads as much at a time as it did in training.
         settings: of the model.
-        config: the dataset's config, by which a language model's prompt is chosen.
-        examples: instances with labels, of which a language model is shown some.
 
     Raises:
         DataError: it cannot be opened, or is no network for one of the tasks.
@@ -325,9 +316,6 @@ def open_folder(
             tokenizer,
             task,
             settings,
-            config,
-            examples,
-            uses_query=bool(facts.get("uses_query") if settings.query is None else settings.query),
             query_last=bool(facts.get("query_last")),
             window=facts.get("window") if settings.window is None else settings.window,
             device=settings.device,
@@ -339,48 +327,33 @@ def open_folder(
         raise make_open_error(error, name) from error
 
 
-def from_objects(
-    network: Any, tokenizer: Any, settings: ModelSettings, *, config: str = "", examples: Sequence[Instance] = ()
-) -> TransformerModel:
+def from_objects(network: Any, tokenizer: Any, settings: Opening) -> TransformerModel:
     """Return a loaded network and its tokenizer, of a pipeline or as they are, as a model; it stays where it is.
 
     Raises:
         DataError: a network of transformers for none of the tasks; a tokenizer that takes no words.
     """
-    architecture, task = type(network).__name__, settings.task
-    if task != "auto" or type(network).__module__.startswith("transformers."):
-        task = find_task(architecture, task)
-    else:  # a class of one's own
-        task = "classification"
+    architecture, task = type(network).__name__, "classification"
+    if settings.task != "auto" or type(network).__module__.startswith("transformers."):
+        task = find_task(architecture, settings.task)  # else it is a class of one's own
     return _make_model(
         network,
         tokenizer if task == "generation" else prepare_tokenizer(tokenizer),
         task,
         settings,
-        config,
-        examples,
-        uses_query=bool(settings.query),
         window=settings.window,
         device=settings.device or str(next(network.parameters()).device),
         description=architecture,
     )
 
 
-def _make_model(
-    network: Any,
-    tokenizer: Any,
-    task: str,
-    settings: ModelSettings,
-    config: str,
-    examples: Sequence[Instance],
-    **options: Any,
-) -> TransformerModel:
+def _make_model(network: Any, tokenizer: Any, task: str, settings: Opening, **options: Any) -> TransformerModel:
     module, name, *_ = KINDS[task]
     kind: type[TransformerModel] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
-    options["precision"] = settings.precision
+    options |= {"uses_query": bool(settings.query), "precision": settings.precision}
     if task == "generation":
-        shared = ("prompt", "label_words", "label_score", "dtype", "shots")
-        options |= {key: getattr(settings, key) for key in shared} | {"config": config, "examples": examples}
+        names = ("prompt", "label_words", "label_score", "dtype", "shots", "config", "examples")
+        options |= {name: getattr(settings, name) for name in names}
     if task == "classification":
         problem = getattr(network.config, "problem_type", None)
         if problem not in (None, "single_label_classification") or getattr(network.config, "num_labels", 2) == 1:
