@@ -149,7 +149,9 @@ def find_gradient(method: type[Method]) -> str | None:
     from eraser_hub.attribution.methods.input_x_gradient import InputXGradient
     from eraser_hub.attribution.methods.integrated_gradients import IntegratedGradients
 
-    return {Gradient: "length", InputXGradient: "product", IntegratedGradients: "integrated"}.get(method)
+    kinds: dict[type[Method], str]
+    kinds = {Gradient: "length", InputXGradient: "product", IntegratedGradients: "integrated"}
+    return kinds.get(method)
 
 
 def get_weights(estimator: Any) -> NDArray[np.float64]:

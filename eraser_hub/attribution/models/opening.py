@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -28,10 +28,9 @@ from .model import Model
 # a folder in a model's while it is trained, and a file there while it is written
 CHECKPOINT_DIR, SAVING = ".training", "saving"
 FACTS = "model.json"
-# what a model.json may name as the kind, and the module that opens it; a higher layer's is found by name alone
+# kinds of model.json beside transformers, and the modules that open them; a higher layer's is found by name alone
 KINDS = {
     "scikit-learn": "eraser_hub.attribution.models.scikit_learn",
-    "transformers": "eraser_hub.attribution.models.transformer",
     "network": "eraser_hub.systems.network_model",
     "pipeline": "eraser_hub.systems.pipeline",
 }
@@ -80,24 +79,11 @@ class ModelSettings:
     trust_remote_code: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Opening(ModelSettings):
-    """Settings of a model, and what the data add to them for a prompt.
-
-    Attributes:
-        config: the dataset's config, which chooses the prompt.
-        examples: instances with a label that examples are taken from, one more than ``shots``: an instance is none of
-            its own.
-    """
-
-    config: str = ""
-    examples: tuple[Instance, ...] = ()
-
-
 class Facts(TypedDict, total=False):
     """What a model.json may say of how a model is opened."""
 
     kind: Literal["scikit-learn", "transformers", "network", "pipeline"]
+    label_names: list[str]
     window: Count | None
     longest: Count | None
     uses_query: bool | None
@@ -133,20 +119,20 @@ def open_model(
     named = isinstance(model, str | os.PathLike)
     name, given = split_model(model) if named else (type(model).__name__, {})
     facts = read_facts(model) if named else {}
-    options = asdict(make_model_settings({**settings, **given}, name))
+    chosen = make_model_settings({**settings, **given}, name)
     for query in (uses_query, facts.get("uses_query")):
-        options["query"] = query if options["query"] is None else options["query"]
-    opening = Opening(**options, config=config, examples=tuple(examples))
-    opened = _open_place(name, facts, opening) if named else _open_object(model, opening)
+        chosen = replace(chosen, query=query) if chosen.query is None else chosen
+    prompt: dict[str, Any] = {"config": config, "examples": tuple(examples)}
+    opened = _open_place(name, facts, chosen, prompt) if named else _open_object(model, chosen, prompt)
     if not opened.prompted:
         for setting in fields(ModelSettings):
-            if setting.name in PROMPTING and options[setting.name] != setting.default:
+            if setting.name in PROMPTING and getattr(chosen, setting.name) != setting.default:
                 message = f"expected a language model that is prompted beside it, found {opened.description}"
                 raise DataError(message, argument=setting.name)
-    if opening.threads:
-        limit_threads(opening.threads)
-    if opened is not model or label_names or opening.labels:
-        align_labels(opened, label_names, opening.labels)
+    if chosen.threads:
+        limit_threads(chosen.threads)
+    if opened is not model or label_names or chosen.labels:
+        align_labels(opened, label_names, chosen.labels)
     return opened
 
 
@@ -245,18 +231,19 @@ def limit_threads(threads: int) -> None:
     threadpool_limits(threads)
 
 
-def _open_place(name: str, facts: Mapping[str, Any], opening: Opening) -> Model:
+def _open_place(name: str, facts: Mapping[str, Any], settings: ModelSettings, prompt: Mapping[str, Any]) -> Model:
     """Open a folder, a file or a Hub id; plug-ins are asked first."""
     place = Path(name)
     if (place / CHECKPOINT_DIR / SAVING).exists():
         message = "expected a model, found one whose training was stopped while it was written: train again"
         raise DataError(message, file=place)
+    opened: Model
     for point in entry_points(group=PLUGINS):
         plugin = point.load()
         if plugin.opens(place, facts):
-            opened: Model = plugin.open(place, facts, opening)
+            opened = plugin.open(place, facts, settings)
             return opened
-    kind = facts.get("kind")
+    kind = None if place.is_file() else facts.get("kind")
     if kind is None and (place.is_file() or (place / "model.skops").is_file()):
         kind = "scikit-learn"
     elif kind is None and place.is_dir() and not (place / "config.json").is_file():
@@ -264,11 +251,15 @@ def _open_place(name: str, facts: Mapping[str, Any], opening: Opening) -> Model:
         raise DataError(message, file=place)
     elif kind is None and not place.is_dir() and is_path_like(name):
         raise DataError("no such model file or folder", file=place)
-    opened = importlib.import_module(KINDS[kind or "transformers"]).open_folder(place, facts, opening)
-    return opened
+    if kind in KINDS:
+        opened = importlib.import_module(KINDS[kind]).open_folder(place, facts, settings)
+        return opened
+    from . import transformer
+
+    return transformer.open_folder(name, facts, settings, **prompt)
 
 
-def _open_object(model: Any, opening: Opening) -> Model:
+def _open_object(model: Any, settings: ModelSettings, prompt: Mapping[str, Any]) -> Model:
     """Open an object by what it can do."""
     if isinstance(model, Model):
         return model
@@ -277,16 +268,15 @@ def _open_object(model: Any, opening: Opening) -> Model:
             from . import scikit_learn
 
             if scikit_learn.takes_strings(model):
-                return scikit_learn.wrap_pipeline(model, uses_query=bool(opening.query))
+                return scikit_learn.wrap_pipeline(model, uses_query=bool(settings.query))
         from .objects import ObjectModel
 
-        return ObjectModel(model, uses_query=bool(opening.query))
+        return ObjectModel(model, uses_query=bool(settings.query))
     pair = model if isinstance(model, tuple) else (getattr(model, "model", None), getattr(model, "tokenizer", None))
-    if len(pair) == 2 and hasattr(pair[0], "save_pretrained") and hasattr(pair[1], "save_pretrained"):
+    if len(pair) == 2 and hasattr(pair[0], "parameters") and callable(pair[1]):
         from .transformer import from_objects
 
-        network: Model = from_objects(*pair, opening)
-        return network
+        return from_objects(*pair, settings, **prompt)
     message = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
     if hasattr(model, "save_pretrained"):
         message += ": give it with its tokenizer, as a pair"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("transformers", reason="skipped: the extra explain is not installed")
-
 from eraser_hub.attribution import explain_texts, open_model
 
+from ...needs import needs
 from ...refusals import refused
 from ..conftest import WORDS, word_tokenizer
 
+pytestmark = needs("torch", "transformers")
 DEEP = "[" * 100_000 + "]" * 100_000
 CONFIG = {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}
 BROKEN = {
@@ -60,7 +60,7 @@ def test_a_broken_folder(folder, tmp_path, name, content):
 
 
 @pytest.mark.parametrize("name", ["mdoels/x", "no-such-model"])
-def test_a_hub_id_that_is_nowhere(name, monkeypatch):
+def test_a_hub_id_that_is_nowhere(name):
     with refused("folder") as caught:
         open_model(name)
     assert len(str(caught.error).splitlines()) == 1
