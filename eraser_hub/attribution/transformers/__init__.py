@@ -1,1 +1,0 @@
-"""Networks of ``transformers`` as models."""
