@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
@@ -28,8 +28,9 @@ from .model import Model
 # a folder in a model's while it is trained, and a file there while it is written
 CHECKPOINT_DIR, SAVING = ".training", "saving"
 FACTS = "model.json"
-# kinds of model.json beside transformers, and the modules that open them; a higher layer's is found by name alone
+# kinds of model.json, and the modules that open them; a higher layer's is found by name alone
 KINDS = {
+    "transformers": "eraser_hub.attribution.models.transformer",
     "scikit-learn": "eraser_hub.attribution.models.scikit_learn",
     "network": "eraser_hub.systems.network_model",
     "pipeline": "eraser_hub.systems.pipeline",
@@ -79,6 +80,20 @@ class ModelSettings:
     trust_remote_code: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opening(ModelSettings):
+    """Settings of a model, and what the data add to them for a prompt.
+
+    Attributes:
+        config: the dataset's config, which chooses the prompt.
+        examples: instances with a label that examples are taken from, one more than ``shots``: an instance is none of
+            its own.
+    """
+
+    config: str = ""
+    examples: tuple[Instance, ...] = ()
+
+
 class Facts(TypedDict, total=False):
     """What a model.json may say of how a model is opened."""
 
@@ -119,14 +134,14 @@ def open_model(
     named = isinstance(model, str | os.PathLike)
     name, given = split_model(model) if named else (type(model).__name__, {})
     facts = read_facts(model) if named else {}
-    chosen = make_model_settings({**settings, **given}, name)
+    options = asdict(make_model_settings({**settings, **given}, name))
     for query in (uses_query, facts.get("uses_query")):
-        chosen = replace(chosen, query=query) if chosen.query is None else chosen
-    prompt: dict[str, Any] = {"config": config, "examples": tuple(examples)}
-    opened = _open_place(name, facts, chosen, prompt) if named else _open_object(model, chosen, prompt)
+        options["query"] = query if options["query"] is None else options["query"]
+    chosen = Opening(**options, config=config, examples=tuple(examples))
+    opened = _open_place(name, facts, chosen) if named else _open_object(model, chosen)
     if not opened.prompted:
         for setting in fields(ModelSettings):
-            if setting.name in PROMPTING and getattr(chosen, setting.name) != setting.default:
+            if setting.name in PROMPTING and options[setting.name] != setting.default:
                 message = f"expected a language model that is prompted beside it, found {opened.description}"
                 raise DataError(message, argument=setting.name)
     if chosen.threads:
@@ -231,7 +246,7 @@ def limit_threads(threads: int) -> None:
     threadpool_limits(threads)
 
 
-def _open_place(name: str, facts: Mapping[str, Any], settings: ModelSettings, prompt: Mapping[str, Any]) -> Model:
+def _open_place(name: str, facts: Mapping[str, Any], settings: Opening) -> Model:
     """Open a folder, a file or a Hub id; plug-ins are asked first."""
     place = Path(name)
     if (place / CHECKPOINT_DIR / SAVING).exists():
@@ -251,15 +266,11 @@ def _open_place(name: str, facts: Mapping[str, Any], settings: ModelSettings, pr
         raise DataError(message, file=place)
     elif kind is None and not place.is_dir() and is_path_like(name):
         raise DataError("no such model file or folder", file=place)
-    if kind in KINDS:
-        opened = importlib.import_module(KINDS[kind]).open_folder(place, facts, settings)
-        return opened
-    from . import transformer
-
-    return transformer.open_folder(name, facts, settings, **prompt)
+    opened = importlib.import_module(KINDS[kind or "transformers"]).open_folder(place, facts, settings)
+    return opened
 
 
-def _open_object(model: Any, settings: ModelSettings, prompt: Mapping[str, Any]) -> Model:
+def _open_object(model: Any, settings: Opening) -> Model:
     """Open an object by what it can do."""
     if isinstance(model, Model):
         return model
@@ -276,7 +287,7 @@ def _open_object(model: Any, settings: ModelSettings, prompt: Mapping[str, Any])
     if len(pair) == 2 and hasattr(pair[0], "parameters") and callable(pair[1]):
         from .transformer import from_objects
 
-        return from_objects(*pair, settings, **prompt)
+        return from_objects(*pair, settings)
     message = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
     if hasattr(model, "save_pretrained"):
         message += ": give it with its tokenizer, as a pair"

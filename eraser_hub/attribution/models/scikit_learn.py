@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.methods._captum import GradientMethod
     from eraser_hub.attribution.text import Text
 
-    from .opening import ModelSettings
+    from .opening import Opening
 
 # single characters that no vocabulary of words or n-grams holds: a word more, and no evidence
 MASK, PAD = "�", "␀"
@@ -173,7 +173,7 @@ def wrap_pipeline(
     return kind(pipeline, uses_query=uses_query, joiner=joiner, subwords=subwords)
 
 
-def open_folder(place: Path, facts: Mapping[str, Any], settings: ModelSettings) -> PipelineModel:
+def open_folder(place: Path, facts: Mapping[str, Any], settings: Opening) -> PipelineModel:
     """Open the pipeline in a model's folder, or in a file."""
     need("sklearn", "skops")
     file = place if place.is_file() else place / FILE

@@ -120,16 +120,16 @@ def test_the_query_is_shown_as_stated_else_as_asked_else_as_trained(tmp_path, mo
             seen.append(settings)
             return open_model(CountingModel())
 
-    seen: list[opening.ModelSettings] = []
+    seen: list[opening.Opening] = []
     monkeypatch.setattr(opening, "entry_points", lambda group: [type("Point", (), {"load": lambda self: Plugin})()])
     (tmp_path / "mine").touch()
     (tmp_path / "model.json").write_text('{"uses_query": true}')
-    model = open_model(f"{tmp_path}(query=False, window=9)", uses_query=True)
+    model = open_model(f"{tmp_path}(query=False, window=9)", uses_query=True, config="movies")
     assert model.label_names == ("NEG", "POS")
     open_model(tmp_path, uses_query=False)
     open_model(tmp_path)
     assert [one.query for one in seen] == [False, False, True]
-    assert (seen[0].window, seen[1].window) == (9, None)
+    assert (seen[0].window, seen[0].config, seen[1].window) == (9, "movies", None)
 
 
 def test_a_model_is_returned_with_the_labels_that_it_has():
