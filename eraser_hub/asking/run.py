@@ -349,7 +349,7 @@ def write_answers(
         notes.append(f"probabilities are shares of {settings.samples} answers: standard errors of up to {error:.3f}")
     notes.append(f"{client.paid} tokens paid for {client.requests} answers, {client.from_cache} answers from the cache")
     lines = (line for record in partial.records() for line in record["predictions"])
-    write_predictions(out, lines, (), split.kind, writer)
+    write_predictions(out, lines, writer)
     counts = {"instances": outcomes.total(), "outcomes": outcomes, "quotes": statuses}
     write_run(out, {"signature": settings.signature, **header, **counts, "notes": notes})
     return AskReport(out, outcomes, statuses, notes, settings.signature)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
 
-from .method import Kept, Search
-from .models.model import Model, Unit, is_out_of_memory, release_memory, to_array
+from .models.units import Unit, is_out_of_memory, release_memory, to_array
+
+if TYPE_CHECKING:
+    from .method import Kept, Search
+    from .models.model import Model
 
 Result = TypeVar("Result")
 MAX_WAITING = 500_000  # tokens of inputs that wait to be run together

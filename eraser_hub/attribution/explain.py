@@ -176,7 +176,10 @@ def explain(
             rationales=os.fspath(rationales or ""),
             scores=os.fspath(scores or ""),
             label_names=label_names,
-            how={"workers": workers, "resume": resume, "force": force, "on_progress": on_progress},
+            workers=workers,
+            resume=resume,
+            force=force,
+            on_progress=on_progress,
             paper=paper,
             measures=_as_calls(measure, "measure"),
             **settings,
@@ -316,7 +319,7 @@ def _write(out: Path, predictions: Sequence[dict[str, Any]], signature: str, wri
     from .outputs import write_predictions
 
     lines = (msgspec.json.encode(one).decode() for one in predictions)
-    write_predictions(out, lines, list(predictions[0]["classification_scores"]), "eraser", writer)
+    write_predictions(out, lines, writer)
     write_run(out, {"signature": signature, "instances": len(predictions)})
 
 

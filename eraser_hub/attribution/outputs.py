@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,29 +17,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eraser_hub.metrics.map import PERTURBATION_ROW
-from eraser_hub.metrics.match import INSTANCE
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import OutputWriter, hold_lock
 from eraser_hub.records.predictions import is_recorded, is_run_record, read_run, run_path
 from eraser_hub.records.readers import JSON_ERRORS
 
-ROW_GROUP = 100  # predictions that are written to Parquet together
 FORMATS = (".jsonl", ".parquet")
 _HEADER_START = b'{"settings"'
 STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
-# columns of Parquet in their order; what language models say besides stands in JSON lines alone
-INSTANCE_COLUMNS = [name for name, kind in INSTANCE.items() if kind != () and name != "outcome"]
-PAIR_COLUMNS = {
-    "id": str,
-    "pred_label": int,
-    "answer_proba": float,
-    "rationale_pred_label": str,
-    "non_rationale_pred_label": str,
-    "rationale": [[int]],
-    **{name: PERTURBATION_ROW[name] for name in ("rationale_tokens", "ranked_tokens", "kd")},
-    **{f"{part}pred_proba": [float] for part in ("", "rationale_", "non_rationale_", "empty_")},
-}
 
 
 def get_partial_path(out: Path) -> Path:
@@ -234,49 +218,13 @@ def describe_differences(before: dict[str, Any], header: dict[str, Any]) -> list
     return words
 
 
-def write_predictions(out: Path, lines: Iterable[str], labels: Sequence[str], kind: str, writer: OutputWriter) -> None:
-    """Write predictions (one or more) in order as JSON lines or Parquet, by ``out``'s ending."""
+def write_predictions(out: Path, lines: Iterable[str], writer: OutputWriter) -> None:
+    """Write predictions in order as JSON lines, or as Parquet, whose types are those of all rows; by ``out``'s ending."""
     with writer.open(out, lambda path: True) as beside:  # `check_format` was asked before the run
         if out.suffix == ".jsonl":
             with open(beside, "w", encoding="utf-8", newline="\n") as file:
                 file.writelines(f"{line}\n" for line in lines)
             return
-        predictions = map(msgspec.json.decode, lines)
-        groups = iter(lambda: list(islice(predictions, ROW_GROUP)), [])
-        first = next(groups)
-        # the fields of rationales are those of an instance that has documents
-        example = next((one for one in first if one.get("rationales")), first[0])
-        schema = make_prediction_schema(labels, kind, example)
-        with pq.ParquetWriter(beside, schema) as table_writer:
-            for group in chain([first], groups):
-                table_writer.write_table(pa.Table.from_pylist(group, schema=schema))
-
-
-def to_arrow_type(kind: Any, labels: Sequence[str]) -> pa.DataType:
-    """Return the Arrow type of what a field holds, as `metrics.match.INSTANCE` declares it.
-
-    Args:
-        kind: a type, several, a list of one, an object of fields, or {} for probabilities by label.
-        labels: the labels.
-    """
-    if isinstance(kind, list):
-        return pa.list_(to_arrow_type(kind[0], labels))
-    if isinstance(kind, dict):
-        fields = kind or dict.fromkeys(labels, float)
-        return pa.struct([(name, to_arrow_type(inner, labels)) for name, inner in fields.items()])
-    first = kind[0] if isinstance(kind, tuple) else kind
-    return {str: pa.string(), int: pa.int64(), float: pa.float64()}[first]
-
-
-def make_prediction_schema(labels: Sequence[str], kind: str, example: dict[str, Any]) -> pa.Schema:
-    """Return the Arrow schema of predictions, with the fields that ``example`` has."""
-    columns = PAIR_COLUMNS if kind == "perturbation" else {name: INSTANCE[name] for name in INSTANCE_COLUMNS}
-    if example.get("rationales"):  # of the fields of a rationale those that there are
-        (rationale,) = INSTANCE["rationales"]
-        columns |= {"rationales": [{name: rationale[name] for name in rationale if name in example["rationales"][0]}]}
-    types = {name: to_arrow_type(columns[name], labels) for name in columns if name in example}
-    if "tokens_to_flip" in types:  # which may be any number where others wrote it
-        types["tokens_to_flip"] = pa.int64()
-    if isinstance(example.get("pred_label"), str):  # an answer's words
-        types["pred_label"] = pa.string()
-    return pa.schema(list(types.items()))
+        rows = list(map(msgspec.json.decode, lines))
+        names = dict.fromkeys(name for row in rows for name in row)
+        pq.write_table(pa.table({name: [row.get(name) for row in rows] for name in names}), beside)

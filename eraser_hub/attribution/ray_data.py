@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from eraser_hub.records.extras import need
 
 from .instances import Instance
 from .models.opening import open_model
-from .run import ChunkResult, Run, explain_one_chunk
+from .run import ChunkResult, OnPasses, Run, explain_one_chunk
 from .settings import ExplainSettings
 
 CPUS_PER_WORKER = 0.5  # two whole-processor workers on two processors would leave none for the reader
@@ -50,7 +50,7 @@ def open_ray(**options: Any) -> Iterator[Any]:
 
 
 def explain_on_ray(
-    run: Run, todo: Iterator[tuple[int, list[Instance]]], workers: int, on_passes: Callable[[int], None]
+    run: Run, todo: Iterator[tuple[int, list[Instance]]], on_passes: OnPasses, *, workers: int
 ) -> Iterator[ChunkResult]:
     """Explain numbered chunks with ``workers`` workers; yields results in any order.
 

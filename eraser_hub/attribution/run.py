@@ -25,8 +25,9 @@ from eraser_hub.records.predictions import find_inputs, read_run, write_run
 from .dataset import KD_SOURCES, Split, find_kd, has_different_queries
 from .given import Given
 from .instances import Instance, split_into_chunks
-from .models.model import Model, Notes
+from .models.model import Model
 from .models.opening import read_facts, split_model
+from .models.units import Notes
 from .outputs import (
     PartialResult,
     check_format,
@@ -39,6 +40,7 @@ from .settings import HUMAN, ExplainSettings, build_settings
 
 log = logging.getLogger("eraser_hub")
 OnProgress = Callable[[int, int], None]
+OnPasses = Callable[[int], None]
 
 
 class ChunkResult(NamedTuple):
@@ -47,6 +49,9 @@ class ChunkResult(NamedTuple):
     number: int
     lines: list[bytes]
     facts: dict[str, Any]
+
+
+ExplainChunks = Callable[["Run", Iterator[tuple[int, list[Instance]]], OnPasses], Iterator[ChunkResult]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +111,6 @@ class Run:
         name = hide_credentials(Path(split_model(self.place)[0]).name)
         return self.settings.signature("|".join(filter(None, (name, self.model.details))))
 
-    def explain(self, number: int, chunk: Sequence[Instance], on_passes: Callable[[int], None]) -> ChunkResult:
-        """Explain a chunk."""
-        return explain_one_chunk(self.model, number, chunk, self.settings, self.split.kind, on_passes)
-
 
 def explain_one_chunk(
     model: Model,
@@ -117,7 +118,7 @@ def explain_one_chunk(
     chunk: Sequence[Instance],
     settings: ExplainSettings,
     kind: str,
-    on_passes: Callable[[int], None] | None = None,
+    on_passes: OnPasses | None = None,
 ) -> ChunkResult:
     """Return a chunk's predictions as JSON lines, and what has to be counted of it."""
     predictions, engine = explain_chunk(model, chunk, settings, kind, on_passes)
@@ -225,8 +226,20 @@ def check_out(out: Path, inputs: Sequence[Any], force: bool, resume: bool) -> Ou
     return writer
 
 
+def explain_here(run: Run, todo: Iterator[tuple[int, list[Instance]]], on_passes: OnPasses) -> Iterator[ChunkResult]:
+    """Explain numbered chunks in this process, one after the other."""
+    for number, chunk in todo:
+        yield explain_one_chunk(run.model, number, chunk, run.settings, run.split.kind, on_passes)
+
+
 def execute(
-    run: Run, writer: OutputWriter, *, resume: bool, force: bool, workers: int, on_progress: OnProgress
+    run: Run,
+    writer: OutputWriter,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    on_progress: OnProgress = lambda instances, passes: None,
+    explain_chunks: ExplainChunks = explain_here,
 ) -> RunReport:
     """Explain what is open of a run, and write predictions and the run's record.
 
@@ -235,8 +248,8 @@ def execute(
         writer: the writer of its file.
         resume: go on with a stopped run of the same settings, model and data.
         force: replace a result that was made otherwise.
-        workers: number of Ray workers; 0: the work is done in this process.
         on_progress: called with (instances, forward passes) as they are done.
+        explain_chunks: explains numbered chunks, here or elsewhere, and yields their results in any order.
 
     Raises:
         DataError: a stopped run or a result that was made otherwise; no instances.
@@ -253,14 +266,8 @@ def execute(
     with open_partial_result(run.out, header, resume) as partial:
         resumed = sum(record["instances"] for record in partial.records())
         todo, start = run.chunks(partial.places), time.perf_counter()
-        if workers:
-            from .ray_data import explain_on_ray
-
-            results = explain_on_ray(run, todo, workers, on_passes)
-        else:
-            results = (run.explain(number, chunk, on_passes) for number, chunk in todo)
         inputs = passes = 0
-        for result in results:
+        for result in explain_chunks(run, todo, on_passes):
             partial.append(result.number, result.lines, result.facts)
             inputs, passes = inputs + result.facts["inputs"], passes + result.facts["passes"]
             on_progress(result.facts["instances"], 0)
@@ -277,7 +284,7 @@ def _gather(run: Run, partial: PartialResult, writer: OutputWriter, header: Mapp
     if not count:
         raise DataError("expected instances to explain, found none", file=run.split.name)
     lines = itertools.chain.from_iterable(record["predictions"] for record in partial.records())
-    write_predictions(run.out, lines, run.model.label_names, run.split.kind, writer)
+    write_predictions(run.out, lines, writer)
     counted = {"counts": notes.counts, "maxima": notes.maxima, "messages": notes.messages}
     write_run(run.out, {"signature": run.signature, **header, "instances": count, **counted})
     return count, notes

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from .given import open_given
 from .instances import Instance
 from .method import METHODS, Method
 from .models.opening import find_trainings, open_model, read_model_settings
-from .run import Run, RunReport, check_out, execute, find_query, make_settings_for
+from .ray_data import explain_on_ray
+from .run import OnProgress, Run, RunReport, check_out, execute, find_query, make_settings_for
 from .settings import FILE, HUMAN, MODEL, find_preset
 
 MAX_EXAMPLE_ROWS = 500  # rows of train that a prompt's examples are taken from
@@ -37,7 +39,10 @@ def explain_split(
     rationales: str,
     scores: str,
     label_names: Sequence[str],
-    how: Mapping[str, Any],
+    workers: int,
+    resume: bool,
+    force: bool,
+    on_progress: OnProgress,
     paper: str,
     seed: int,
     **options: Any,
@@ -46,9 +51,9 @@ def explain_split(
 
     All places are looked at before the first model is opened, which is opened once for all of its runs.
     """
-    named, resume, force = isinstance(model, str | os.PathLike), how["resume"], how["force"]
+    named = isinstance(model, str | os.PathLike)
     place = os.fspath(model) if named else f"{type(model).__module__}.{type(model).__qualname__}"
-    if not named and (resume or how["workers"]):  # no record tells one object from another
+    if not named and (resume or workers):  # no record tells one object from another
         message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"
         raise DataError(message, argument="resume" if resume else "workers")
     plans = _plan_files(methods, out)
@@ -105,7 +110,8 @@ def explain_split(
                 messages=messages,
             )
             writer = check_out(run.out, inputs, force, resume)
-            reports.append(execute(run, writer, **how))
+            how: dict[str, Any] = {"explain_chunks": partial(explain_on_ray, workers=workers)} if workers else {}
+            reports.append(execute(run, writer, resume=resume, force=force, on_progress=on_progress, **how))
     return reports
 
 

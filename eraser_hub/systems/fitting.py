@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from eraser_hub.attribution.models.devices import supports_bf16
-from eraser_hub.attribution.models.model import is_out_of_memory
+from eraser_hub.attribution.models.units import is_out_of_memory
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import replace_file
 

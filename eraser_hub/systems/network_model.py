@@ -20,8 +20,9 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.methods._captum import Embedded, GradientMethod
 from eraser_hub.attribution.models.devices import describe_half, find_device, half_type, move_network, to_float64
 from eraser_hub.attribution.models.embedding import FULL_LENGTH_ROWS, map_inputs
-from eraser_hub.attribution.models.model import Model, Selection, Unit
+from eraser_hub.attribution.models.model import Model, Selection
 from eraser_hub.attribution.models.question_answering import explains_logits, find_best_span
+from eraser_hub.attribution.models.units import Unit
 from eraser_hub.records.errors import DataError
 
 from .embedders import EncoderEmbedder

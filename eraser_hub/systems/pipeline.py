@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.erasure import NO_POSITIONS, rank_tokens
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.models.labels import align_labels
-from eraser_hub.attribution.models.model import Model, Selection, Unit
+from eraser_hub.attribution.models.model import Model, Selection
 from eraser_hub.attribution.models.opening import open_model
+from eraser_hub.attribution.models.units import Unit
 from eraser_hub.records.errors import DataError, show
 
 from .data import Data, Labelled, Training

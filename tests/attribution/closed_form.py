@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.model import Model, Unit
+from eraser_hub.attribution.models.model import Model
+from eraser_hub.attribution.models.units import Unit
 from eraser_hub.attribution.predictions import explain_instances
 from eraser_hub.attribution.settings import build_settings
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from ..engine import Engine
-    from ..models.model import Notes
+    from ..models.units import Notes
     from ..text import Text
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from eraser_hub.records.errors import DataError, describe_choice, get_first_line, show
 
-from .model import is_out_of_memory
+from .units import is_out_of_memory
 
 
 def find_device(name: str | None, network: Any = None) -> Any:

@@ -17,8 +17,9 @@ from eraser_hub.attribution.methods._captum import Embedded, GradientMethod
 from eraser_hub.records.errors import DataError
 
 from .devices import to_float64
-from .model import Model, run_in_halves
+from .model import Model
 from .pieces import Ints, Reading
+from .units import run_in_halves
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Scores

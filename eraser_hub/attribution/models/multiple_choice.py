@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .model import Model, Unit
+from .model import Model
 from .pieces import Reading, lay_out, make_key
 from .transformer import TransformerModel
+from .units import Unit
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.text import Text

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError, show
 
-from .model import Model, Unit
+from .model import Model
+from .units import Unit
 
 
 @dataclass(slots=True)

@@ -18,10 +18,10 @@ from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
 from . import linear
-from .model import Unit
 from .objects import TokenModel
 from .skops_files import check_takes_strings, load_pipeline
 from .skops_files import save_pipeline as save_pipeline
+from .units import Unit
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Method, Scores

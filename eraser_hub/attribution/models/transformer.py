@@ -27,8 +27,9 @@ from .devices import (
     to_float32,
     to_float64,
 )
-from .model import Model, Unit
+from .model import Model
 from .pieces import Ints, Reading, decode_places, encode_places, lay_out, make_key, pad_codes
+from .units import Unit
 from .words import CutWords, find_longest_input, make_open_error, open_network, prepare_tokenizer
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.methods._captum import Embedded
-from eraser_hub.attribution.models.model import Notes
+from eraser_hub.attribution.models.units import Notes
 from eraser_hub.papers.presets import Choices
 
 from ...needs import needs
