@@ -134,7 +134,8 @@ class FinetuningObjective(Objective[Window]):
         """Return the examples of each instance."""
         examples, names = [], list(label_names)
         for one, name in zip(*part, strict=True):
-            reading, label = self.model.read(one), names.index(name)
+            reading: Any = self.model.read(one)
+            label = names.index(name)
             if isinstance(self.model, ChoiceModel):
                 rows = [choice.code[choice.windows()[0]] for choice in reading.readings]
                 examples.append([Window(rows, label, max(map(len, rows)))])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
@@ -135,8 +135,8 @@ def fit_stages(system: LehmanSystem | BertToBertSystem, fit: Fit, training: Trai
     sentences, labels = make_sentence_examples(data.train[0])
     validation = make_sentence_examples(data.validation[0])
     if validation[0]:
-        chosen = make_sampler(validation[1], system.negatives, training.seed)(0)
-        validation = [validation[0][number] for number in chosen], [validation[1][number] for number in chosen]
+        some: list[int] = make_sampler(validation[1], system.negatives, training.seed)(0).tolist()
+        validation = [validation[0][number] for number in some], [validation[1][number] for number in some]
     draw = make_sampler(labels, system.negatives, training.seed)
     extracts = [make_extract_examples(*part, system.sentences) for part in (data.train, data.validation)]
     stages = {
@@ -214,7 +214,7 @@ class BertToBertSystem(Optimised):
 
     def fit(self, training: Training) -> dict[str, Any]:
         """Train both stages."""
-        own = {name: value for name, value in vars(self).items() if name not in ("encoder", "sentences", "negatives")}
+        own = {name: value for name, value in asdict(self).items() if name not in ("encoder", "sentences", "negatives")}
         return fit_stages(self, FineTuning(base=self.encoder, task="classification", **own).fit, training)
 
 
