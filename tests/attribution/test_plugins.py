@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from ..needs import needs
 
 pytestmark = needs("pip", "setuptools")
