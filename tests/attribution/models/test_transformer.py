@@ -1,0 +1,458 @@
+"""Sequence classifiers: words and sub-words, pairs, windows, precision, memory, networks in memory."""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eraser_hub.attribution import Instance, build_settings, explain_instances, explain_texts, open_model
+from eraser_hub.attribution.engine import Engine
+
+from ...needs import needs
+from ...refusals import refused
+from ..conftest import CLOSE, WORDS, byte_tokenizer, instance, word_tokenizer
+from .networks import ask, only, scores, without
+
+pytestmark = needs("torch", "transformers", "captum")
+DOCUMENT = "the good plays - with bad 好电影 scene"
+HALVES = ("bfloat16", "float16")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global torch, transformers, pieces, transformer
+    import torch
+    import transformers
+
+    from eraser_hub.attribution.models import pieces, transformer
+
+
+@pytest.fixture
+def opened(network, tokenizer):
+    """Opens a network in memory, by default the small BERT in float64."""
+
+    def opened(made=None, words=tokenizer, **settings):
+        return open_model((made or network().double(), words), label_names=("NEG", "POS"), **settings)
+
+    return opened
+
+
+@pytest.fixture
+def model(opened):
+    return opened()
+
+
+def expected(model: Any, *texts: Any) -> Any:
+    """Probabilities by the documented way of transformers."""
+    inputs = model.tokenizer(*map(list, texts), is_split_into_words=True, return_tensors="pt")
+    with torch.inference_mode():
+        return torch.softmax(model.network(**inputs).logits, -1)[0].numpy()
+
+
+# --- inputs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("uses_query", [False, True])
+def test_probabilities_are_the_models_own(model, uses_query):
+    model.uses_query = uses_query
+    one = instance(DOCUMENT, query="Is it good ?")
+    flags = [without(8), without(8, 1, 2), only(8, 0, 6)]
+    for kept, row in zip(flags, ask(model, [one], [flags])[0], strict=True):
+        words = [token for token, stays in zip(one.tokens, kept, strict=True) if stays]
+        texts = (one.query, words) if uses_query else (words,)
+        np.testing.assert_allclose(row, expected(model, *texts), rtol=0, atol=CLOSE)
+
+
+def laid_out(model, one, kept, erase):
+    """The windows of an erased text, put together one sub-word after the other: id, type, visible, token."""
+    words, limit, tokens = model.words, model.window, len(one.tokens)
+
+    def text(numbers, flags):
+        found = []
+        for (number, ids), stays in zip(numbers, flags, strict=True):
+            if stays:
+                found += [(piece, 1, number) for piece in ids]
+            elif erase != "remove" and ids:
+                found.append((words.mask if erase == "mask" else words.pad, int(erase == "mask"), number))
+        return found
+
+    numbered = list(enumerate(words.cut(one.tokens)))
+    query = [(piece, 1, tokens) for word in words.cut(one.query) for piece in word] if model.uses_query else []
+    split = len(one.documents[0]) if not query and len(one.documents) == 2 else 0
+    is_pair = bool(query or any(ids for _, ids in numbered[:split]))
+    template = words.pair if is_pair else words.single
+    special = [list(zip(*map(np.ndarray.tolist, pieces.decode_places(part)), strict=True)) for part in template.special]
+    split = split if is_pair else 0
+    body = text(numbered[split:], kept[split:])
+    # query and first text are cut beside the whole text, whatever is erased
+    room = limit - template.size
+    most = max(1, room // 2, room - sum(len(ids) for _, ids in numbered[split:]))
+    starts = np.cumsum([0, *(len(ids) for _, ids in numbered[:split])])
+    heads = [(n, ids[: max(0, most - at)]) for (n, ids), at in zip(numbered[:split], starts, strict=False)]
+    first = query[:most] or text(heads, kept[:split])
+    room -= len(first)
+    found, start, step = [], 0, room - room // 4
+    while not found or start + room - step < len(body):
+        texts = ([first] if is_pair else []) + [body[start : start + room]]
+        rows = [(piece, kind, seen, tokens) for piece, kind, seen in special[0]]
+        for part, kind, behind in zip(texts, template.types, special[1:], strict=True):
+            rows += [(piece, kind, seen, number) for piece, seen, number in part]
+            rows += [(piece, kind, seen, tokens) for piece, kind, seen in behind]
+        found.append(rows)
+        start += step
+    return found
+
+
+VOCABULARY = ("good", "plays", "\u200b", "bad", "film", "好电影")
+SHAPES = {
+    "single": ((VOCABULARY * 4,), ()),
+    "pair": ((VOCABULARY, VOCABULARY[::-1]), ()),
+    "query": ((VOCABULARY * 3,), ("Is", "it", "?")),
+    "long": ((VOCABULARY * 30,), ()),
+    "long first": ((VOCABULARY * 5, VOCABULARY), ()),
+    "first fits": ((VOCABULARY * 3, VOCABULARY[:2]), ()),
+    "long query": ((VOCABULARY * 4,), ("good",) * 40),
+    "query fits": ((VOCABULARY[:3],), ("good",) * 20),
+    "long all": ((VOCABULARY * 9, VOCABULARY * 20), ()),
+    "empty": (((), ()), ()),
+}
+
+
+@pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_inputs_cut_many_at_a_time_are_those_put_together_word_by_word(model, erase, shape):
+    documents, query = SHAPES[shape]
+    model.uses_query = bool(query)
+    one = Instance("x", query, tuple(map(str, range(len(documents)))), documents)
+    reading, random = model.read(one), np.random.default_rng(4)
+    flags = np.stack([random.random(len(one.tokens)) < share for share in (0.0, 0.1, 0.5, 0.9, 1.0) * 4])
+    contents: dict[bytes, object] = {}
+    for kept, units in zip(flags, model.cut(reading, flags, erase), strict=True):
+        windows = laid_out(model, one, kept, erase)
+        inputs = [[row[:3] for row in window] for window in windows]
+        assert [list(zip(*pieces.decode_places(unit.data), strict=True)) for unit in units] == inputs
+        assert [unit.size for unit in units] == list(map(len, inputs))
+        for unit, content in zip(units, inputs, strict=True):
+            assert contents.setdefault(unit.key, content) == content
+    assert len({str(content) for content in contents.values()}) == len(contents)
+    whole = [[row[3] for row in window] for window in laid_out(model, one, np.ones(len(one.tokens), bool), "remove")]
+    assert [reading.source[places].tolist() for places in reading.windows()] == whole
+
+
+def test_pairs_that_differ_in_token_types_alone_are_two_inputs(model):
+    # "[SEP]" as a word makes the ids of a b | c and a | b c alike, but not their token types
+    pairs = (("good", "[SEP]", "bad"), ("film",)), (("good",), ("bad", "[SEP]", "film"))
+    first, second = (model.read(Instance("x", (), ("a", "b"), pair)) for pair in pairs)
+    assert pieces.decode_places(first.code)[0].tolist() == pieces.decode_places(second.code)[0].tolist()
+    assert pieces.make_key(first.code) != pieces.make_key(second.code)
+
+
+def test_long_texts_go_in_as_overlapping_windows(model):
+    one = instance(" ".join(["good bad film the"] * 20))
+    engine = Engine(model, [model.read(one)], "mask", 4)
+    (whole,) = engine.proba([(0, np.ones((1, 80), bool))])
+    windows = engine.readings[0].windows()
+    assert all(len(places) <= 32 for places in windows) and engine.passes == len(windows) > 2
+    assert {int(place) for places in windows for place in places} == set(range(82))
+    assert all(len(np.intersect1d(*pair)) > 2 for pair in pairwise(windows))
+    alone = model.forward([engine.readings[0].code[places] for places in windows]).numpy()
+    np.testing.assert_allclose(whole[0], alone.mean(axis=0), rtol=0, atol=CLOSE)
+    assert model.notes.counts["texts longer than the window"] == 1
+    assert model.notes.counts["windows of those texts"] == len(windows)
+    # a masked token changes the windows that hold it, two at most: the others run once
+    before = engine.passes
+    engine.proba([(0, ~np.eye(80, dtype=bool))])
+    assert before + 80 <= engine.passes < before + 2 * 80
+    apart = engine.readings[0].windows(overlap=False)
+    assert np.concatenate([places[1:-1] for places in apart]).tolist() == list(range(1, 81))
+
+
+@pytest.mark.parametrize("first", [20, 26, 27, 100])
+@pytest.mark.parametrize("uses_query", [False, True])
+def test_a_first_text_is_cut_and_counted_where_the_pair_exceeds_the_window(model, first, uses_query):
+    model.uses_query = uses_query
+    head, body = ("good",) * first, ("bad",) * 3
+    one = Instance("q", head, ("d",), (body,)) if uses_query else Instance("x", (), ("a", "b"), (head, body))
+    (places,) = model.read(one).windows()
+    # 29 sub-words beside the special ones: the second text is whole, the first loses no more than what does not fit
+    assert len(places) == model.words.pair.size + min(first + 3, 29)
+    assert model.notes.counts.get(transformer.HEADS_CUT, 0) == (first > 26)
+
+
+def test_the_query_may_stand_behind_the_text_in_every_window(model):
+    model.uses_query = model.query_last = True
+    one = Instance("a", ("Is", "it", "good", "?"), ("d",), (("the", "film", "bad") * 12,))
+    query, reading = model.tokenizer.convert_tokens_to_ids(list(one.query)), model.read(one)
+    windows = [pieces.decode_places(reading.code[places]) for places in reading.windows()]
+    assert len(windows) > 1
+    for ids, types, _ in windows:
+        assert len(ids) <= model.window and ids[-5:-1].tolist() == query and (types[1], types[-2]) == (0, 1)
+    short = Instance("b", one.query, ("d",), (one.documents[0][:4],))
+    np.testing.assert_allclose(
+        ask(model, [short], [[without(4)]])[0][0], expected(model, short.tokens, one.query), rtol=0, atol=CLOSE
+    )
+
+
+def test_texts_of_unknown_words_are_counted(model):
+    texts = ["the good plot", "one two three", "the good un known", "un known the", ""]
+    scores(model, [instance(text, text) for text in texts], "random")
+    assert model.notes.counts[transformer.UNKNOWN] == 2
+
+
+# --- tokenizers --------------------------------------------------------------------------------------------------
+
+
+def test_a_tokenizer_that_cuts_words_by_their_neighbours_cuts_whole_texts():
+    from eraser_hub.attribution.models.words import CutWords
+
+    class Sticky:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+        def __call__(self, words, pair=None, **more):
+            if pair is None and len(words) > 1:
+                words = [word if word != "good" else "bad" for word in words]
+            return self.inner(words, pair, **more)
+
+    inner = word_tokenizer(["good", "bad", "film", "a", "b"])
+    words = CutWords(Sticky(inner))
+    assert words.cut(["good", "film"])[0] == (inner.convert_tokens_to_ids("bad"),)
+    assert words.cut(["good"])[0] == (inner.convert_tokens_to_ids("good"),)
+
+
+def unigram():
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    letters = [("<unk>", 0.0), ("<pad>", 0.0), ("</s>", 0.0), ("▁", -2.0), *((c, -3.0) for c in "abdefgilmnoth好电影")]
+    made = Tokenizer(models.Unigram(letters, unk_id=0))
+    made.pre_tokenizer = pre_tokenizers.Metaspace()
+    made.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 2)]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, unk_token="<unk>", eos_token="</s>", pad_token="<pad>", model_max_length=64
+    )
+
+
+@pytest.mark.parametrize("make", [byte_tokenizer, unigram, lambda: word_tokenizer(["good", "好"])])
+def test_scores_are_of_tokens_whatever_the_tokenizer(make, network, opened):
+    words = make()
+    model = opened(network(vocab_size=len(words), max_position_embeddings=64), words)
+    texts = [
+        "the good film",
+        "好电影 真 好 ！",
+        "\u200b a \u00a0 \U0001f600 \ufe0f",
+        "don't -- [MASK] <s>",
+        "é e\u0301",
+    ]
+    instances = [instance(text, text) for text in texts]
+    for method in ("input-x-gradient", "attention", "occlusion"):
+        for one, row in zip(instances, scores(model, instances, method), strict=True):
+            assert len(row) == len(one.tokens)
+            whole = words(one.tokens, is_split_into_words=True, add_special_tokens=False)["input_ids"]
+            assert model.words.cut_flat(one.tokens)[0].tolist() == whole
+
+
+def test_no_mask_token_is_said(network, opened):
+    model = opened(network(vocab_size=300, max_position_embeddings=64), unigram())
+    with refused("`erase` mask", "`erase` remove", "BertForSequenceClassification"):
+        scores(model, [instance("good")], "occlusion", erase="mask")
+
+
+# --- opening -----------------------------------------------------------------------------------------------------
+
+
+def test_folders_open_by_their_architecture(network, tokenizer, tmp_path):
+    kinds = {"SequenceClassification": "Transformer", "MultipleChoice": "Choice", "QuestionAnswering": "Answer"}
+    for kind, name in kinds.items():
+        network(f"BertFor{kind}").save_pretrained(tmp_path / kind)
+        tokenizer.save_pretrained(tmp_path / kind)
+        assert type(open_model(tmp_path / kind)).__name__ == f"{name}Model"
+    network("BertModel").save_pretrained(tmp_path / "plain")
+    tokenizer.save_pretrained(tmp_path / "plain")
+    for model in (tmp_path / "plain", (network("BertModel"), tokenizer)):
+        with refused("BertModel", "--model"):
+            open_model(model)
+    with refused("BertForSequenceClassification"):
+        open_model(tmp_path / "SequenceClassification", task="generation")
+    several = network(problem_type="multi_label_classification")
+    with refused("multi_label_classification"):
+        open_model((several, tokenizer))
+
+
+def test_a_pipeline_and_a_pair_in_memory_are_the_saved_model(network, tokenizer, tmp_path):
+    network().save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    pipeline = transformers.pipeline("text-classification", model=network(), tokenizer=tokenizer)
+    texts = ["the good film", "a bad scene with the film " * 9]
+    found = [
+        explain_texts(each, texts, method="gradient") for each in (str(tmp_path), pipeline, (network(), tokenizer))
+    ]
+    assert found[0] == found[1] == found[2] and set(found[0][0]["classification_scores"]) == {"NEG", "POS"}
+
+
+def test_a_tokenizer_in_memory_is_set_to_take_words(network, opened):
+    from eraser_hub.attribution.models.words import prepare_tokenizer
+
+    words = byte_tokenizer(prefix=False, add_prefix_space=False)
+    assert prepare_tokenizer(word_tokenizer(WORDS)).cls_token == "[CLS]"
+    if getattr(words, "add_prefix_space", None) is not False:
+        pytest.skip("this version of transformers does not tell")
+    assert prepare_tokenizer(words).add_prefix_space
+
+
+def test_a_window_is_checked(opened):
+    for window in (4, 10_000):
+        with refused("window", window):
+            transformer.TransformerModel(opened().network, opened().tokenizer, window=window)
+    assert opened(window=16).window == 16
+
+
+def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
+    import io
+
+    from transformers import dynamic_module_utils
+
+    folder, ran = tmp_path / "own", tmp_path / "it ran"
+    folder.mkdir()
+    (folder / "config.json").write_text(
+        '{"model_type": "own", "architectures": ["OwnForSequenceClassification"],'
+        ' "auto_map": {"AutoConfig": "own.Own"}}'
+    )
+    (folder / "own.py").write_text(
+        f"from transformers import PretrainedConfig\nopen({str(ran)!r}, 'w')\n"
+        "class Own(PretrainedConfig):\n    model_type = 'own'\n"
+    )
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n" * 9))
+    # transformers puts the folder of such code on the path, for good: evaluate's own would be looked for behind it
+    monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr("sys.path", [*sys.path])
+    with refused("trust_remote_code", file="own"):
+        open_model(folder)
+    assert not ran.exists()
+    with refused("tokenizer", file="own"):  # it has no tokenizer; but its code was run
+        open_model(folder, trust_remote_code=True)
+    assert ran.exists()
+
+
+# --- devices and precision ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_a_half_precision_checkpoint_computes_in_float32(network, tokenizer, tmp_path, kind):
+    network().to(getattr(torch, kind)).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model = open_model(tmp_path)
+    assert {weights.dtype for weights in model.network.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("precision", HALVES)
+def test_half_precision_keeps_the_heads_digits(network, opened, precision):
+    kind = getattr(torch, precision)
+    plain, half = network(), opened(network(), precision=precision)
+    assert half.half is kind and opened(network()).half is None
+    assert any(f"passes in {precision}" in words and "`precision` float32" in words for words in half.notes.messages)
+    codes = [half.read(instance("good plays film" + " the" * n)).code for n in range(12)]
+    inputs, p = half.tensors(codes), half.forward(codes)
+    with torch.inference_mode(), torch.autocast("cpu", dtype=kind):
+        encoder_output = plain.bert(**inputs).pooler_output.float()
+    with torch.inference_mode():
+        np.testing.assert_array_equal(p, plain.classifier(encoder_output).double().softmax(-1))
+    # what looks inside is not rounded
+    for method in ("gradient", "attention"):
+        one = [instance(DOCUMENT)]
+        np.testing.assert_array_equal(
+            scores(half, one, method, target="POS")[0], scores(opened(network()), one, method, target="POS")[0]
+        )
+
+
+def test_devices_and_precisions(monkeypatch):
+    from contextlib import nullcontext
+
+    from eraser_hub.attribution.models import devices
+
+    for name in ("gpu", "cuda:99", "meta", "", "xpu"):
+        with refused(repr(name), argument="device"):
+            devices.find_device(name)
+    cpu = devices.find_device("cpu")
+    with refused("auto, float32, bfloat16, float16", "'int8'", argument="precision"):
+        devices.half_type("int8", cpu)
+    assert [devices.half_type(name, cpu) for name in ("auto", "float32", *HALVES)] == [
+        None,
+        None,
+        torch.bfloat16,
+        torch.float16,
+    ]
+    # bf16 that a GPU only imitates is not chosen; the card in use is asked, not the first
+    asked = []
+    monkeypatch.setattr(torch.cuda, "device", lambda device: asked.append(device) or nullcontext())
+    for is_supported, found in (
+        (lambda including_emulation=True: including_emulation, None),
+        (lambda: True, torch.bfloat16),
+    ):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", is_supported)
+        assert devices.half_type("auto", torch.device("cuda:1")) is found
+    assert asked == [torch.device("cuda:1")] * 2
+
+
+def test_numbers_beyond_float16_are_an_error(network, opened):
+    wide = network()
+    with torch.no_grad():
+        wide.bert.pooler.dense.bias.fill_(1e6)
+        wide.bert.encoder.layer[0].output.dense.weight.fill_(1e6)
+    with refused("1 of 1", instance="one"):
+        scores(opened(wide, precision="float16"), [instance(DOCUMENT)], "occlusion")
+
+
+# --- memory that runs out ----------------------------------------------------------------------------------------
+
+
+def tight(network, most: int):
+    """The network, out of memory above ``most`` inputs at a time."""
+    forward, sizes = network.forward, []
+
+    def limited(*values, **named):
+        rows = next(iter(named.values())).shape[0]
+        if rows > most:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        sizes.append(rows)
+        return forward(*values, **named)
+
+    network.forward = limited
+    return network, sizes
+
+
+@pytest.mark.parametrize("method", ["occlusion", "gradient", "integrated-gradients", "attention"])
+def test_batches_that_run_out_of_memory_are_halved(network, opened, method):
+    documents = [instance("good plays film" + " the" * n, str(n)) for n in range(5)]
+    narrow, sizes = tight(network().double(), 3)
+    model = opened(narrow)
+    for one, other in zip(scores(model, documents, method), scores(opened(), documents, method), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=CLOSE)
+    assert max(sizes) <= 3 and any("halved to" in words for words in model.notes.messages)
+    with refused("window"):
+        scores(opened(tight(network(), 0)[0]), documents, method)
+
+
+def test_a_network_that_does_not_fit(network, opened, monkeypatch):
+    broken = network()
+
+    def to(*_):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(broken, "to", to)
+    with refused("`device` cpu"):
+        opened(broken)
+
+
+def test_predictions_of_a_run_are_those_of_the_engine(model):
+    (found,) = explain_instances(model, [instance(DOCUMENT)], build_settings(method="random"))
+    p = ask(model, [instance(DOCUMENT)], [[without(8)]])[0][0]
+    assert list(found["classification_scores"].values()) == p.tolist()
