@@ -96,7 +96,7 @@ def test_the_longest_input_is_what_the_positions_allow(kind: str, tokenizer: Any
     import torch
     import transformers
 
-    from eraser_hub.attribution.transformers.sequence_model import find_longest_input
+    from eraser_hub.attribution.models.words import find_longest_input
 
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = getattr(transformers, f"{kind}Config")(vocab_size=40, max_position_embeddings=24, **sizes)
