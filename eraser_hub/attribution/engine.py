@@ -39,6 +39,7 @@ class Engine:
 
     Attributes:
         inputs, passes: inputs that were asked for, forward passes that were made.
+        filler: the token that stands in a document of which nothing is left, by a paper's choice; "" for none.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Engine:
         on_passes: Callable[[int], None] | None = None,
     ) -> None:
         self.model, self.readings, self.erase, self.batch_size = model, readings, erase, batch_size
-        self.on_passes = on_passes
+        self.on_passes, self.filler = on_passes, ""
         self.inputs = self.passes = 0
         self.known: dict[Hashable, NDArray[np.float64]] = {}
         self._share = 1.0  # of the model's batches, less after memory ran out
@@ -115,7 +116,7 @@ class Engine:
 
     def _cut(self, number: int, kept: Kept) -> Iterable[Sequence[Unit]]:
         """Yield the units of each erased input; a paper's filler stands in documents of which nothing is left."""
-        reading, filler = self.readings[number], self.model.choices.filler
+        reading, filler = self.readings[number], self.filler
         if not filler or self.erase != "remove":
             yield from self.model.cut(reading, kept, self.erase)
             return

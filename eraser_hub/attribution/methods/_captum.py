@@ -57,7 +57,6 @@ class GradientMethod(Method):
     """
 
     needs = ("gradients",)
-    packages = ("torch", "captum")
     explains: ClassVar[str] = "probability"
     one_by_one: ClassVar[bool] = False
 

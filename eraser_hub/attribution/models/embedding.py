@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.attribution.methods._captum import Embedded, GradientMethod
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.extras import need
 
 from .devices import to_float64
 from .model import Model
@@ -55,6 +56,7 @@ def map_inputs(
     sizes: Sequence[int],
 ) -> list[Result]:
     """Return the results of work that attributes batches of a gradient method's inputs; halved when memory runs out."""
+    need("captum")
     if method.one_by_one:
         return [result for item in items for result in run_in_halves(work, [item], model.notes)]
     return model.map_batches(work, items, sizes, FULL_LENGTH_ROWS)
