@@ -141,7 +141,7 @@ def reproduce(
         notes[f"means of {seeds} seeds, ± their standard deviation"] = None
     if encoder:
         notes[f"encoder: {Path(encoder).name}"] = None
-    is_apart = has_split and run["split"] != "test"
+    is_apart = has_split and run["split"] != "test" and any(printed)
     made = Table(table, f"{spec['title']}: {config}", ("system",), columns, source="" if is_apart else source_words)
     folder = Path(out) if out is not None else Path("reproduce") / f"{table}-{config}"
     with hold_run_folder(folder, "reproduce", run):

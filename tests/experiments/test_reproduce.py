@@ -96,15 +96,18 @@ def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only, caplog):
     assert all("Lehman" in tables.written(form) for form in ("text", "markdown", "latex", "json", "csv"))
 
 
-def test_prints_of_another_split_have_a_table_of_their_own(hub, tmp_path, only):
+def test_prints_of_another_split_have_a_table_of_their_own(hub, tmp_path, only, monkeypatch):
     only("eraser-3", "lehman")
     (table,) = run(hub, "eraser-3", out=tmp_path / "test", seeds=2).tables
     ((_, cells),) = table.rows
     assert re.fullmatch(r"\d\.\d{3} ± \d\.\d{3}", cells["macro_f1"].value)
     assert "means of 2 seeds, ± their standard deviation" in table.notes
     assert {path.name for path in (tmp_path / "test").iterdir() if path.is_dir()} == {"seed-1", "seed-2"}
+    assert len(run(hub, "eraser-3", split="val", out=tmp_path / "val").tables) == 1, "nothing is printed of this corpus"
+    monkeypatch.setattr(module, "read_print", lambda spec, config: read_print(spec, "movies"))
     table, printed = run(hub, "eraser-3", split="val", out=tmp_path / "val").tables
     assert all(cell.printed is None for _, cells in table.rows for cell in cells.values())
+    assert rows_of(printed)["Lehman et al. (2019)"]["macro_f1"].value == "0.750"
     (reason,) = printed.notes
     assert reason.startswith("scored on validation (") and "printed of test (" in reason
 
