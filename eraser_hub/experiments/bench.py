@@ -268,15 +268,12 @@ def choose_methods(name: str, place: str, split: Split, asked: Sequence[str], dr
 
 def list_supported(place: str, split: Split) -> list[str]:
     """Return the names of the methods that a model supports; of several trainings the first is asked."""
-    from eraser_hub.attribution.config import ExplainConfig, parse_model
-    from eraser_hub.attribution.method import METHODS, supports
-    from eraser_hub.attribution.open import find_trainings
-    from eraser_hub.attribution.work import load_model
+    from eraser_hub.attribution.method import METHODS
+    from eraser_hub.attribution.models.opening import find_trainings, open_model
 
-    name, settings = parse_model(place)
-    name = next((first for _, first in find_trainings(name)), name)
-    adapter = load_model(ExplainConfig(str(split.name), split.config, "", name, **settings), split.label_names)
-    return [method for method in METHODS if supports(adapter, method)]
+    first = next((folder for _, folder in find_trainings(place)), place)
+    model = open_model(first, label_names=split.label_names, config=split.config)
+    return [method for method in METHODS if model.supports(METHODS[method])]
 
 
 def explain_model(
