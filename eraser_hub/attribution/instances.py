@@ -61,6 +61,11 @@ class Instance:
         return list(accumulate(map(len, self.documents), initial=0))
 
     @property
+    def sentence_sizes(self) -> tuple[tuple[int, ...], ...]:
+        """Number of tokens of each sentence, per document; where the data have none, each document is one."""
+        return self.sentences or tuple((len(document),) if document else () for document in self.documents)
+
+    @property
     def has_rationale(self) -> bool:
         """True if any token is in the human rationale."""
         return self.rationale is not None and any(map(any, self.rationale))
@@ -74,7 +79,7 @@ class Instance:
 
         sizes = [  # of what is left of each sentence
             [sum(document[start:end]) for start, end in pairwise(accumulate(sentences, initial=0))]
-            for document, sentences in zip(flags, self.sentences, strict=bool(self.sentences))
+            for document, sentences in zip(flags, self.sentence_sizes, strict=True)
         ]
         return replace(
             self,
