@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
 
 from cyclopts import Parameter
 
@@ -27,6 +27,23 @@ Shares = Sequence[float] | None
 Erase = Literal["remove", "mask", "pad"]
 Units = Literal["tokens", "sentences"]
 RandomKind = Literal["tokens", "spans"]
+
+
+class TextSettings(TypedDict, total=False):
+    """Settings of `explain_texts` that `explain` documents."""
+
+    kd: float | None
+    target: str
+    bins: Sequence[float] | None
+    seed: int
+    erase: Erase | None
+    units: Units
+    random_draws: int
+    random_kind: RandomKind
+    fidelity_trials: int | None
+    fidelity_rates: Shares
+    batch_size: int
+    chunk: int
 
 
 def explain(
@@ -199,7 +216,7 @@ def explain_texts(
     out: Place | None = None,
     force: bool = False,
     paper: str = "",
-    **settings: Any,
+    **settings: Unpack[TextSettings],
 ) -> list[dict[str, Any]]:
     """Return predictions with rationales for texts in memory, in the ERASER results format.
 
@@ -256,14 +273,15 @@ def explain_texts(
     from .methods.random import Random
     from .models.opening import open_model
     from .predictions import explain_instances
-    from .settings import INSTANCES, ExplainSettings, build_settings
+    from .settings import INSTANCES, build_settings
 
     methods = _as_calls(method, "method")
     if len(methods) > 1:
         message = f"expected one method for texts in memory, found {', '.join(methods)}: call once for each"
         raise DataError(message, argument="method")
-    for name in settings.keys() - ExplainSettings.__dataclass_fields__.keys():
-        raise DataError(describe_choice(name, ExplainSettings.__dataclass_fields__), argument=name)
+    options = dict[str, Any](**settings)
+    for name in options.keys() - TextSettings.__annotations__.keys():
+        raise DataError(describe_choice(name, TextSettings.__annotations__), argument=name)
     if isinstance(label_names, str):
         raise DataError(f"expected a list of label_names, found the string {show(label_names)}", argument="label_names")
     writer = None if out is None else _check_out(Path(out), force)
@@ -273,7 +291,7 @@ def explain_texts(
     stated: dict[str, Any] = {"labels": tuple(label_names)} if len(label_names) else {}
     opened = open_model(model, uses_query=shown, **stated)
     for name in ("bins", "fidelity_rates"):
-        settings[name] = _as_shares(settings.get(name))
+        options[name] = _as_shares(options.get(name))
     chosen = build_settings(
         paper,
         embeds=opened.embeds,

@@ -119,7 +119,7 @@ def test_a_given_model_is_explained_with_settings_by_several_random_draws(hub, b
     ends = ("lime", "people", "random.draw-01", "random.draw-02")
     assert names == [f"a_b_c.{end}.jsonl" for end in ends]
     record = json.loads((tmp_path / "predictions" / "a_b_c.lime.jsonl.run.json").read_text("utf-8"))
-    assert "lime:N50" in record["signature"]
+    assert "method:lime(samples=50,tokens=0)|" in record["signature"]
     with refused(file="a_b_c.lime.jsonl"):  # was made otherwise
         run(hub, tmp_path, **values, method="lime(samples=60)")
 
