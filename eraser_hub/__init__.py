@@ -28,8 +28,8 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from eraser_hub.asking.ask import ask
-    from eraser_hub.attribution.explain import explain, explain_texts
     from eraser_hub.attribution.alignment import Collator, align, collate, mask, tokens
+    from eraser_hub.attribution.explain import explain, explain_texts
     from eraser_hub.attribution.interop import token_scores, write_scores
     from eraser_hub.conversion.importing.verb import import_corpus
     from eraser_hub.conversion.verbs import check, export, load, stats

@@ -279,7 +279,7 @@ def explain_texts(
     if len(methods) > 1:
         message = f"expected one method for texts in memory, found {', '.join(methods)}: call once for each"
         raise DataError(message, argument="method")
-    options = dict[str, Any](**settings)
+    options: dict[str, Any] = dict(settings)
     for name in options.keys() - TextSettings.__annotations__.keys():
         raise DataError(describe_choice(name, TextSettings.__annotations__), argument=name)
     if isinstance(label_names, str):

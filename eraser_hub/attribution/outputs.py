@@ -219,7 +219,7 @@ def describe_differences(before: dict[str, Any], header: dict[str, Any]) -> list
 
 
 def write_predictions(out: Path, lines: Iterable[str], writer: OutputWriter) -> None:
-    """Write predictions in order, by ``out``'s ending as JSON lines or as Parquet, whose types are those of all rows."""
+    """Write predictions in order, by ``out``'s ending as JSON lines or as Parquet with the types of all rows."""
     with writer.open(out, lambda path: True) as beside:  # `check_format` was asked before the run
         if out.suffix == ".jsonl":
             with open(beside, "w", encoding="utf-8", newline="\n") as file:
