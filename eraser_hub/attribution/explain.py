@@ -299,9 +299,7 @@ def explain_texts(
         method=methods[0] if methods else None,
         scores=INSTANCES if any(one.scores is not None for one in instances) else "",
         measures=_as_calls(measure, "measure"),
-        **{
-            name: _as_shares(value) if name in ("bins", "fidelity_rates") else value for name, value in settings.items()
-        },
+        **options,
     )
     if isinstance(chosen.method, Random) and chosen.method.draws > 1:
         raise DataError("expected one draw for texts in memory: call once for each `seed`", argument="method")
