@@ -15,8 +15,8 @@ def test_the_plug_in_is_a_system(hub, tmp_path):
     model, predictions = tmp_path / "m", tmp_path / "p.jsonl"
     out = said(site, "train", *where, "--model", "mean-words(embedding_size=8, max_steps=2)", "--out", model)
     assert out.startswith(f"{model}: mean-words trained on the full text of train") and out.endswith("exit 0"), out
-    config = json.loads((model / "config.json").read_text())
-    assert config["system"] == "mean-words" and config["hyper"]["embedding_size"] == 8
+    facts = json.loads((model / "model.json").read_text())
+    assert facts["system"] == "mean-words" and facts["settings"]["embedding_size"] == 8
     how = ("--split", "val", "--limit", 3, "--method", "gradient", "--out", predictions)
     assert said(site, "explain", *where, "--model", model, *how).endswith("exit 0")
     assert len(predictions.read_text().splitlines()) == 3

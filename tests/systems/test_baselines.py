@@ -1,0 +1,160 @@
+"""Baselines: texts that share documents lie in one fold, and Carton's models are chosen by the validation split."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eraser_hub import explain, train
+from eraser_hub.papers.presets import load_preset
+from eraser_hub.systems.data import Data, Training
+from tests.attribution.conftest import instance, write_hub
+
+from ..needs import needs
+from ..refusals import refused
+
+pytestmark = needs("sklearn", "skops", "torch", "transformers")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global baselines
+    from eraser_hub.systems import baselines
+
+
+def test_a_cluster_is_in_one_fold():
+    """12 clusters of 3 texts; without them texts of a cluster fall apart."""
+    clusters, labels = np.repeat(np.arange(12), 3), np.array(["a", "b"] * 18)
+    folds = baselines.make_folds(labels, 1, clusters)
+    assert len(folds) == 5 and sorted(np.concatenate([test for _, test in folds]).tolist()) == list(range(36))
+    assert all(not {*clusters[train]} & {*clusters[test]} for train, test in folds)
+    assert any({*clusters[train]} & {*clusters[test]} for train, test in baselines.make_folds(labels, 1))
+
+
+@pytest.mark.parametrize(
+    ("labels", "clusters", "count"),
+    [
+        ("aabb", [0, 0, 0, 0], 0),  # one cluster: nothing is left to test on
+        ("aabb", [0, 0, 1, 1], 0),  # each cluster has one label: no fold could train
+        ("aabbab", [0, 0, 1, 1, 2, 2], 3),
+        ("aaab", [0, 1, 2, 3], 0),  # one label alone has two texts
+    ],
+)
+def test_folds_that_could_not_train_are_left_out(labels, clusters, count):
+    folds = baselines.make_folds(np.array(list(labels)), 1, np.array(clusters))
+    assert len(folds) == count and all(len({*np.array(list(labels))[train]}) == 2 for train, _ in folds)
+
+
+def test_texts_share_documents_by_id_or_by_tokens():
+    one, other, third = instance("a b", "one"), instance("a b", "other"), instance("c", "third")
+    same = replace(third, names=one.names)
+    assert baselines.cluster_texts([one, other, third], by_name=True) is None
+    assert baselines.cluster_texts([one, other, same], by_name=True).tolist() == [0, 1, 0]
+    assert baselines.cluster_texts([one, other, same], by_name=False).tolist() == [0, 0, 1]
+
+
+def make_row(number: int, text: str, label: int, place: int | None, query: str = "q") -> dict[str, Any]:
+    """A row of one text, named by its words, of which one may be marked."""
+    evidence = {"docid": text, "text": "", "start_token": place, "end_token": (place or 0) + 1}
+    return {
+        "annotation_id": str(number),
+        "classification": label,
+        "query": query,
+        "documents": [{"docid": text, "text": text}],
+        "evidences": [[evidence]] if place is not None else [],
+    }
+
+
+def test_train_groups_its_folds_by_documents(tmp_path, caplog):
+    """20 texts, two questions each, whose answers the text does not tell; by instances the twin's word tells them."""
+    pairs = [(n, query) for n in range(20) for query in ("one", "two")]
+    rows = [make_row(at, f"w{n} text", n * 7 % 20 // 10, 0, query) for at, (n, query) in enumerate(pairs)]
+    splits = {"train": rows, "test": [make_row(99, "w1 text", 2, 1)]}
+    hub, found = write_hub(tmp_path / "hub", "pairs", splits, ["yes", "no", "perhaps"]), {}
+    for folds in ("documents", "instances"):
+        caplog.clear()
+        call = f"logistic-regression(folds={folds}, query=False)"
+        train(hub, call, config="pairs", eval_split="", out=tmp_path / folds)
+        lines = caplog.messages
+        found[folds] = max(float(line.split()[2].rstrip(",")) for line in lines if "the mean of 5 folds" in line)
+        assert any("perhaps (1 of 3)" in line for line in lines)
+        clustered = "folds: 40 instances in 20 clusters that share documents; no cluster is in two folds"
+        assert (clustered in lines) == (folds == "documents")
+    assert found["documents"] <= 0.5 < 0.9 <= found["instances"]
+
+
+def test_what_was_not_evaluated_and_why_is_said(tmp_path, caplog):
+    """Rationales are counted over the evaluated instances; without `eval_split` the existing splits are named."""
+    splits = {
+        split: [make_row(n, f"w{n} {('good', 'bad')[n % 2]} {split}", n % 2, (None, 1)[n % 4 // 2]) for n in range(20)]
+        for split in ("train", "test")
+    }
+    hub = write_hub(tmp_path / "hub", "half", splits, ["yes", "no"])
+    where = {"config": "half", "out": tmp_path / "m", "limit": 8}
+    train(hub, "logistic-regression", **where, eval_split="test")
+    (line,) = [line for line in caplog.messages if "are marked" in line]
+    marked, _, total = line.removeprefix("eval-rationale: ").split()[:3]
+    assert total == "8" and 0 < int(marked) < 8
+    caplog.clear()
+    assert len(train(hub, "logistic-regression", **where).lines) == 1
+    (line,) = [line for line in caplog.messages if line.startswith("not evaluated")]
+    assert "train, test" in line and "`eval_split`" in line
+    with refused("train, test", "'val'"):
+        train(hub, "logistic-regression", **where, eval_split="val")
+
+
+def test_carton_s_model_is_the_first_of_the_best_on_validation(tmp_path, monkeypatch, caplog):
+    from ..attribution.test_presets import CARTON
+
+    pieces, expected = CARTON["features"]["pieces"], CARTON["features"]["expected"]
+
+    class Tokenizer:
+        """A tokenizer that gives the golden file's pieces, whatever the text."""
+
+        def __call__(self, texts, padding, truncation, max_length):
+            assert padding == "max_length" and truncation and len(texts) == len(pieces)
+            return {"input_ids": pieces}
+
+        def convert_ids_to_tokens(self, row):
+            return row
+
+        def save_pretrained(self, folder):
+            pass
+
+    from eraser_hub.attribution.models.scikit_learn import Subwords
+
+    monkeypatch.setattr(baselines, "open_subwords", lambda *_: Subwords(Tokenizer(), len(pieces[0])))
+    examples = [instance("a", str(number)) for number in range(len(pieces))], ["N", "P"] * (len(pieces) // 2)
+    training = Training(Data(examples, examples, ("N", "P"), False), tmp_path, paper="carton2020")
+    pipeline, facts = baselines.LogisticRegressionSystem().fit_carton(training)
+    assert "_stop_words_id" not in vars(pipeline[0])  # a place in memory: no two files would be equal
+    assert pipeline[0].get_feature_names_out().tolist() == expected["vocabulary"]
+    np.testing.assert_allclose(pipeline[0].idf_, expected["idf"], rtol=0, atol=1e-9)
+    shares = [float(line.split(": ")[1].split(" ")[0]) for line in caplog.messages[1:]]
+    sizes = load_preset("carton2020").training["C"]
+    assert len(shares) == 7 and facts["size"] == sizes[shares.index(max(shares))]
+    assert baselines.RandomForestSystem().fit_carton(training)[1]["size"] in (4, 16, 64, 256, 512)
+
+
+def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer, tmp_path):
+    tokenizer.save_pretrained(tmp_path / "pieces")
+    call = f"logistic-regression(tokenizer={tmp_path / 'pieces'})"
+    options = {"config": "movies", "paper": "carton2020", "out": tmp_path / "m"}
+    with refused("carton2020", argument="eval_split"):
+        train(hub, call, **options, eval_split="")
+    assert len(train(hub, call, **options).lines) == 3
+    facts = json.loads((tmp_path / "m" / "model.json").read_text())
+    assert (facts["features"], facts["longest"], facts["settings"]["tokenizer"]) == ("sub-words", 512, "pieces")
+    explain(tmp_path / "m", hub, config="movies", split="val", limit=2, paper="carton2020", out=tmp_path / "p.jsonl")
+    assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 2
+
+
+def test_text_is_needed():
+    empty = SimpleNamespace(data=Data(([instance("")], ["a"]), ([], []), (), False), seed=1, paper="")
+    with refused("1", field="documents"):
+        baselines.LogisticRegressionSystem().fit_pipeline(empty)

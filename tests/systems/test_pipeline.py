@@ -1,0 +1,141 @@
+"""Pipelines: what is selected, that nothing else is read, and what is written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eraser_hub.attribution import Instance, build_settings, explain_instances, open_model
+from eraser_hub.attribution.models.labels import align_labels
+from eraser_hub.metrics.plain import split_sentences
+
+from ..needs import needs
+from ..refusals import refused
+
+pytestmark = needs("torch", "transformers", "skops")
+TEXT = "the film is long .\nit is splendid indeed .\nthe river was wide .\nnobody came"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _late_imports() -> None:
+    global pipeline
+    from eraser_hub.systems import pipeline
+
+
+class Counting:
+    """p of the second label grows with the number of known words; it remembers what it read."""
+
+    def __init__(self, words, labels):
+        self.words, self.label_names, self.read = words, labels, []
+
+    def predict_proba(self, token_lists):
+        self.read += [tuple(tokens) for tokens in token_lists]
+        hits = np.array([sum(token in self.words for token in tokens) for tokens in token_lists], dtype=float)
+        positive = 1 / (1 + np.exp(-hits))
+        return np.stack([1 - positive, positive], axis=1)
+
+
+def make_text(content=TEXT, marked=(7,), name="one"):
+    """An instance of one document, some of its tokens marked."""
+    lines = split_sentences(content)
+    tokens = tuple(token for line in lines for token in line)
+    flags = tuple(place in marked for place in range(len(tokens)))
+    return Instance(name, (), (name,), (tokens,), "POS", (flags,), sentences=(tuple(map(len, lines)),))
+
+
+def make_pipeline(number=1):
+    classifier = Counting({"splendid", "long"}, ("NEG", "POS"))
+    identifier = open_model(Counting({"splendid"}, pipeline.SENTENCE_LABELS))
+    selector = pipeline.SentenceSelector(identifier, number)
+    made = pipeline.RationalePipeline(selector, open_model(classifier), uses_query=False, description="p")
+    align_labels(made, ("NEG", "POS"))
+    return made, classifier
+
+
+def test_sentences_for_training():
+    one, bare = make_text(), make_text(marked=(), name="bare")
+    assert [" ".join(each.tokens) for each in pipeline.make_sentence_instances(one)] == TEXT.split("\n")
+    assert pipeline.find_evidence_sentences(one) == [1] and pipeline.find_evidence_sentences(bare) == []
+    _, labels = pipeline.make_sentence_examples([one, bare])
+    assert labels == ["other", "evidence", "other", "other"]
+    two = make_text(marked=(0, 7, 12), name="two")
+    extracts, theirs = pipeline.make_extract_examples([two, bare], ["POS", "NEG"], 2)
+    words = ["the film is long . it is splendid indeed .", "the river was wide ."]
+    assert [" ".join(each.tokens) for each in extracts] == words and theirs == ["POS", "POS"]
+    assert pipeline.find_sentence_bounds(Instance("x", (), ("d", "e"), (("a", "b"), ()))) == [(0, 2)]
+
+
+def test_negatives_are_drawn_anew_in_each_epoch():
+    labels = ["evidence" if number % 10 == 0 else "other" for number in range(200)]
+    draw = pipeline.make_sampler(labels, 1.0, seed=3)
+    for epoch in range(5):
+        assert len(draw(epoch)) == 40 and sum(labels[number] == "evidence" for number in draw(epoch)) == 20
+    assert draw(1).tolist() == draw(1).tolist() != draw(2).tolist()
+    assert len(pipeline.make_sampler(labels, 100.0, seed=3)(0)) == 200
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "it is splendid indeed ."), (9, TEXT.replace("\n", " "))])
+def test_the_best_sentences_are_selected(number, words):
+    model, _ = make_pipeline(number)
+    (selection,) = model.select([model.read(make_text())])
+    assert " ".join(np.array(make_text().tokens)[selection.positions]) == words
+    assert np.argmax(selection.sentences[0]) == 1 and len(selection.sentences[0]) == 4
+
+
+def test_a_pipeline_explains_itself_by_its_own_rationale():
+    model, classifier = make_pipeline()
+    (prediction,) = explain_instances(model, [make_text()], build_settings(selects=True))
+    (rationale,) = prediction["rationales"]
+    assert rationale["hard_rationale_predictions"] == [{"start_token": 5, "end_token": 10}]
+    assert len(rationale["soft_sentence_predictions"]) == 4 and "soft_rationale_predictions" not in rationale
+    assert prediction["sufficiency_classification_scores"] == prediction["classification_scores"]
+    # without it another sentence is selected, the first of equals, and "long" of the first is read
+    without = prediction["comprehensiveness_classification_scores"]["POS"]
+    assert without == pytest.approx(1 / (1 + np.exp(-1.0))) and "thresholded_scores" not in prediction
+    read = {" ".join(tokens) for tokens in classifier.read}
+    assert read == {"it is splendid indeed .", "the film is long .", ""}
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=6), st.data())
+def test_the_classifier_reads_the_selection_and_nothing_else(sizes, data):
+    """Whatever stands in the tokens that were not selected: the extract, and so the output, is the same."""
+    total = sum(sizes)
+    kept = sorted(data.draw(st.sets(st.integers(0, total - 1)))) if total else []
+
+    def extract(other):
+        tokens = tuple(f"w{place}" if place in kept else f"{other}{place}" for place in range(total))
+        whole = Instance("x", ("q",), ("d",), (tokens,), sentences=(tuple(filter(None, sizes)),))
+        return pipeline.keep_tokens(whole, np.array(kept, dtype=np.int64))
+
+    one, two = extract("a"), extract("b")
+    assert one == two and one.tokens == [f"w{place}" for place in kept]
+
+
+def test_erasing_otherwise_than_by_removal_is_refused_and_nothing_gives_no_selection():
+    model, _ = make_pipeline()
+    with refused("`erase` mask", argument="erase"):
+        list(model.cut(model.read(make_text()), np.ones((1, 17), dtype=bool), "mask"))
+    (selection,) = model.select([model.read(Instance("x", (), ("d",), ((),)))])
+    assert not len(selection.positions) and selection.sentences == ((),)
+
+
+def test_with_a_query_the_reader_asks_and_damage_is_said(planted, train_planted, tmp_path):
+    """The query stands apart, and masks keep it: another query is another input."""
+    call = "lehman(embedding_size=12, hidden_size=12, patience=0, dropout=0, learning_rate=0.02, epochs=1)"
+    model, one = train_planted(call, 16, query=True), planted("test", 1, True)[0][0]
+    texts = [replace(one, query=query) for query in (one.query, ("it", "?"))]
+    first, other = explain_instances(model, texts, build_settings(selects=True))
+    assert model.uses_query and first["classification_scores"] != other["classification_scores"]
+    path = tmp_path / "m" / "model.json"
+    facts = json.loads(path.read_text())
+    path.write_text(json.dumps({**facts, "settings": {}}))
+    with refused("sentences", file=tmp_path / "m"):
+        open_model(tmp_path / "m")
+    (tmp_path / "m" / "classifier" / "weights.safetensors").write_bytes(b"cut")
+    with refused(file=tmp_path / "m" / "classifier"):
+        open_model(tmp_path / "m")
