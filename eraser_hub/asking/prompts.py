@@ -192,8 +192,7 @@ def read_answer(choice: object, labels: Sequence[str]) -> Answer:
         if finish == "length":
             return Answer(CUT, reason="the answer ends at the most tokens allowed")
         outcome = REFUSAL if REFUSALS.search(words[:300]) else BROKEN
-        expected = f"an object with label and quotes, of up to {MAX_CHARACTERS:,} characters"
-        return Answer(outcome, reason=f"expected {expected}, found {show(content)}")
+        return Answer(outcome, reason=f"expected an object with label and quotes, found {show(content)}")
     label, quotes = fields["label"], fields.get("quotes")
     # models write labels in another case, and true, false and numbers without quotation marks
     name = str(label).strip().casefold() if isinstance(label, str | int) else None

@@ -5,6 +5,7 @@
 - A ```python block runs in the folder `hub`; comments after a `print` give what it prints.
 - A block of any kind after a line that is but a path and a colon, as in "`conversion/toy/rows.py`:", is that file's
   content; a ```diff block after such a line changes the file (`@@` stands between places that lie apart).
+- A language model's server is `language_model.py` here, in the place of the address that pages name.
 - Blocks of other kinds (```text) are shown and not run.
 """
 
@@ -25,7 +26,9 @@ import pytest
 
 from tools.site import MADE
 
+from ..asking.scripted_server import ScriptedServer
 from ..source_copy import ROOT, copy_source
+from .language_model import ENDPOINT, reply
 
 TOP = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md")
 PAGES = (*(ROOT / name for name in TOP), *sorted((ROOT / "docs").glob("*.md")))
@@ -166,15 +169,17 @@ def test_page_as_typed(page: Path, quickstart: Path, tmp_path: Path) -> None:
     shutil.copytree(quickstart, tmp_path / "hub")
     environment = environment_of(tmp_path)
     faults = []
-    for block in blocks(page):
-        target = tmp_path / block.file
-        if block.file and block.kind == "diff":
-            target.write_text(changed(target.read_text(encoding="utf-8"), block.text), encoding="utf-8")
-        elif block.file:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(block.text, encoding="utf-8")
-        else:
-            faults += filter(None, (fault(step, tmp_path, environment) for step in steps(block)))
+    with ScriptedServer(reply) as server:
+        for block in blocks(page):
+            target = tmp_path / block.file
+            if block.file and block.kind == "diff":
+                target.write_text(changed(target.read_text(encoding="utf-8"), block.text), encoding="utf-8")
+            elif block.file:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(block.text, encoding="utf-8")
+            else:
+                typed = block._replace(text=block.text.replace(ENDPOINT, server.endpoint))
+                faults += filter(None, (fault(step, tmp_path, environment) for step in steps(typed)))
     assert not faults, "\n\n".join(faults)
 
 
