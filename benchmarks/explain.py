@@ -89,12 +89,12 @@ MOVIES_512 = Shape("movies, 774 words, windows of 512", (774,), 1, 512)
 ERASURE = {"method": "random", "random_draws": 10}
 OCCLUSION = {"method": "occlusion"}
 MASKED = {"method": "occlusion", "erase": "mask"}
-SHAPLEY = {"method": "shapley", "shapley_draws": 5}
-KERNEL = {"method": "kernel-shap", "shap_samples": 300}
-BOUNDS = {"method": "random", "aopc_bounds": True, "beam": 2}
-SOFT = {"method": "random", "soft_draws": 100, "infidelity_draws": 50}
-MOVED = {"method": "occlusion", "sensitivity_draws": 3}
-LIME = {"method": "lime", "lime_samples": 1000, "lime_tokens": 10}
+SHAPLEY = {"method": "shapley(draws=5)"}
+KERNEL = {"method": "kernel-shap(samples=300)"}
+BOUNDS = {"method": "random", "measures": ["aopc-bounds(beam=2)"]}
+SOFT = {"method": "random", "measures": ["soft(draws=100)", "infidelity(draws=50)"]}
+MOVED = {"method": "occlusion", "measures": ["sensitivity(draws=3)"]}
+LIME = {"method": "lime(samples=1000, tokens=10)"}
 SCORES: dict[str, dict[str, Any]] = {
     "Shapley values": SHAPLEY,
     "kernel SHAP": KERNEL,
@@ -148,13 +148,13 @@ Single = Callable[[list[list[str]]], None]
 
 
 def transformer(which: str, shape: Shape) -> tuple[Any, Single]:
-    """The adapter, and the bare model on one input of one or two texts."""
+    """The model, and the bare network on one input of one or two texts."""
     import torch
 
-    from eraser_hub.attribution.transformers.sequence_model import SequenceModel
+    from eraser_hub.attribution import open_model
 
     network, tokenizer = network_and_tokenizer(which)
-    model = SequenceModel(network, tokenizer, window=shape.window, device="cpu")
+    model: Any = open_model((network, tokenizer), window=shape.window, device="cpu", labels=("NEG", "POS"))
     long = {"max_length": model.window, "stride": model.window // 4}
     long |= dict.fromkeys(("truncation", "padding", "return_overflowing_tokens"), True)
 
@@ -170,21 +170,23 @@ def transformer(which: str, shape: Shape) -> tuple[Any, Single]:
 
 def linear(shape: Shape) -> tuple[Any, Single]:
     """Logistic regression over counted words, and the bare pipeline on one input."""
-    from eraser_hub.attribution.adapters.scikit_learn import PipelineModel
-    from eraser_hub.systems.baselines import build_pipeline, join_text
-    from eraser_hub.systems.system import SYSTEMS
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
 
-    texts = [join_text(one) for one in shape.instances()]
-    system: Any = SYSTEMS["logistic-regression"]()
-    pipeline = build_pipeline(system, "words", 1.0, 1).fit(texts, ["NEG", "POS"] * (len(texts) // 2))
-    return PipelineModel(pipeline), lambda texts: pipeline.predict_proba([" ".join(texts[0])])
+    from eraser_hub.attribution import open_model
+
+    texts = [" ".join(one.tokens) for one in shape.instances()]
+    pipeline = make_pipeline(CountVectorizer(token_pattern=r"\S+"), LogisticRegression())
+    pipeline.fit(texts, ["NEG", "POS"] * (len(texts) // 2))
+    return open_model(pipeline), lambda texts: pipeline.predict_proba([" ".join(texts[0])])
 
 
 def bare_transformer(model: Any, batches: list[Any], clock: Callable[[], float]) -> float:
     """The network alone on batches that are already padded tensors."""
     import torch
 
-    inputs = [model.tensors([view.data[number] for view, number in batch]) for batch in batches]
+    inputs = [model.tensors(batch) for batch in batches]
     started = clock()
     with torch.inference_mode():
         for batch in inputs:
@@ -192,69 +194,62 @@ def bare_transformer(model: Any, batches: list[Any], clock: Callable[[], float])
     return clock() - started
 
 
-def bare_linear(model: Any, batches: list[Any], clock: Callable[[], float]) -> float:
-    """The pipeline alone on the same batches of texts."""
-    words = {place: word for word, place in model.vocabulary.items()}
-    texts = [[" ".join(words[place] for place in view.data.tolist()) for view, _ in batch] for batch in batches]
+def bare_linear(model: Any, texts: Sequence[str], clock: Callable[[], float]) -> float:
+    """The pipeline alone on different texts, in batches."""
     started = clock()
-    for batch in texts:
-        model.pipeline.predict_proba(batch)
+    for start in range(0, len(texts), 1024):
+        model.pipeline.predict_proba(texts[start : start + 1024])
     return clock() - started
 
 
 def measure(which: str, shape: Shape, more: dict[str, Any], clock: Callable[[], float], peak: float) -> dict[str, Any]:
     """Ratios of the rates of the three ways on the same inputs, from medians of several rounds."""
-    from eraser_hub.attribution.adapter import align_labels
-    from eraser_hub.attribution.engine import explain_chunk
-    from eraser_hub.attribution.runner import Runner
-    from eraser_hub.attribution.settings import ExplainSettings
+    from eraser_hub.attribution import build_settings
+    from eraser_hub.attribution.engine import Engine
+    from eraser_hub.attribution.predictions import explain_chunk
 
-    model, single = linear(shape) if which == "logistic regression" else transformer(which, shape)
-    align_labels(model, ("NEG", "POS"))
-    settings, chunk = ExplainSettings(**more), shape.instances()
+    is_linear = which == "logistic regression"
+    model, single = linear(shape) if is_linear else transformer(which, shape)
+    settings, chunk = build_settings(**more), shape.instances()
+    mask = model.tokenizer.mask_token if settings.erase == "mask" else ""
     batches: list[Any] = []
     asked: list[list[list[str]]] = []
-    start, run = model.start, Runner.run
+    forward, cut = model.forward, Engine._cut
 
-    def recording(units: Any) -> Any:
-        batches.append(list(units))
-        return start(units)
+    def recording(inputs: Any) -> Any:
+        batches.append(list(inputs))
+        return forward(inputs)
 
-    def remembering(self: Runner, encoded: Any, erased: Any, filler: str = "") -> Any:
-        for one in erased:
-            documents = encoded[one.instance].instance.documents
-            stays = iter(one.kept(sum(map(len, documents))).tolist())
-            asked.append(
-                [
-                    [token if here else mask for token, here in zip(document, stays, strict=False) if here or mask]
-                    for document in documents
-                ]
-            )
-        return run(self, encoded, erased, filler)
+    def remembering(self: Engine, number: int, kept: Any) -> Any:
+        for flags in kept.tolist():
+            stays = iter(flags)
+            pairs = [list(zip(tokens, stays, strict=False)) for tokens in self.readings[number].instance.documents]
+            asked.append([[token if here else mask for token, here in part if here or mask] for part in pairs])
+        return cut(self, number, kept)
 
-    mask = model.tokenizer.mask_token if settings.erase == "mask" else ""
-    model.start, Runner.run = recording, remembering  # type: ignore[method-assign]
-    explain_chunk(Runner(model, settings.erase, 32), chunk, settings)
-    model.start, Runner.run = start, run  # type: ignore[method-assign]
-    passes = sum(len(batch) for batch in batches)
+    model.forward, Engine._cut = recording, remembering  # type: ignore[method-assign]
+    explain_chunk(model, chunk, settings)
+    model.forward, Engine._cut = forward, cut  # type: ignore[method-assign]
+    passes = sum(map(len, batches))
     sample = asked[:: max(1, len(asked) // SAMPLE)]
-    bare = bare_linear if which == "logistic regression" else bare_transformer
+    texts = list(dict.fromkeys(" ".join(documents[0]) for documents in asked))
     seconds: dict[str, list[float]] = {"ours": [], "bare": [], "single": []}
     while again(seconds["ours"]):
         started = clock()
-        runner = Runner(model, settings.erase, 32)
-        explain_chunk(runner, chunk, settings)
+        _, engine = explain_chunk(model, chunk, settings)
         seconds["ours"].append(clock() - started)
-        if runner.counts.passes != passes:
-            raise SystemExit(f"the two sides did not do the same: {runner.counts.passes} and {passes} passes")
-        seconds["bare"].append(bare(model, batches, clock))
+        if not engine.passes <= passes:  # those of measures with engines of their own are not counted
+            raise SystemExit(f"the two sides did not do the same: {engine.passes} and {passes} passes")
+        seconds["bare"].append(
+            bare_linear(model, texts, clock) if is_linear else bare_transformer(model, batches, clock)
+        )
         started = clock()
-        for texts in sample:
-            single(texts)
+        for documents in sample:
+            single(documents)
         seconds["single"].append((clock() - started) * len(asked) / len(sample))
     figures: dict[str, Any] = {**compared(seconds, passes), "inputs": len(asked)}
-    if which != "logistic regression":
-        sizes = [view.sizes[number] for batch in batches for view, number in batch]  # of what ran: equal ones once
+    if not is_linear:
+        sizes = [len(codes) for batch in batches for codes in batch]  # of what ran: equal ones once
         least = sum(operations(model.network, size) for size in sizes) / peak
         figures["ceiling"] = f"{statistics.median(seconds['single']) / least:.1f}"
     return figures
@@ -300,13 +295,15 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
     """Integrated gradients: whole against forward and backward passes alone, and against one point at a time."""
     import torch
 
-    from eraser_hub.attribution.adapter import align_labels
-    from eraser_hub.attribution.transformers.gradients import FULL_LENGTH_ROWS
+    from eraser_hub.attribution.methods.integrated_gradients import IntegratedGradients
+    from eraser_hub.attribution.models.embedding import FULL_LENGTH_ROWS
+    from eraser_hub.attribution.settings import ExplainSettings
+    from eraser_hub.attribution.text import Text
 
     model, _ = transformer(which, shape)
-    align_labels(model, ("NEG", "POS"))
-    encoded = model.encode(shape.instances()[0])
-    inputs = model.tensors(encoded.windows(np.ones(len(encoded.instance.tokens), dtype=bool), "remove"))
+    reading = model.read(shape.instances()[0])
+    text = Text(reading.instance, reading, ExplainSettings(), model.notes, label=1)
+    inputs = model.tensors([reading.code])
     embedded = model.network.get_input_embeddings()(inputs["input_ids"]).detach()
     rest = {name: value for name, value in inputs.items() if name != "input_ids"}
 
@@ -322,7 +319,7 @@ def integrated(which: str, shape: Shape, clock: Callable[[], float], steps: int 
     seconds: dict[str, list[float]] = {"ours": [], "bare": [], "single": []}
     while again(seconds["ours"]):
         started = clock()
-        model.scores("integrated-gradients", [encoded], [1], steps)
+        model.gradients([text], IntegratedGradients(steps))
         seconds["ours"].append(clock() - started)
         seconds["bare"].append(passes(steps, model.rows_for(embedded.shape[1], FULL_LENGTH_ROWS)))
         seconds["single"].append(passes(SAMPLE, 1) * steps / SAMPLE)

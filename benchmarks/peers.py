@@ -64,26 +64,25 @@ def label_of(model: Model, inputs: Any) -> int:
 
 def ours(model: Model, method: str) -> Explain:
     """`explain` without the erased inputs that it makes of the scores."""
-    from eraser_hub.attribution import erasure
-    from eraser_hub.attribution.engine import attribute
-    from eraser_hub.attribution.instances import Instance
-    from eraser_hub.attribution.runner import Runner
-    from eraser_hub.attribution.settings import ExplainSettings
-    from eraser_hub.attribution.transformers.sequence_model import SequenceModel
+    from eraser_hub.attribution import build_settings, open_model
+    from eraser_hub.attribution.engine import Engine
+    from eraser_hub.attribution.instances import make_text_instance
+    from eraser_hub.attribution.predictions import compute_scores
+    from eraser_hub.attribution.text import Text
 
-    adapter = SequenceModel(model.network, model.tokenizer, precision="float32", device="cpu")
+    opened = open_model((model.network, model.tokenizer), device="cpu", precision="float32")
     # of kernel SHAP the text with all its words and with none come beside its samples: captum counts them in
-    how: dict[str, Any] = {"steps": STEPS, "lime_samples": SAMPLES, "shap_samples": SAMPLES - 1}
-    settings = ExplainSettings(method=method, erase="mask", **how)
+    calls = {"integrated-gradients": f"(steps={STEPS})", "lime": f"(samples={SAMPLES})"}
+    calls["kernel-shap"] = f"(samples={SAMPLES - 1})"
+    settings = build_settings(method=method + calls.get(method, ""), erase="mask")
 
     def explain(texts: Sequence[str]) -> None:
-        runner = Runner(adapter, settings.erase, settings.batch_size)
-        instances = [Instance(str(at), (), ("d",), (tuple(text.split()),)) for at, text in enumerate(texts)]
-        encoded = [adapter.encode(one) for one in instances]
-        runner.take(adapter.ahead(method, encoded, [None] * len(encoded)))
-        p = runner.run(encoded, [erasure.full(at) for at in range(len(encoded))])
-        labels = p.argmax(axis=1).tolist()
-        attribute(runner, encoded, labels, p.max(axis=1).tolist(), settings)
+        readings = [opened.read(make_text_instance(str(at), text)) for at, text in enumerate(texts)]
+        engine = Engine(opened, readings, settings.erase, settings.batch_size)
+        chunk = [Text(reading.instance, reading, settings, opened.notes) for reading in readings]
+        for text, p in zip(chunk, engine.proba_of_whole(readings), strict=True):
+            text.p, text.label = p, int(p.argmax())
+        compute_scores(opened, chunk, engine)
 
     return explain
 
