@@ -143,13 +143,11 @@ def test_a_corpus_is_looked_for_in_each_of_its_archives(server, tmp_path):
     [
         (["404"], 1, "404"),
         (["403"], 1, "403"),
-        (["503"], 3, "503"),
         (["429", "cut", "whole"], 3, None),
         (["long"], 1, None),
         (["cut"], 3, ""),
         (["ftp://127.0.0.1/x"], 3, "ftp://"),
         (["http://[::1"], 3, ""),
-        (["http://a..b/"], 3, ""),
         (["/again"], 93, ""),
     ],
 )
@@ -184,10 +182,12 @@ def test_https_is_not_left(server, tmp_path, monkeypatch):
         response.headers["Location"] = f"{server.url}/x"
         return response
 
-    monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", send)
-    with refused(server.url, file="https://example.invalid/x"):
+    with monkeypatch.context() as patch, refused(server.url, file="https://example.invalid/x"):
+        patch.setattr(requests.adapters.HTTPAdapter, "send", send)
         download("https://example.invalid/x", tmp_path / "x")
     assert not server.paths
+    with refused("127.0.0.1", file="http://127.0.0.1:9/x", type=Unreachable):
+        download("http://127.0.0.1:9/x", tmp_path / "x")
     for url in ("file:///etc/passwd", "ftp://127.0.0.1/x", "movies.tar.gz"):
         with refused(repr(url), type=UsageError):
             download(url, tmp_path / "x")
@@ -203,12 +203,6 @@ def test_a_password_is_sent_and_never_shown(server, tmp_path, monkeypatch, capfd
         assert "cret" not in "".join([str(caught.error), *capfd.readouterr(), *caplog.messages])
         assert caught.error.__suppress_context__
     assert server.authorizations[0] == "Basic " + base64.b64encode(b"me:s cret").decode()
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1:9", "no-such-host.invalid"])
-def test_nobody_there(server, tmp_path, host):
-    with refused(host.partition(":")[0], file=f"http://{host}/x", type=Unreachable):
-        download(f"http://{host}/x", tmp_path / "x")
 
 
 def test_one_run_at_a_time(server, tmp_path):
@@ -290,16 +284,6 @@ def test_an_archive_is_unpacked_once_and_names_are_data(tmp_path):
     assert downloading.find_corpus(folder, "multirc") == folder / "multirc"
     assert downloading.find_corpus(folder, "cose") is None
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
-
-
-def test_a_full_disk_keeps_the_archive(server, tmp_path, monkeypatch):
-    def fail(*args: object, **options: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(tarfile.TarFile, "extract", fail)
-    with pytest.raises(OSError, match="No space"):
-        fetch_corpus("multirc", tmp_path)
-    assert [path.name for path in (tmp_path / "archives").iterdir()] == ["multirc.tar.gz"]
 
 
 def test_build_downloads_what_it_is_not_given(server, tmp_path, monkeypatch, samples):

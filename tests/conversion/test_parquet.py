@@ -105,13 +105,10 @@ def test_the_version_reaches_the_cache_and_goes_by_the_contents(hub: Path, sampl
     assert version(same) == version(hub / "eraser") != version(other)
 
 
-def test_no_rows_make_a_file_too(tmp_path: Path) -> None:
+def test_repeated_texts_stand_once_and_read_as_strings(tmp_path: Path) -> None:
     schema = pa.schema([("a", pa.string())])
     assert write_parquet(tmp_path / "f.parquet", schema, []) == (0, 0)
     assert pq.read_table(tmp_path / "f.parquet").schema == schema
-
-
-def test_repeated_texts_stand_once_and_read_as_strings(tmp_path: Path) -> None:
     texts = ["a long text " * 200, "another one " * 300]
     shared = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1, 0] * 50, pa.int32()), pa.array(texts))
     plain = pa.table({"text": pa.array(shared.to_pylist())})

@@ -74,6 +74,7 @@ def test_plain_values_are_read():
         ("- " * 3000 + "a", ""),
         ("x" * (1 << 21), "1,048,576"),
         ("a: 2024-99-99\n", "month"),
+        ("!!python/object/apply:os.system ['true']\n", "YAML"),
         ("a: [\n", "YAML"),
     ],
 )

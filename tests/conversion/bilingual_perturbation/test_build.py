@@ -30,14 +30,6 @@ def built(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> BuiltDatas
     return open_built(DATASET.build(None, out=tmp_path_factory.mktemp("hub"), source=source).folder)
 
 
-def test_every_config_has_its_language_and_both_kinds_of_records(built: BuiltDataset) -> None:
-    for name in CONFIGS:
-        rows = built.rows(name, "test")
-        assert {row["language"] for row in rows} == {"zh" if name.endswith("_ch") else "en"}
-        assert all(row["has_gold"] and row["label"] in (0, 1) for row in rows)
-        assert {row["sample_type"] for row in rows} == {"ori", "disturb"}
-
-
 def test_missing_files_are_named(tmp_path: Path, samples: Path, caplog: pytest.LogCaptureFixture) -> None:
     with refused(tmp_path / "senti_en", "luge.ai", file=tmp_path):
         DATASET.build(None, source=tmp_path, out=tmp_path / "hub")
@@ -96,7 +88,6 @@ PAIR = [senti(1, rel_ids=[2]), senti(2, sample_type="disturb")]
         ([senti(1, rel_ids=[2]), senti(2, rel_ids=[1])], None, "rel_ids name an original", False),
         ([PAIR[0], senti(2, sample_type="disturb", rel_ids=[3])], None, "rel_ids of a perturbed record", False),
         ([senti(1, context="so bad")], None, "tokens do not spell the text", False),
-        ([senti(1, sent_token=[])], None, "tokens do not spell the text", False),
         (PAIR, GOLD, "empty gold set", False),
         (PAIR, GOLD, "rel_ids beyond a partial gold", True),
     ],
@@ -110,16 +101,9 @@ def test_faults_are_found_and_quirks_are_known(
     assert {each.kind: bool(each.why) for each in DATASET.check(tmp_path).findings}[kind] is known
 
 
-def test_table_3_stands_beside_the_printed_figures(built: BuiltDataset) -> None:
-    tables = DATASET.stats(built.folder, ["senti_ch"]).as_json()["tables"]
-    (row,) = tables["table_3"]["rows"]
-    assert row["config"] == "senti_ch" and (row["pairs"]["value"], row["pairs"]["printed"]) == (32, "2160")
-    ratios = [row["rationale_ratio"] for row in built.rows("senti_ch", "test")]
-    assert row["rationale_percent"]["value"] == pytest.approx(100 * sum(ratios) / len(ratios), abs=1e-5)
-    assert row["rationale_percent"]["printed"] == "27.6"
-
-
 def test_pairs_join_rows_and_predictions(built: BuiltDataset, samples: Path) -> None:
+    (row,) = DATASET.stats(built.folder, ["senti_ch"]).as_json()["tables"]["table_3"]["rows"]
+    assert (row["pairs"]["value"], row["pairs"]["printed"], row["rationale_percent"]["printed"]) == (32, "2160", "27.6")
     rows = built.rows("senti_ch", "test")
     text = (samples / "predictions" / "bilingual_perturbation" / "senti_ch.jsonl").read_text(encoding="utf-8")
     predictions = [json.loads(line) for line in text.splitlines()]

@@ -24,50 +24,33 @@ DOCIDS = st.sampled_from(["d1", "d2", "Ünïcode_.", "it's.txt", "a b", "-x", "#
 def corpora(draw: st.DrawFn) -> dict[str, Any]:
     """{"config", "documents": {docid: text}, "splits": {name: (records, double, final newline)}}."""
     config = draw(st.sampled_from(list(CONFIGS)))
-    documents = {docid: draw(TEXT) for docid in draw(st.lists(DOCIDS, min_size=1, max_size=6, unique=True))}
-    lengths = {docid: len(split_tokens(text)) for docid, text in documents.items()}
-    splits = {}
-    for name in draw(
-        st.lists(st.sampled_from(["train", "val", "test", "dev", "extra_1"]), min_size=1, max_size=3, unique=True)
-    ):
-        records = []
-        ids = draw(
-            st.lists(st.text("abc_0 é", max_size=4) | st.integers(-3, 2**40), min_size=1, max_size=6, unique_by=str)
-        )
-        for identity in ids:
-            groups = []
-            for _ in range(draw(st.integers(0, 2))):
-                group = []
-                for _ in range(draw(st.integers(0, 2))):
-                    docid = draw(st.sampled_from(list(documents)))
-                    start = draw(st.integers(0, lengths[docid]))
-                    group.append(
-                        {
-                            "docid": docid,
-                            "end_sentence": draw(st.integers(-1, 9)),
-                            "end_token": draw(st.integers(start, lengths[docid])),
-                            "start_sentence": draw(st.integers(-1, 9)),
-                            "start_token": start,
-                            "text": draw(TEXT),
-                        }
-                    )
-                groups.append(group)
-            record = {
-                "annotation_id": identity,
-                "classification": draw(st.sampled_from(CONFIGS[config].label_names)),
-                "evidences": groups,
-                "query": draw(TEXT),
-            }
-            docids = draw(st.sampled_from(["absent", "null", "list"]))
-            if docids != "absent":
-                some = st.lists(st.sampled_from(list(documents)), max_size=3)
-                record["docids"] = None if docids == "null" else draw(some)
-            if draw(st.booleans()):
-                record["query_type"] = draw(st.none() | TEXT)
-            if draw(st.integers(0, 5)) == 0:
-                record["note"] = draw(st.sampled_from([None, 1.5, {"deep": [1, "x"]}]))
-            records.append(record)
-        splits[name] = (records, draw(st.booleans()), draw(st.booleans()))
+    documents = draw(st.dictionaries(DOCIDS, TEXT, min_size=1, max_size=6))
+    docid, sentence = st.sampled_from(list(documents)), st.integers(-1, 9)
+
+    def place(name: str) -> st.SearchStrategy[dict[str, Any]]:
+        end = st.integers(0, len(split_tokens(documents[name])))
+        ends = st.tuples(end, end).map(sorted)
+        return ends.map(lambda pair: {"docid": name, "start_token": pair[0], "end_token": pair[1]})
+
+    more = st.fixed_dictionaries({"start_sentence": sentence, "end_sentence": sentence, "text": TEXT})
+    evidence = st.tuples(docid.flatmap(place), more).map(lambda parts: parts[0] | parts[1])
+    record = st.fixed_dictionaries(
+        {
+            "annotation_id": st.text("abc_0 é", max_size=4) | st.integers(-3, 2**40),
+            "classification": st.sampled_from(CONFIGS[config].label_names),
+            "evidences": st.lists(st.lists(evidence, max_size=2), max_size=2),
+            "query": TEXT,
+        },
+        optional={
+            "docids": st.none() | st.lists(docid, max_size=3),
+            "query_type": st.none() | TEXT,
+            "note": st.sampled_from([None, 1.5, {"deep": [1, "x"]}]),
+        },
+    )
+    records = st.lists(record, min_size=1, max_size=6, unique_by=lambda record: str(record["annotation_id"]))
+    split = st.tuples(records, st.booleans(), st.booleans())
+    names = st.sampled_from(["train", "val", "test", "dev", "extra_1"])
+    splits = draw(st.dictionaries(names, split, min_size=1, max_size=3))
     return {"config": config, "documents": documents, "splits": splits}
 
 

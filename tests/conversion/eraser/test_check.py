@@ -91,27 +91,21 @@ def change_row(**values: Any) -> Callable[[list[Row]], None]:
     ("kind", "change", "said"),
     [
         ("spans", change_span(end_token=10_000), "'train-t1': 't1' [0, 10000) of 8 tokens"),
-        ("spans", change_span(start_token=-3), "[-3, 2)"),
         ("spans", change_span(start_token=2, end_token=1), "[2, 1)"),
         ("evidence documents", change_span(docid="t0"), "'train-t1': 't0' [0, 2)"),
-        ("evidence documents", change_span(docid="nowhere"), "'nowhere' [0, 2)"),
         ("clipped text", change_span(text="a dul"), "text 'a dul', tokens 'a dull'"),
         ("evidence text", change_span(text="a Dull"), "text 'a Dull', tokens 'a dull'"),
-        ("evidence text", change_span(text=""), "text ''"),
         ("evidence text", lambda rows: rows[2]["evidences"][1][0].update(text=",  with"), "',  with'"),
         ("label", change_row(label="False"), "'train-t1'"),
         ("rationale", change_row(rationale="a dull"), "'train-t1'"),
         ("rationale_positions", change_row(rationale_positions=[[0, 1]]), "'train-t1'"),
-        ("rationale_positions", change_row(rationale_positions=[]), "'train-t1'"),
         ("rationale_positions", change_row(rationale_positions=[[0, 1, 3], []]), "'train-t1'"),
         ("num_tokens", change_row(num_tokens=9), "'train-t1'"),
         ("num_sentences", change_row(num_sentences=1), "'train-t1'"),
-        ("rationale_ratio", change_row(rationale_ratio=0.5), "'train-t1'"),
         ("rationale_ratio", change_row(rationale_ratio=float("nan")), "'train-t1'"),
         ("position", change_row(position=1), "1 is negative or stands twice"),
         ("position", change_row(position=-4), "-4 is negative"),
         ("document texts", lambda rows: rows[1]["documents"][0].update(text="another ."), "'train-t1'"),
-        ("document texts", lambda rows: rows[1]["documents"][0].update(docid="another"), "'train-t1'"),
         ("document names", lambda rows: rows[1]["documents"].append(rows[1]["documents"][0]), "'train-t1'"),
         ("ids shared by train and validation", change_row(annotation_id="val-v0"), "'val-v0'"),
         ("documents shared by train and test", lambda rows: rows[1]["documents"].append(S0), "train and test: 's0'"),
@@ -173,13 +167,6 @@ def test_the_file_of_documents(tmp_path: Path) -> None:
     path.unlink()
     with refused(file=path):
         check(folder)
-
-
-def test_a_missing_value_is_told_with_its_row(tmp_path: Path) -> None:
-    folder = build(tmp_path)
-    spoil(folder, change_row(num_tokens=None))
-    with refused("found null", field="num_tokens"):
-        ERASER.check(folder)
 
 
 def test_the_samples_have_every_listed_quirk_and_no_violation(samples: Path, tmp_path: Path) -> None:

@@ -10,16 +10,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import yaml
 from datasets import load_dataset
-from hypothesis import given
-from hypothesis import strategies as st
 
 import eraser_hub
 from eraser_hub.attribution.dataset import find_kd, open_split
 from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import open_built, read_card
-from eraser_hub.conversion.eraser.corpus_yaml import find_own_corpora, parse_corpus_yaml, read_corpus_yaml
+from eraser_hub.conversion.eraser.corpus_yaml import find_own_corpora, read_corpus_yaml
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
 from eraser_hub.scoring.scored_split import ScoredSplit
 
@@ -27,7 +24,7 @@ from ...refusals import refused
 from .corpus_strategies import values
 
 WORDS = "name: reviews\nlabels: [NEG, POS]\n"
-MORE = WORDS + "language: [en, pt-BR]\nlicense: cc-by-4.0\ncitation: |\n  @misc{r, title={R}}\nkd: 0.25\n"
+MORE = WORDS + "language: [en, pt-BR]\nlicense: cc-by-4.0\ncitation: |\n  @misc{r`|b, title={R}}\nkd: 0.25\n"
 
 
 @pytest.fixture
@@ -49,34 +46,25 @@ def build_own(source: Path, out: Path, **options: Any) -> Path:
     ("text", "line", "field", "mentioned"),
     [
         ("", None, None, "key: value"),
-        ("- a\n", None, None, "key: value"),
         ("name: reviews\n", None, "labels", "['name']"),
         ("labels: [a, b]\n", None, "name", "['labels']"),
         (WORDS + "licence: mit\n", 3, None, "'licence': did you mean 'license'?"),
         (WORDS + "zebra: 1\n", 3, None, "'zebra'"),
         (WORDS + "name: again\n", 1, None, "'name'"),
-        (WORDS + "814: x\n", 3, None, 814),
         ("name: ../up\nlabels: [a]\n", 1, "name", "'../up'"),
         ("name: movies\nlabels: [a]\n", 1, "name", "'movies'"),
         ("name: eraser\nlabels: [a]\n", 1, "name", "'eraser'"),
-        ("name: 814\nlabels: [a]\n", 1, "name", 814),
         ("name: a\nlabels: []\n", 2, "labels", "[]"),
         ("name: a\nlabels: [true, false]\n", 2, "labels", "[True, False]"),
         ("name: a\nlabels: [a, a]\n", 2, "labels", "['a', 'a']"),
         ("name: a\nlabels: a\n", 2, "labels", "'a'"),
         (WORDS + "language: no\n", 3, "language", "False"),
-        (WORDS + "language: English\n", 3, "language", "'English'"),
         (WORDS + "license: CC BY 4.0\n", 3, "license", "'CC BY 4.0'"),
-        (WORDS + "kd: 814\n", 3, "kd", 814),
         (WORDS + "kd: 0\n", 3, "kd", 0),
         (WORDS + "kd: .nan\n", 3, "kd", "nan"),
         (WORDS + "comprehensive: maybe\n", 3, "comprehensive", "'maybe'"),
         (WORDS + "citation: 814\n", 3, "citation", 814),
         ("name: [\n", None, None, "YAML"),
-        ("name: &a reviews\nlabels: [*a]\n", 2, None, "aliases"),
-        ("!!python/object/apply:os.system ['true']\n", None, None, "YAML"),
-        ("name: 2024-99-99\nlabels: [a]\n", None, None, "month"),
-        ("[" * 3000, None, None, "brackets"),
     ],
 )
 def test_a_corpus_yaml_that_is_not_in_order(
@@ -85,16 +73,6 @@ def test_a_corpus_yaml_that_is_not_in_order(
     (tmp_path / "corpus.yaml").write_text(text)
     with refused(mentioned, file=tmp_path / "corpus.yaml", line=line, field=field):
         read_corpus_yaml(tmp_path)
-
-
-@given(
-    labels=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1), min_size=1, unique=True),
-    kd=st.floats(0.001, 1),
-)
-def test_whatever_yaml_writes_is_read(labels: list[str], kd: float) -> None:
-    text = yaml.safe_dump({"name": "a-b_3", "labels": labels, "kd": kd}, allow_unicode=True)
-    config = parse_corpus_yaml(text, Path("corpus.yaml"))
-    assert config.label_names == tuple(labels) and config.kd == kd and config.corpus_yaml == text
 
 
 def test_a_dataset_of_its_own_name_and_back(mine: Path, tmp_path: Path) -> None:
@@ -108,7 +86,7 @@ def test_a_dataset_of_its_own_name_and_back(mine: Path, tmp_path: Path) -> None:
     assert built.default_config == "reviews" and built.label_names("reviews") == ("NEG", "POS")
     card, prose = read_card(folder / "README.md")
     assert card["language"] == ["en", "pt-BR"] and card["license"] == ["cc-by-4.0"]
-    assert 'load_dataset("reviews")' in prose and "@misc{r, title={R}}" in prose and "<!--" not in prose
+    assert 'load_dataset("reviews")' in prose and "@misc{r'|b, title={R}}" in prose and "<!--" not in prose
     assert load_dataset(str(folder), split="train").num_rows == 27
     assert not eraser_hub.check(folder).errors
     tables = {table.name: table for table in eraser_hub.stats(folder).tables}

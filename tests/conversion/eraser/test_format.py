@@ -15,9 +15,7 @@ from eraser_hub.conversion.eraser.documents import read_documents
 from eraser_hub.conversion.eraser.format import (
     Annotation,
     read_annotations,
-    to_json_line,
 )
-from eraser_hub.conversion.readers import file_name
 from eraser_hub.records.errors import DataError
 
 from ...raw_corpora import annotations as plain_annotations
@@ -84,21 +82,15 @@ LINE, REST = json.dumps(RECORD), ", " + json.dumps(RECORD)[1:]
         (b"", ""),
         (LINE[:-9], f"of {len(LINE) - 9}"),
         ("[]", "list"),
-        ("{not json}", "'not json}'"),
         (LINE.replace("POS", "\xff").encode("latin-1"), "0xff"),
         (LINE.replace('"POS"', "NaN"), "NaN"),
-        (LINE.replace('"POS"', "Infinity"), "Infinity"),
         (LINE[:-1] + ', "query": "again"}', "'query'"),
         (LINE[:-1] + ', "query" : "again"}', "'query'"),
         (LINE[:-1] + ', "qu\\u0065ry": "again"}', "'query'"),
         ("[" * 100_000, "64"),
-        ('{"annotation_id": ' + "[" * 100_000, "64"),
-        ('{"note": ' + "[" * 900 + "]" * 900 + REST, "64"),
         ('{"note": ' + '{"a": ' * 450 + "1" + "}" * 450 + REST, "64"),
         ('{"note": ' + "[" * 64 + "]" * 64 + REST, "64"),
-        ('{"note": 1e400' + REST, "'1e400'"),
         ('{"note": [-1e400]' + REST, "'-1e400'"),
-        (LINE.replace('"x"', "1" + "0" * 30), "64"),
         (LINE.replace('"x"', "1" * 5000), "64"),
         (LINE.replace('"q"', '"\\ud800"'), "query"),
     ],
@@ -114,31 +106,33 @@ SPAN = "evidences[0][0]"
     ("change", "field", "mentioned"),
     [
         ({"annotation_id": True}, "annotation_id", "true"),
-        ({"annotation_id": 1.0}, "annotation_id", "1.0"),
-        ({"annotation_id": None}, "annotation_id", "null"),
         ({"classification": 8141}, "classification", 8141),
         ({"query": None}, "query", "null"),
         ({"query_type": 8141}, "query_type", 8141),
-        ({"docids": "d"}, "docids", "'d'"),
         ({"docids": [8141]}, "docids[0]", 8141),
-        ({"evidences": {}}, "evidences", "object"),
         ({"evidences": [EVIDENCE]}, "evidences[0]", "object"),
-        ({"evidences": [[[]]]}, SPAN, "list"),
-        ({"evidences": [[{**EVIDENCE, "start_token": "0"}]]}, f"{SPAN}.start_token", "'0'"),
         ({"evidences": [[{**EVIDENCE, "end_token": 1.5}]]}, f"{SPAN}.end_token", "1.5"),
         ({"evidences": [[{**EVIDENCE, "end_token": 2**31}]]}, f"{SPAN}.end_token", 2**31),
         ({"evidences": [[{**EVIDENCE, "end_token": True}]]}, f"{SPAN}.end_token", "true"),
         ({"evidences": [[{**EVIDENCE, "more": 1}]]}, SPAN, "'more'"),
+        ({"query": ...}, None, "'query'"),
         ({"evidences": [[{k: v for k, v in EVIDENCE.items() if k != "text"}]]}, SPAN, "'text'"),
     ],
 )
 def test_a_wrong_field_is_named_by_its_path(change, field, mentioned, tmp_path):
-    refuse_line(json.dumps({**RECORD, **change}), tmp_path, mentioned, field=field)
+    record = {key: value for key, value in {**RECORD, **change}.items() if value is not ...}
+    refuse_line(json.dumps(record), tmp_path, mentioned, field=field)
 
 
-@pytest.mark.parametrize("key", ["annotation_id", "classification", "evidences", "query"])
-def test_a_missing_key_is_named(key, tmp_path):
-    refuse_line(json.dumps({k: v for k, v in RECORD.items() if k != key}), tmp_path, repr(key))
+@pytest.mark.parametrize(
+    ("lines", "line"),
+    [([LINE + LINE, ""], 1), (["", LINE + LINE], 1), ([LINE[:30], LINE[30:] + LINE], 1), ([LINE, LINE + "{}"], 2)],
+)
+def test_a_line_is_one_record(lines, line, tmp_path):
+    """JSON that would be whole without the lines' ends is refused all the same."""
+    (tmp_path / "train.jsonl").write_text("\n".join([*lines, LINE]) + "\n")
+    with refused(file="train.jsonl", line=line):
+        list(read_annotations(tmp_path / "train.jsonl"))
 
 
 def test_two_offences_cannot_hide_each_other(tmp_path):
@@ -169,11 +163,6 @@ def test_absent_null_and_list_are_three_things(tmp_path):
     assert list(map(as_json, read)) == records
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "/etc/passwd", "nul\0", "x" * 300])
-def test_ids_that_would_reach_other_paths_are_never_file_names(name):
-    assert not file_name(name)
-
-
 def test_ids_are_looked_up_and_never_joined_to_a_path(tmp_path):
     (tmp_path / "secret").write_text("s")
     (tmp_path / "c" / "docs").mkdir(parents=True)
@@ -181,13 +170,6 @@ def test_ids_are_looked_up_and_never_joined_to_a_path(tmp_path):
     documents, _ = read_documents(tmp_path / "c")
     assert documents.number(["d", "../../secret", "/etc/passwd", "..", "."]).tolist() == [0, -1, -1, -1, -1]
     assert documents.texts.to_pylist() == ["text"]
-
-
-def test_a_document_that_is_not_utf8_is_named_with_its_line(tmp_path):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "d").write_bytes(b"one\ntwo \xff")
-    with refused("0xff", file="docs/d", line=2):
-        read_documents(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -204,34 +186,6 @@ def test_docs_jsonl_errors_are_named_by_line(line, mentioned, tmp_path):
     (tmp_path / "docs.jsonl").write_text('{"docid": "a", "document": "t"}\n' + line + "\n")
     with refused(mentioned, file="docs.jsonl", line=2):
         read_documents(tmp_path)
-
-
-def test_a_folder_without_documents_says_so(tmp_path):
-    with refused("docs/", "docs.jsonl", file=tmp_path):
-        read_documents(tmp_path)
-
-
-text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-small = st.integers(-1, 2**31 - 1)
-offsets = dict.fromkeys(("start_token", "end_token", "start_sentence", "end_sentence"), small)
-evidence = st.fixed_dictionaries({"docid": text, "text": text, **offsets})
-annotation = st.fixed_dictionaries(
-    {
-        "annotation_id": text | st.integers(-(2**63), 2**63 - 1),
-        "query": text,
-        "evidences": st.lists(st.lists(evidence, max_size=3), max_size=3),
-        "classification": text,
-    },
-    optional={"query_type": st.none() | text, "docids": st.none() | st.lists(text, max_size=3)},
-)
-
-
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.lists(annotation, min_size=1, max_size=5), st.booleans(), st.booleans())
-def test_any_annotations_come_back_equal(tmp_path_factory, annotations, double, final_newline):
-    path = tmp_path_factory.mktemp("rt") / "x.jsonl"
-    path.write_text("\n".join(to_json_line(each, double=double) for each in annotations) + "\n" * final_newline)
-    assert list(map(as_json, records_of(path))) == annotations
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -272,6 +226,7 @@ def test_annotations_are_read_as_strictly_as_a_build_reads_them(tmp_path):
         ({"evidences": [[{**EVIDENCE, "docid": "nowhere"}]]}, f"{SPAN}.docid", ("'nowhere'",)),
         ({"evidences": [[{**EVIDENCE, "end_token": 814}]]}, f"{SPAN}.end_token", ("3 tokens", 814)),
         ({"evidences": [[{**EVIDENCE, "start_token": 814}]]}, f"{SPAN}.end_token", (814,)),
+        ({"evidences": [[{**EVIDENCE, "start_token": -2}]]}, f"{SPAN}.start_token", (-2,)),
         ({"evidences": None}, "evidences", ("null",)),
     ):
         with refused(*mentions, line=2, field=field):

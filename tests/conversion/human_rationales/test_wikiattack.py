@@ -43,15 +43,10 @@ def test_masks_are_read_in_any_spelling_of_csv_and_json(tmp_path: Path) -> None:
         ('7,"[0, 814]"', "rationale", (814,)),
         ('7,"[0, 1.0]"', "rationale", ("1.0",)),
         ('7,"[true]"', "rationale", ("true",)),
-        ('7,"[NaN]"', "rationale", ("NaN",)),
         ('7,"[0, 1"', "rationale", ("'[0, 1'",)),
-        ('7,"{}"', "rationale", ("{}",)),
         ("7,", "rationale", ("''",)),
         ("7", None, ("2 fields", " 1")),
-        ("", None, ("2 fields", " 0")),
-        ('7,"[0]",x', None, ("2 fields", " 3")),
         (',"[0]"', "platform_comment_id", ()),
-        ('7,"[0]', None, ("CSV",)),
         ('7,"[0]"x', None, ("CSV",)),
         ('1,"[0]"', "platform_comment_id", ("'1'", "line 2 ")),
         ('7,"' + "[" * 50_000 + '"', "rationale", ("'[[[",)),
@@ -121,12 +116,3 @@ def test_a_comment_that_is_missing_leaves_its_row_without_text_and_is_counted(tm
     rows, missing = make_attack_rows(path, read_masks(path), {"1": "go away"}, {"1": 0.5})
     assert [(row["tokens"], row["label"]) for row in rows] == [(["go", "away"], 1), (None, None)]
     assert missing == {"ids without a comment": 1, "ids without annotations": 1}
-
-
-def test_the_real_development_file(corpora: Path) -> None:
-    path = corpora / "wikiattack" / "wiki_attack_dev_rationale.csv"
-    if not path.is_file():
-        pytest.skip("skipped: no wikiattack/wiki_attack_dev_rationale.csv")
-    masks = [(key, len(mask), sum(mask)) for key, (_, mask) in read_masks(path).items()]
-    assert len(masks) == 549 and sum(marked > 0 for _, _, marked in masks) == 247
-    assert [masks[0], masks[9], masks[-1]] == [("2644049", 110, 0), ("15308779", 6, 0), ("694372614", 6, 6)]

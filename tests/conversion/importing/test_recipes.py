@@ -86,22 +86,14 @@ def test_a_recipe_is_a_file(text: str, field: str | None, mentioned: str, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("recipe", "files", "place", "mentioned"),
+    ("recipe", "name", "value", "mentioned"),
     [
-        (
-            "scifact",
-            {"claims.jsonl": {"id": 1, "evidence": {}, "cited_doc_ids": [1]}},
-            ("claims.jsonl", 1),
-            "corpus.jsonl",
-        ),
-        ("docred", {"posts.json": [{"labels": 3}]}, ("posts.json", 1), "layout"),
-        ("hotpotqa", {"posts.json": [{"x": 3}]}, ("posts.json", 1), "'context'"),
+        ("scifact", "claims.jsonl", {"id": 1, "evidence": {}, "cited_doc_ids": [1]}, "corpus.jsonl"),
+        ("docred", "posts.json", [{"labels": 3}], "layout"),
+        ("hotpotqa", "posts.json", [{"x": 3}], "'context'"),
     ],
 )
-def test_files_of_another_layout(
-    recipe: str, files: dict[str, Any], place: Any, mentioned: str, tmp_path: Path
-) -> None:
-    for name, value in files.items():
-        (tmp_path / name).write_text(json.dumps(value) + "\n")
-    with refused(mentioned, file=place[0], line=place[1]):
-        import_corpus(tmp_path / next(iter(files)), "mine", out=tmp_path, recipe=recipe)
+def test_files_of_another_layout(recipe: str, name: str, value: Any, mentioned: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(json.dumps(value) + "\n")
+    with refused(mentioned, file=name, line=1):
+        import_corpus(tmp_path / name, "mine", out=tmp_path, recipe=recipe)

@@ -38,17 +38,12 @@ def masks(rows: list[Row], out: Path, **arguments: Any) -> list[list[int]]:
     [
         ([0, 1, 1], [[0, 1, 1]]),
         ([False, True, False], [[0, 1, 0]]),
-        ([0.0, 1.0, 0.0], [[0, 1, 0]]),
-        ("[0, 1, 1]", [[0, 1, 1]]),
         ("[False, True, False]", [[0, 1, 0]]),
         ("[0 1 0]", [[0, 1, 0]]),
         ([[0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 0, 1]]),
-        ([[0, 1, 0], []], [[0, 1, 0]]),
         ([[0, 1, 0], None], [[0, 1, 0]]),
         ([[1, 1, 0], [1, 1, 0]], [[1, 1, 0], [1, 1, 0]]),
         (None, []),
-        ([], []),
-        ("", []),
         ([[], []], []),
     ],
 )
@@ -63,16 +58,12 @@ def test_masks(mask: object, groups: list[list[int]], tmp_path: Path) -> None:
         ([{"start": 2, "end": 6, "text": " fine"}], [[0, 1, 0]]),
         ([{"start_offset": 2, "end_offset": 6}], [[0, 1, 0]]),
         ({"start": [2], "end": [6], "text": ["fine"]}, [[0, 1, 0]]),
-        ({"start": [], "end": []}, []),
         ("2-6", [[0, 1, 0]]),
         ("2:6; 7-11", [[0, 1, 1]]),
-        ("[(2, 6)]", [[0, 1, 0]]),
         ([[[2, 6]], [[7, 11]]], [[0, 1, 0], [0, 0, 1]]),
-        ([[], [[2, 6]]], [[0, 1, 0]]),
         ([None, [[2, 6]]], [[0, 1, 0]]),
         ([[3, 4]], [[0, 1, 0]]),
         ([[1, 2]], []),
-        ([[2, 2]], []),
     ],
 )
 def test_spans(spans: object, groups: list[list[int]], tmp_path: Path) -> None:
@@ -107,11 +98,9 @@ def test_numbers_of_sentences(tmp_path: Path) -> None:
     [
         ("warm; funny", "warm … funny"),
         ("warm|funny", "warm … funny"),
-        ("warm\nfunny", "warm … funny"),
         ("warm, funny", "warm … funny"),
         ("warm ; slow, it drags", "warm … slow , it drags"),
         ("slow, it drags", "slow , it drags"),
-        ('["warm", "funny"]', "warm … funny"),
         ("['warm' 'funny']", "warm … funny"),
         ("WARM  and funny", "warm and funny"),
         ("{}", ""),
@@ -147,8 +136,6 @@ def test_an_import_of_which_most_quotes_are_not_found_is_refused(tmp_path: Path)
         ("['a' 'fine' 'film']", ["a", "fine", "film"]),
         ("['a' \"it's\"]", ["a", "it's"]),
         ("[0. 1. 1.]", [0, 1, 1]),
-        ("[[0 1]\n [2 3]]", [[0, 1], [2, 3]]),
-        ("['a', 'fine']", ["a", "fine"]),
         ("[u'a', u'fine']", ["a", "fine"]),
         # two notations in one, and what numpy left out
         ("['a' 'fine', 'film']", "['a' 'fine', 'film']"),
@@ -170,7 +157,6 @@ def test_lists_of_pandas_and_of_numpy(cell: str, value: object) -> None:
         ("हिन्दी, 它很好。", None, "हिन्दी , 它很好 。"),
         ('"Well-made," he said. Is  it?', "blanks", '"Well-made," he said. Is  it?'),
         (["Not cut. Here.", "Nor here"], None, "Not cut . Here .\nNor here"),
-        ('["a b", "c"]', None, "a b\nc"),
         ("[2019]", None, "[ 2019 ]"),
     ],
 )
@@ -195,13 +181,6 @@ def test_rows_of_one_text_share_its_document_and_texts_of_a_row_have_their_own(t
         ["train_1_one", "train_3_two"],
     ]
     assert done.counts["shared"] == 1 and group_masks(rows_of(done.folder)[0]) == [[1, 0, 0, 1]]
-
-
-def test_a_column_in_another_and_a_query_of_several_parts(tmp_path: Path) -> None:
-    rows = [{**GOOD, "ask": {"of": ["it?", "yes"]}, "key": 7}]
-    done = run(rows, tmp_path, **MASKS, query="ask.of", id="key")
-    (row,) = rows_of(done.folder)
-    assert (row["annotation_id"], row["query"]) == ("7", "it? [sep] yes")
 
 
 # -- people -----------------------------------------------------------------------------------------------------------
@@ -234,8 +213,9 @@ def test_a_list_of_people(names: list[Any] | None, tmp_path: Path) -> None:
 
 
 def test_marks_that_nobody_can_be_named_for_are_kept_apart(tmp_path: Path) -> None:
-    row = {**GOOD, "mask": [[0, 1, 0], [1, 1, 0]], "label": ["good", "good", "bad"]}
-    done = run([row, {**row, "tokens": ["x"], "mask": None}], tmp_path, **MASKS)
+    row = {**GOOD, "mask": [[0, 1, 0], [1, 1, 0]], "label": ["good", "good", "bad"], "ask": {"of": ["it?", "yes"]}}
+    done = run([row, {**row, "tokens": ["x"], "mask": None}], tmp_path, **MASKS, query="ask.of")
+    assert rows_of(done.folder)[0]["query"] == "it? [sep] yes"
     labels = [("1", "good", None), ("2", "good", None), ("3", "bad", None)]
     marks = [("marks 1", None, [[1]]), ("marks 2", None, [[0, 1]])]
     expected = [("train_1", *one) for one in [*labels, *marks]] + [("train_2", *one) for one in labels]
@@ -278,22 +258,14 @@ def test_ties_name_the_labels_and_missing_labels_are_counted(tmp_path: Path) -> 
         run([person("ann", None, [0, 1, 0])], tmp_path / "none", **MASKS, annotator="who")
 
 
-def test_two_texts_of_a_row_have_a_list_of_positions_each(tmp_path: Path) -> None:
-    row = {"one": ["a", "b"], "two": ["c"], "m1": [[0, 1], [1, 0]], "m2": [[1], [0]], "label": "x"}
-    done = run([row], tmp_path, tokens=["one", "two"], mask=["m1", "m2"], label="label")
-    assert [positions for *_, positions in people_of(done.folder)] == [[[1], [0]], [[0], []]]
-
-
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"who": None}, "who"),
         ({"who": " "}, "who"),
         ({"who": 1.5}, "who"),
         ({"label": ["good", "bad"]}, "label"),
         ({"mask": [[0, 1, 0], [1, 1, 0]]}, "mask"),
         ({"tokens": ["another", "fine", "film"]}, "tokens"),
-        ({"who": ["ann"], "mask": [[0, 1, 0], [1, 1, 0]]}, "who"),
         ({"who": ["ann", "ann"], "mask": [[0, 1, 0], [1, 1, 0]]}, "who"),
     ],
 )
@@ -311,21 +283,13 @@ def test_people_that_do_not_fit(change: Row, field: str, tmp_path: Path) -> None
     [
         ({"mask": [0, 1]}, "mask", ("3 marks", " 2")),
         ({"mask": [0, 814, 0]}, "mask[1]", (814,)),
-        ({"mask": [0, "1", 0]}, "mask[1]", ("'1'",)),
-        ({"mask": [[0, 1, 0], [0, 1]]}, "mask[1]", ("3 marks", " 2")),
-        ({"mask": 814}, "mask", (814,)),
         ({"mask": "a *fine* film"}, "mask", ("list of 0 and 1", "'a *fine* film'")),
         ({"tokens": ["a b", "c", "d"]}, "tokens[0]", ("'a b'",)),
         ({"tokens": [["a"], ["", "d"]]}, "tokens[1][0]", ("''",)),
-        ({"tokens": ["a", "b\nc", "d"]}, "tokens[1]", (repr("b\nc"),)),
-        ({"tokens": ["a", None, "d"]}, "tokens[1]", ("None",)),
         ({"tokens": "a fine film"}, "tokens", ("`text`", "'a fine film'")),
         ({"tokens": ["\ud800", "b", "c"]}, "tokens[0]", ("d800",)),
-        ({"label": None}, "label", ("None",)),
         ({"label": ""}, "label", ("''",)),
-        ({"label": []}, "label", ("list",)),
         ({"label": {"x": 2}}, "label", ("'x': 2",)),
-        ({"label": 0.5}, "label", ("0.5",)),
         ({"label": float("nan")}, "label", ("nan",)),
         ({"label": ["a", "\ud800"]}, "label[1]", ("d800",)),
     ],
@@ -340,16 +304,11 @@ def test_cells_that_are_none(cells: Row, field: str, mentions: tuple[object, ...
     ("spans", "field", "mentioned"),
     [
         ([[-1, 2]], "spans[0]", "[-1, 2]"),
-        ([[3, 2]], "spans[0]", "[3, 2]"),
         ([[0, 99]], "spans[0]", "[0, 99]"),
         ([["0", 2]], "spans[0][0]", "'0'"),
-        ([[True, 2]], "spans[0][0]", "True"),
         ("2-", "spans", "'2-'"),
         ("1,2", "spans", "`offsets` indices"),
-        ({"a": 1}, "spans[0]", "None"),
         ({"start": [1, 2], "end": [2]}, "spans", "one length"),
-        (814, "spans", "814"),
-        ([{"start": 1}], "spans[0]", "[1, None]"),
         ([{"start": 2, "end": 6, "text": "film"}], "spans[0]", "'film'"),
         ({"start": [2, 7], "end": [6, 11], "text": ["fine", "filn"]}, "spans[1]", "'filn'"),
     ],
@@ -363,11 +322,9 @@ def test_spans_that_are_none(spans: object, field: str, mentioned: str, tmp_path
     ("arguments", "field", "mentioned"),
     [
         ({**MASKS, "mask": "masks"}, "masks", "['tokens', 'mask', 'label', 'more', 'two', 'id', 'text']"),
-        ({**MASKS, "label": "label.x"}, "label.x", ""),
         ({**MASKS, "id": "id"}, "id", "'a'"),
         ({**MASKS, "tokens": ["tokens", "tokens"], "mask": ["mask", "two"]}, "mask", "2 people"),
         ({"text": "text", "spans": "more", "label": "label", "offsets": "indices"}, "more[0]", "3 tokens"),
-        ({"text": "text", "spans": "more", "label": "label", "offsets": "sentences"}, "more[0]", "1 sentences"),
         ({"text": "text", "quotes": "more", "label": "label"}, "more[0]", "[0, 1, 3]"),
         ({"tokens": "tokens", "mask": ["mask", "two"], "label": "label"}, "two", "one person"),
     ],
