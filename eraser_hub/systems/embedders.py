@@ -6,16 +6,17 @@ import logging
 import mmap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+import transformers
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from eraser_hub.attribution.models.pieces import decode_places
-from eraser_hub.attribution.models.words import count_positions
+from eraser_hub.attribution.models.words import count_positions, load_tokenizer, make_open_error, silence
 from eraser_hub.records.errors import DataError, show
 
 from .readings import PAD, SPECIAL, Lexicon, PaddedReadings, SubwordLexicon, Vocabulary
@@ -77,6 +78,22 @@ def _parse_vector(parts: Sequence[bytes], width: int, path: Path, line: int) -> 
     return vector
 
 
+def load_pretrained(kind: str, name: str, trust_remote_code: bool, **more: Any) -> tuple[Any, Any]:
+    """Return a network of a class of transformers, and its tokenizer, from a folder or Hub id.
+
+    Raises:
+        DataError: it cannot be opened.
+    """
+    silence()
+    try:
+        network = getattr(transformers, kind).from_pretrained(name, trust_remote_code=trust_remote_code, **more)
+        return network, load_tokenizer(name, trust_remote_code)
+    except DataError:
+        raise
+    except Exception as error:  # transformers raises many kinds
+        raise make_open_error(error, name) from error
+
+
 class Embedder(nn.Module):
     """Embeds a batch's words as vectors of shape (rows, places, width), zero at padding and at invisible places.
 
@@ -125,12 +142,7 @@ class EncoderEmbedder(Embedder):
 
     Raises:
         DataError: the window is longer than the encoder's positions.
-
-    Attributes:
-        half_type: the type to compute in if that is faster; None for float32.
     """
-
-    half_type: torch.dtype | None = None
 
     def __init__(self, encoder: PreTrainedModel, lexicon: SubwordLexicon, window: int, trained_layers: int) -> None:
         super().__init__()
@@ -190,6 +202,5 @@ class EncoderEmbedder(Embedder):
         whole = [torch.tensor([*before, *row, *after]) for row in rows]
         ids = pad_sequence(whole, batch_first=True, padding_value=self.subwords.words.pad)
         mask = torch.arange(ids.shape[1])[None] < torch.tensor(list(map(len, whole)))[:, None]
-        with torch.autocast(device.type, self.half_type, enabled=self.half_type is not None):
-            states = self.encoder(input_ids=ids.to(device), attention_mask=mask.long().to(device)).last_hidden_state
-        return states.to(self.encoder.dtype)  # type: ignore[no-any-return]
+        states = self.encoder(input_ids=ids.to(device), attention_mask=mask.long().to(device)).last_hidden_state
+        return states.to(self.encoder.dtype)  # type: ignore[no-any-return]  # training casts to bfloat16

@@ -19,15 +19,12 @@ import transformers
 from msgspec import Meta
 from torch import Tensor
 
-from eraser_hub.attribution.models.devices import to_float64
 from eraser_hub.attribution.models.multiple_choice import ChoiceModel, split_answers
 from eraser_hub.attribution.models.transformer import TransformerModel
-from eraser_hub.attribution.models.words import load_tokenizer, make_open_error, silence
 from eraser_hub.papers.presets import load_preset
-from eraser_hub.records.errors import DataError
 
 from .data import Data, Labelled, Training
-from .evaluation import compute_figures
+from .embedders import load_pretrained
 from .fitting import Objective, fit
 from .system import Count, Optimised, Positive, Weight
 
@@ -69,7 +66,6 @@ class FineTuning(Optimised):
             size = len(data.label_names)
             chooses = data.uses_query and size > 1 and all(len(split_answers(one)) == size for one in data.train[0])
         query_last = load_preset(training.paper).choices.query_last
-        silence()
         transformers.set_seed(training.seed)
         model = self._make_untrained_model(data, chooses, query_last)
         objective = FinetuningObjective(model, data, self.batch_size)
@@ -87,19 +83,13 @@ class FineTuning(Optimised):
     def _make_untrained_model(self, data: Data, chooses: bool, query_last: bool) -> TransformerModel:
         """Return an encoder with a new head as a model, which cuts the training examples."""
         names, head = dict(enumerate(data.label_names)), dict[str, Any]()
-        kind: Any = transformers.AutoModelForMultipleChoice
+        kind = "AutoModelForMultipleChoice"
         if not chooses:
-            kind = transformers.AutoModelForSequenceClassification
+            kind = "AutoModelForSequenceClassification"
             head = {"num_labels": len(names), "id2label": names, "label2id": {name: at for at, name in names.items()}}
-        try:
-            network = kind.from_pretrained(
-                self.base, ignore_mismatched_sizes=True, trust_remote_code=self.trust_remote_code, **head
-            )
-            tokenizer = load_tokenizer(self.base, self.trust_remote_code)
-        except DataError:
-            raise
-        except Exception as error:  # transformers raises many kinds
-            raise make_open_error(error, self.base) from error
+        network, tokenizer = load_pretrained(
+            kind, self.base, self.trust_remote_code, ignore_mismatched_sizes=True, **head
+        )
         more: dict[str, Any] = {"window": self.window, "description": Path(self.base).name, "precision": "float32"}
         if not chooses:
             return TransformerModel(network, tokenizer, uses_query=data.uses_query, query_last=query_last, **more)
@@ -128,7 +118,8 @@ class FinetuningObjective(Objective[Window]):
     def __init__(self, model: TransformerModel, data: Data, batch_size: int) -> None:
         self.model, self.network, self.device = model, model.network, model.device
         self.draw, self.batch_size = data.draw, batch_size
-        self.training, self.validation = (self._cut(part, data.label_names) for part in (data.train, data.validation))
+        self.training, validation = (self._cut(part, data.label_names) for part in (data.train, data.validation))
+        self.validation = list(chain.from_iterable(validation))
 
     def _cut(self, part: Labelled, label_names: Sequence[str]) -> list[list[Window]]:
         """Return the examples of each instance."""
@@ -158,19 +149,7 @@ class FinetuningObjective(Objective[Window]):
         labels = torch.tensor([one.label for one in batch], device=self.device)
         return self.network(**self.model.tensors([one.data for one in batch]), labels=labels).loss  # type: ignore[no-any-return]
 
-    def validate(self) -> dict[str, float]:
-        """Validate by instance: the probabilities of its windows are averaged, as in use."""
-        if not self.validation:
-            return {}
-        number_of = {id(window): number for number, windows in enumerate(self.validation) for window in windows}
-        numbers, values = list[int](), list[Tensor]()
-        for batch in self.batches(chain.from_iterable(self.validation), self.batch_size):
-            numbers += [number_of[id(window)] for window in batch]
-            logits = self.network(**self.model.tensors([one.data for one in batch])).logits
-            values.append(torch.softmax(to_float64(logits), dim=-1).cpu())
-        whole = torch.cat(values)
-        sums = whole.new_zeros((len(self.validation), whole.shape[1])).index_add_(0, torch.tensor(numbers), whole)
-        probabilities = sums / sums.sum(dim=1, keepdim=True)
-        labels = torch.tensor([windows[0].label for windows in self.validation])
-        loss = -probabilities.gather(1, labels[:, None]).clamp(min=1e-12).log().mean()
-        return {**compute_figures(labels.tolist(), probabilities.argmax(dim=1).tolist()), "loss": float(loss)}
+    def predict(self, batch: Sequence[Window]) -> tuple[Tensor, Tensor]:
+        """Return logits, and no loss beside that of the labels."""
+        logits = self.network(**self.model.tensors([one.data for one in batch])).logits
+        return logits, logits.new_zeros(len(batch))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -17,16 +17,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from eraser_hub.attribution.models.devices import supports_bf16
 from eraser_hub.attribution.models.units import is_out_of_memory
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import replace_file
 
-from .evaluation import Countdown
+from .evaluation import Countdown, compute_figures
 from .system import CHECKPOINTS, Optimised
 
-Example = TypeVar("Example")
+Example = TypeVar("Example", bound=Any)
 CHECKPOINT, BEST = CHECKPOINTS
 POOL = 50  # batches whose examples are sorted by length together
 log = logging.getLogger("eraser_hub")
@@ -38,10 +39,14 @@ class Objective(ABC, Generic[Example]):
     Attributes:
         network: the module whose weights are trained, on its device.
         device: the device.
+        validation: examples of the validation split.
+        batch_size: of validation.
     """
 
     network: nn.Module
     device: torch.device
+    validation: Sequence[Example]
+    batch_size: int
 
     @abstractmethod
     def examples(self, epoch: int) -> Sequence[Example]:
@@ -55,14 +60,23 @@ class Objective(ABC, Generic[Example]):
     def loss(self, batch: Sequence[Example]) -> Tensor:
         """Return the loss of a batch."""
 
-    def batches(self, examples: Iterable[Example], batch_size: int) -> Iterator[list[Example]]:
-        """Return batches of examples of similar length, the longest first, for validation."""
-        order = sorted(examples, key=self.size, reverse=True)
-        return (order[start : start + batch_size] for start in range(0, len(order), batch_size))
+    def predict(self, batch: Sequence[Example]) -> tuple[Tensor, Tensor]:
+        """Return logits of examples with a ``label``, (batch, labels), and the loss beside that of labels, (batch,)."""
+        raise NotImplementedError
+
+    def batches(self) -> list[list[Example]]:
+        """Return batches of validation examples of similar length, the longest first."""
+        order, size = sorted(self.validation, key=self.size, reverse=True), self.batch_size
+        return [order[start : start + size] for start in range(0, len(order), size)]
 
     def validate(self) -> dict[str, float]:
         """Return ``accuracy``, ``macro_f1`` and ``loss`` on the validation split; nothing without one."""
-        return {}
+        if not self.validation:
+            return {}
+        logits, penalties = map(torch.cat, zip(*map(self.predict, self.batches()), strict=True))
+        numbers = [example.label for batch in self.batches() for example in batch]
+        loss = functional.cross_entropy(logits.float(), torch.tensor(numbers, device=logits.device)) + penalties.mean()
+        return {**compute_figures(numbers, logits.argmax(dim=1).tolist()), "loss": float(loss)}
 
 
 @dataclass(slots=True)

@@ -125,18 +125,18 @@ def save_model(trained: Path, out: Path) -> None:
 
 
 @contextmanager
-def lock_seeds(out: Path, settings: Mapping[str, Any]) -> Iterator[None]:
-    """Lock the folder of trainings by several seeds, whose settings ``train.json`` keeps.
+def lock_run_folder(out: Path, verb: str, settings: Mapping[str, Any]) -> Iterator[None]:
+    """Lock the folder of a run of several trainings, whose settings ``VERB.json`` keeps.
 
     Raises:
         DataError: the folder holds other files, or trainings with other settings; the message lists the differences.
         BusyError: another run is at work here.
     """
-    with hold_lock(out / ".lock", "another run is at work in this folder; wait for it or stop it", out):
-        record, now = out / "train.json", json.loads(json.dumps(settings))
+    with hold_lock(out / ".lock", BUSY, out):
+        record, now = out / f"{verb}.json", json.loads(json.dumps(settings))
         if not record.is_file():
             if any(each.name[0] != "." for each in out.iterdir()):
-                message = "expected a new folder or one of `train`, found other files"
+                message = f"expected a new folder or one of `{verb}`, found other files"
                 raise DataError(message, file=out, argument="out")
             atomic_write(record, json.dumps(now, indent=2).encode())
         if differences := describe_differences(read_json_object(record), now):

@@ -95,7 +95,7 @@ class Lei(LstmClassifier):
             cost = cost + settings.sparsity * self.compute_regulariser(many, chosen)
         neg_log_prob = functional.binary_cross_entropy_with_logits(drawn, chosen.to(drawn.dtype), reduction="none")
         advantage = cost - compute_others_mean(cost.view(settings.draws, -1)).flatten()
-        loss = loss - settings.reinforce * (advantage * compute_share(neg_log_prob, many.erasable)).mean()
+        loss = loss - (advantage * compute_share(neg_log_prob, many.erasable)).mean()
         if settings.entropy:
             # in nats: log 2 at logit 0, near 0 for a certain draw
             entropy = functional.binary_cross_entropy_with_logits(logits, torch.sigmoid(logits), reduction="none")

@@ -7,7 +7,6 @@ best answer, and methods that erase tokens are refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +17,13 @@ from torch import Tensor
 
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.methods._captum import Embedded, GradientMethod
-from eraser_hub.attribution.models.devices import describe_half, find_device, half_type, move_network, to_float64
+from eraser_hub.attribution.models.devices import find_device, move_network, to_float64
 from eraser_hub.attribution.models.embedding import FULL_LENGTH_ROWS, map_inputs
 from eraser_hub.attribution.models.model import Model, Selection
 from eraser_hub.attribution.models.question_answering import explains_logits, find_best_span
 from eraser_hub.attribution.models.units import Unit
 from eraser_hub.records.errors import DataError
 
-from .embedders import EncoderEmbedder
 from .networks import TokenNetwork
 from .readings import PaddedReadings, Reading, ReadInstance, pad_readings, read_instance
 
@@ -43,7 +41,7 @@ class NetworkModel(Model):
     A network that selects its rationale reads each input, erased ones included, through its selection. It has no token
     scores of its own, and gradients end at the selection: methods that need them are refused.
 
-    On a GPU, an encoder's forward passes run in bfloat16 if the GPU supports it; everything else runs in float32.
+    It runs in float32.
     """
 
     def __init__(
@@ -53,7 +51,6 @@ class NetworkModel(Model):
         *,
         uses_query: bool = False,
         device: str | None = None,
-        precision: str = "auto",
         description: str = "",
     ) -> None:
         super().__init__()
@@ -64,11 +61,6 @@ class NetworkModel(Model):
         self.selects, self.embeds = network.selects, not network.selects
         own = {"gradients": self.embeds, "attention": network.attends}
         self.provides = frozenset({"probabilities", *(name for name, has in own.items() if has)})
-        self._encoders = [module for module in network.modules() if isinstance(module, EncoderEmbedder)]
-        if self._encoders and (half := half_type(precision, self.device)):
-            for embedder in self._encoders:
-                embedder.half_type = half
-            self.notes.say(describe_half(half, self.device))
 
     def read(self, instance: Instance) -> ReadInstance:
         """Return the instance as the network reads it."""
@@ -93,7 +85,8 @@ class NetworkModel(Model):
         """Return token scores by gradients of the words' vectors; of an encoder's last states where there is one."""
 
         def work(batch: list[Text]) -> list[Scores]:
-            padded = self._pad(batch)
+            readings = [text.reading for text in batch]
+            padded = self._pad(readings)
             with torch.no_grad():
                 vectors = self.network.embedder(padded)
 
@@ -111,10 +104,10 @@ class NetworkModel(Model):
                 notes=self.notes,
                 description=self.description,
             )
-            return self._to_token_scores(batch, method.attribute(inputs).detach())
+            return self._to_scores(readings, method.attribute(inputs).detach())
 
-        with self._exact():
-            return map_inputs(self, method, work, texts, self._sizes(texts))
+        with torch.backends.cudnn.flags(enabled=False):  # a fused LSTM has no gradient outside of training
+            return map_inputs(self, method, work, texts, [text.reading.size for text in texts])
 
     def explained(self, text: Text) -> tuple[int, ...]:
         """Return the outputs of the network that explain a text."""
@@ -128,13 +121,12 @@ class NetworkModel(Model):
     def attention(self, texts: Sequence[Text]) -> list[Scores]:
         """Return the network's weight of each token."""
 
-        def work(batch: list[Text]) -> list[Scores]:
+        def work(batch: list[ReadInstance]) -> list[Scores]:
             padded = self._pad(batch)
             with torch.inference_mode():
-                return self._to_token_scores(batch, self.network.attention(self.network.embedder(padded), padded))
+                return self._to_scores(batch, self.network.attention(self.network.embedder(padded), padded))
 
-        with self._exact():
-            return self.map_batches(work, texts, self._sizes(texts), FULL_LENGTH_ROWS)
+        return self._map([text.reading for text in texts], work)
 
     def select(self, readings: Sequence[ReadInstance]) -> list[Selection]:
         """Return the network's own rationale of each instance."""
@@ -143,33 +135,17 @@ class NetworkModel(Model):
 
         def work(batch: list[ReadInstance]) -> list[Scores]:
             with torch.inference_mode():
-                chosen = self.network.selected(pad_readings([one.reading for one in batch], self.device))
-            return self._to_scores(batch, chosen)
+                return self._to_scores(batch, self.network.selected(self._pad(batch)))
 
-        sizes = [len(one.reading.words) for one in readings]
-        return [Selection(np.flatnonzero(row)) for row in self.map_batches(work, readings, sizes, FULL_LENGTH_ROWS)]
+        return [Selection(np.flatnonzero(row)) for row in self._map(readings, work)]
 
-    @contextmanager
-    def _exact(self) -> Iterator[None]:
-        """Run encoders in float32, and no fused LSTM, which has no gradient outside of training."""
-        halves = [embedder.half_type for embedder in self._encoders]
-        try:
-            for embedder in self._encoders:
-                embedder.half_type = None
-            with torch.backends.cudnn.flags(enabled=False):
-                yield
-        finally:
-            for embedder, half in zip(self._encoders, halves, strict=True):
-                embedder.half_type = half
+    def _map(
+        self, readings: Sequence[ReadInstance], work: Callable[[list[ReadInstance]], list[Scores]]
+    ) -> list[Scores]:
+        return self.map_batches(work, readings, [one.size for one in readings], FULL_LENGTH_ROWS)
 
-    def _sizes(self, texts: Sequence[Text]) -> list[int]:
-        return [len(text.reading.reading.words) for text in texts]
-
-    def _pad(self, texts: Sequence[Text]) -> PaddedReadings:
-        return pad_readings([text.reading.reading for text in texts], self.device)
-
-    def _to_token_scores(self, texts: Sequence[Text], values: Tensor) -> list[Scores]:
-        return self._to_scores([text.reading for text in texts], values)
+    def _pad(self, readings: Sequence[ReadInstance]) -> PaddedReadings:
+        return pad_readings([one.reading for one in readings], self.device)
 
     def _to_scores(self, readings: Sequence[ReadInstance], values: Tensor) -> list[Scores]:
         """Return the values of each instance's tokens from the values of a batch's places."""
@@ -212,20 +188,17 @@ class AnswerNetwork(NetworkModel):
         raise DataError(f"{self.description} answers with words, and has no probabilities of labels: rankings alone")
 
     def find_answer(self, reading: ReadInstance) -> tuple[int, int, float]:
-        """Return the best answer, see `find_best_answer`; it is looked for once.
+        """Return the best answer, see `find_best_answer`.
 
         Raises:
             DataError: the network's output is not finite.
         """
-        if reading.best is None:
-            with torch.inference_mode():
-                logits = self.network(pad_readings([reading.reading], self.device))
-                best = find_best_answer(*torch.softmax(to_float64(logits[0]), dim=-1).cpu().numpy())
-            if not np.isfinite(best[2]):
-                message = f"{self.description}: its output holds NaN or infinite values"
-                raise DataError(message, instance=reading.instance.id)
-            reading.best = best
-        return reading.best
+        with torch.inference_mode():
+            logits = self.network(pad_readings([reading.reading], self.device))
+            best = find_best_answer(*torch.softmax(to_float64(logits[0]), dim=-1).cpu().numpy())
+        if not np.isfinite(best[2]):
+            raise DataError(f"{self.description}: its output is not finite", instance=reading.instance.id)
+        return best
 
     def answer(self, reading: ReadInstance) -> tuple[str, float]:
         """Return the answer's words, joined by blanks ("" for none), and its probability."""
@@ -258,12 +231,10 @@ def open_folder(place: Path, facts: Mapping[str, Any], settings: ModelSettings) 
     from .network_systems import open_network
 
     network = open_network(place, facts, settings.window, settings.trust_remote_code)
-    kind: Callable[..., NetworkModel] = AnswerNetwork if network.shape.answers else NetworkModel
-    return kind(
+    return (AnswerNetwork if network.shape.answers else NetworkModel)(
         network,
         facts["label_names"],
         uses_query=bool(facts.get("uses_query") if settings.query is None else settings.query),
         device=settings.device,
-        precision=settings.precision,
         description=f"{facts['system']} {place.name}",
     )

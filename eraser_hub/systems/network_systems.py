@@ -18,22 +18,21 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+import transformers
 from msgspec import MsgspecError, convert
 from safetensors import SafetensorError
 from safetensors.torch import load_model, save_model
 from torch import Tensor
-from torch.nn import functional
 
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.models.devices import find_device, to_float64
-from eraser_hub.attribution.models.words import CutWords, load_tokenizer, make_open_error, silence
+from eraser_hub.attribution.models.words import CutWords, load_tokenizer, silence
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.readers import read_json
 from eraser_hub.records.registry import make_settings
 
 from .data import Data, Training, find_answer_span
-from .embedders import Embedder, EncoderEmbedder, WordEmbedder, read_embeddings
-from .evaluation import compute_figures
+from .embedders import Embedder, EncoderEmbedder, WordEmbedder, load_pretrained, read_embeddings
 from .fitting import Objective, fit
 from .lei import Lei
 from .network_model import find_best_answer
@@ -57,7 +56,6 @@ class NetworkSystem(Optimised):
         hidden_size: width of the LSTM, in each direction.
         dropout: share of values that are dropped in training.
         lowercase: lower-case words before they are looked up.
-        min_count: words that occur less often in the training text become unknown words.
         window: sub-words that an encoder reads together; a longer text is cut into windows.
         trained_layers: number of the encoder's last layers that are trained; the others stay frozen.
         trust_remote_code: run the code that an encoder brings.
@@ -73,7 +71,6 @@ class NetworkSystem(Optimised):
     hidden_size: Size = 128
     dropout: Share = 0.2
     lowercase: bool = True
-    min_count: Size = 1
     window: Size = 512
     trained_layers: Count = 2
     trust_remote_code: bool = False
@@ -91,8 +88,7 @@ class NetworkSystem(Optimised):
     def check(self, paper: str) -> None:
         """Refuse an encoder beside embeddings, one that the system cannot use, or none where it needs one."""
         if self.encoders == "required" and not self.encoder:
-            message = f"{self.name} needs an encoder, a transformers folder or Hub id; there is no default"
-            raise DataError(message, argument="model")
+            raise DataError(f"{self.name} needs an encoder, a transformers folder or Hub id", argument="model")
         if self.encoder and (self.embeddings or self.encoders == "no"):
             why = "expected embeddings or an encoder, found both" if self.embeddings else "it has no encoder"
             raise DataError(f"{self.name}, encoder: {why}", argument="model")
@@ -143,21 +139,11 @@ class NetworkSystem(Optimised):
             DataError: an encoder that cannot be opened, embeddings that cannot be read.
         """
         if self.encoder:
-            import transformers
-
-            silence()
-            load: Any = transformers.AutoModel.from_pretrained
-            encoder = partial(load, self.encoder, trust_remote_code=self.trust_remote_code)
-            try:
-                lexicon = SubwordLexicon(CutWords(load_tokenizer(self.encoder, self.trust_remote_code)))
-                encoder()  # tells before the training what is wrong with it
-            except DataError:
-                raise
-            except Exception as error:  # transformers raises many kinds
-                raise make_open_error(error, self.encoder) from error
-            return lambda layers: EncoderEmbedder(encoder(), lexicon, self.window, layers)
+            load = partial(load_pretrained, "AutoModel", self.encoder, self.trust_remote_code)
+            lexicon = SubwordLexicon(CutWords(load()[1]))
+            return lambda layers: EncoderEmbedder(load()[0], lexicon, self.window, layers)
         texts = [words for one in instances for words in (one.query, *one.documents)]
-        vocabulary = Vocabulary.build(texts, self.lowercase, self.min_count)
+        vocabulary = Vocabulary.build(texts, self.lowercase)
         vectors = read_embeddings(Path(self.embeddings), vocabulary, seed) if self.embeddings else None
         width = self.embedding_size if vectors is None else vectors.shape[1]
         return lambda layers: WordEmbedder(vocabulary, width, vectors)
@@ -174,8 +160,6 @@ def open_network(folder: Path, facts: Mapping[str, Any], window: int | None, tru
         settings = facts["settings"] | ({} if window is None else {"window": window})
         system: NetworkSystem = make_settings(kind, settings, facts["system"], "model")
         if system.encoder:
-            import transformers
-
             silence()
             config = transformers.AutoConfig.from_pretrained(folder / ENCODER, trust_remote_code=trust_remote_code)
             lexicon = SubwordLexicon(CutWords(load_tokenizer(str(folder / ENCODER), trust_remote_code)))
@@ -235,19 +219,10 @@ class NetworkObjective(Objective[Example]):
         """Return the loss of a batch."""
         return self.model.loss(pad_readings([one.reading for one in batch], self.device), batch)
 
-    def validate(self) -> dict[str, float]:
-        """Return the validation figures."""
-        numbers, logits, penalties = list[int](), [], []
-        for some in self.batches(self.validation, self.batch_size):
-            batch = pad_readings([one.reading for one in some], self.device)
-            numbers += [one.label for one in some]
-            logits.append(self.model(batch).float())
-            penalties.append(self.model.penalty(batch))
-        if not logits:
-            return {}
-        labels, whole = torch.tensor(numbers, device=self.device), torch.cat(logits)
-        loss = float(functional.cross_entropy(whole, labels) + torch.cat(penalties).mean())
-        return {**compute_figures(numbers, whole.argmax(dim=1).tolist()), "loss": loss}
+    def predict(self, batch: Sequence[Example]) -> tuple[Tensor, Tensor]:
+        """Return logits, and the loss beside that of the labels."""
+        padded = pad_readings([one.reading for one in batch], self.device)
+        return self.model(padded), self.model.penalty(padded)
 
 
 class AnswerObjective(NetworkObjective):
@@ -265,7 +240,7 @@ class AnswerObjective(NetworkObjective):
     def validate(self) -> dict[str, float]:
         """Return the validation figures."""
         losses, hits = list[float](), 0
-        for some in self.batches(self.validation, self.batch_size):
+        for some in self.batches():
             logits = to_float64(self.model(pad_readings([one.reading for one in some], self.device)))
             for one, rows in zip(some, torch.log_softmax(logits, dim=-1).cpu().numpy(), strict=True):
                 losses.append(-float(rows[0, one.span[0]] + rows[1, one.span[1]]))
@@ -367,7 +342,6 @@ class LeiSystem(NetworkSystem):
             waits that long.
         entropy: weight of the selection's entropy, a mean over tokens (Williams and Peng, 1991): a generator that is
             certain draws nothing else any more and stops learning.
-        reinforce: weight of the generator's REINFORCE loss.
         supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
         random_selections: train the encoder on random selections (Jethani et al., 2021) instead of the generator's: an
             empty selection then carries no information on the label.
@@ -379,7 +353,6 @@ class LeiSystem(NetworkSystem):
     draws: Size = 1
     free_epochs: Count = 0
     entropy: Weight = 0.0
-    reinforce: Weight = 1.0
     supervision: Weight = 1.0
     random_selections: bool = False
     generator_layers: Count = 2

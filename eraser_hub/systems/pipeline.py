@@ -77,14 +77,13 @@ def keep_tokens(instance: Instance, positions: Sequence[int] | NDArray[np.int64]
 
 def make_sentence_examples(instances: Sequence[Instance]) -> Labelled:
     """Return the sentences of instances with a human rationale, labelled as evidence or other."""
-    marked = [(one, set(find_evidence_sentences(one))) for one in instances]
-    pairs = [
-        (sentence, EVIDENCE if number in gold else OTHER)
-        for one, gold in marked
-        if gold
-        for number, sentence in enumerate(make_sentence_instances(one))
-    ]
-    return [sentence for sentence, _ in pairs], [label for _, label in pairs]
+    sentences, labels = list[Instance](), list[str]()
+    for one in instances:
+        if gold := find_evidence_sentences(one):
+            own = make_sentence_instances(one)
+            sentences += own
+            labels += [EVIDENCE if number in gold else OTHER for number in range(len(own))]
+    return sentences, labels
 
 
 def make_extract_examples(instances: Sequence[Instance], labels: Sequence[str], number: int) -> Labelled:
@@ -209,8 +208,7 @@ class BertToBertSystem(Optimised):
     def check(self, paper: str) -> None:
         """Refuse a pipeline without encoder."""
         if not self.encoder:
-            message = "bert-to-bert needs an encoder, a transformers folder or Hub id; there is no default"
-            raise DataError(message, argument="model")
+            raise DataError("bert-to-bert needs an encoder, a transformers folder or Hub id", argument="model")
 
     def fit(self, training: Training) -> dict[str, Any]:
         """Train both stages."""

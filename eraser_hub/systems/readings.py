@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -44,11 +43,11 @@ class Vocabulary:
         return np.asarray([self._numbers.get(word, UNKNOWN) for word in known], dtype=np.int64)
 
     @classmethod
-    def build(cls, texts: Iterable[Sequence[str]], lowercase: bool, min_count: int) -> Vocabulary:
-        """Build a vocabulary of the words with at least ``min_count`` occurrences, most frequent first."""
+    def build(cls, texts: Iterable[Sequence[str]], lowercase: bool) -> Vocabulary:
+        """Build the vocabulary of texts, the most frequent words first."""
         counts = Counter(word.lower() if lowercase else word for text in texts for word in text)
-        words = [word for word, count in counts.items() if count >= min_count and word not in SPECIAL]
-        return cls(sorted(words, key=lambda word: (-counts[word], word)), lowercase)
+        words = sorted(counts.keys() - {*SPECIAL}, key=lambda word: (-counts[word], word))
+        return cls(words, lowercase)
 
 
 class SubwordLexicon:
@@ -131,13 +130,16 @@ class Example(NamedTuple):
     span: tuple[int, int] = (0, 0)
 
 
-@dataclass(slots=True)
-class ReadInstance:
-    """An instance with its reading, and the best answer (first and last word, p) once it was looked for."""
+class ReadInstance(NamedTuple):
+    """An instance with its reading."""
 
     instance: Instance
     reading: Reading
-    best: tuple[int, int, float] | None = None
+
+    @property
+    def size(self) -> int:
+        """Number of places."""
+        return len(self.reading.words)
 
 
 def read_instance(instance: Instance, lexicon: Lexicon, uses_query: bool, apart: bool) -> ReadInstance:

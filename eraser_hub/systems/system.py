@@ -27,7 +27,6 @@ from .data import Data, Training
 
 FACTS = "model.json"  # what a model is and how it was trained; it is written last
 CHECKPOINTS = ("checkpoint.pt", "best.pt")  # of a stopped training, see :mod:`fitting`
-MAX_TRIALS = 100
 # above it no number trains, and none below it overflows float32
 LARGEST = 1e12
 Size = Annotated[int, Meta(ge=1, le=10**9)]
@@ -45,13 +44,11 @@ class System(ABC):
 
     Attributes:
         query: whether the model sees the query; None: if the queries of the data differ.
-        packages: modules of an extra that its training needs.
         validates: whether its training reads the validation split.
         files: fields that name files or folders; the record of a model keeps their names alone.
     """
 
     query: bool | None = None
-    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers", "safetensors")
     validates: ClassVar[bool] = True
     files: ClassVar[tuple[str, ...]] = ()
 
@@ -153,12 +150,8 @@ def read_systems(text: str) -> tuple[str, dict[str, System]]:
     for key, values in lists.items():
         if not values or any(values.count(value) > 1 for value in values):
             raise DataError(f"{key}: expected several values, each once, found {show(values)}", argument="model")
-    trials = list(product(*lists.values()))
-    if len(trials) > MAX_TRIALS:
-        message = f"expected at most {MAX_TRIALS} combinations of values, found {len(trials)}"
-        raise DataError(message, argument="model")
     systems = {}
-    for trial in trials:
+    for trial in product(*lists.values()):
         tried = dict(zip(lists, trial, strict=True))
         systems[", ".join(f"{key}={value}" for key, value in tried.items())] = make_system(name, {**given, **tried})
     return name, systems
@@ -168,7 +161,7 @@ def make_system(name: str, given: Mapping[str, Any]) -> System:
     """Return the system of that name with these settings; errors as of `read_systems`."""
     if name not in SYSTEMS and find_similar(name, SYSTEMS) and not Path(name).is_dir():
         raise DataError(describe_choice(name, SYSTEMS), argument="model")
-    need("sklearn", "skops", *(() if name in BASELINES else System.packages))
+    need("sklearn", "skops", *(() if name in BASELINES else ("torch", "transformers", "safetensors")))
     if name in SYSTEMS:
         return SYSTEMS.build(name, {**SYSTEMS[name].defaults(given), **given}, "model")
     from eraser_hub.attribution.models.opening import is_path_like
@@ -204,7 +197,6 @@ def check_rationales(name: str, data: Data) -> None:
     instances = data.train[0]
     without = sum(not one.has_rationale for one in instances)
     if without == len(instances):
-        message = f"{name} learns from human rationales, found none in {without} instances"
-        raise DataError(message, argument="model")
+        raise DataError(f"{name} learns from rationales, found none in {without} instances", argument="model")
     if without:
         log.info(f"{without} of {len(instances)} instances have no human rationale")

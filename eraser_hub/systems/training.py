@@ -24,7 +24,7 @@ from eraser_hub.records.predictions import SEED
 
 from .data import Data, Labelled, Training, has_answers, has_labels, keep_answerable, read_answers, read_examples
 from .evaluation import evaluate
-from .folder import check_folder, lock_seeds, save_model, working_folder
+from .folder import check_folder, lock_run_folder, save_model, working_folder
 from .system import FACTS, SYSTEMS, System, read_systems, train_into
 
 MAX_SEED = 2**32 - 1  # scikit-learn's and numpy's
@@ -74,7 +74,7 @@ def train_seeds(settings: TrainSettings, out: Path, seeds: int, resume: bool) ->
         yield from train_model(settings, out, resume)
         return
     check_number(settings.seed + seeds - 1, "seeds", 0, MAX_SEED)
-    with lock_seeds(out, {name: value for name, value in asdict(settings).items() if name != "seed"}):
+    with lock_run_folder(out, "train", {name: value for name, value in asdict(settings).items() if name != "seed"}):
         for seed in range(settings.seed, settings.seed + seeds):
             folder = out / f"{SEED}{seed}"
             stopped = (folder / CHECKPOINT_DIR).is_dir()
@@ -278,10 +278,9 @@ def describe_figures(settings: TrainSettings, place: Path, split: Split, facts: 
             continue
         if seen == "rationale" and not all(marked):
             count = f"{sum(marked)} of {len(marked)} instances of {split.rows.split} are marked"
-            if not any(marked):
-                log.info(f"{name}: left out, for {count}")
-                continue
             log.info(f"{name}: {count}; of the others nothing remains")
+            if not any(marked):
+                continue
         shown = [one.rationale_only() for one in instances] if seen == "rationale" else instances
         known = facts.get("validation") if seen == settings.train_on else None
         figures = known or evaluate(model, shown, labels)

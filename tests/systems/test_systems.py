@@ -185,7 +185,6 @@ def test_defaults_are_the_papers():
         ("lstm(clip=[1,1])", ("clip", "[1, 1]")),
         ("lstm(luck=[1,2])", ("'luck'",)),
         ("lstm(hidden_size=[1,x])", ("hidden_size", "'x'")),
-        ("lstm(clip=[1,2,3,4,5,6,7,8,9,10,11], patience=[0,1,2,3,4,5,6,7,8,9])", ("100", "110")),
     ],
 )
 def test_settings_that_fit_no_system_are_refused(call, mentions, hub, tmp_path):
