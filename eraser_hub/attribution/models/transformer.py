@@ -203,11 +203,10 @@ class TransformerModel(Model):
 
     def sees_padding(self) -> bool:
         """Return True if a longer input beside it changes an input's outputs (convolutions, Fourier layers)."""
-        (word,) = self.words.cut(["a"])
-        instance, codes = Instance("", (), ("",), (("a",),)), []
-        for times in (2, max(2, min(12, (self.window - self.words.single.size) // len(word)))):
-            text = np.array(word * times), np.zeros(len(word) * times, np.int64)
-            codes.append(lay_out(instance, self.words.single, [text], 0, self.window, self.words.blank).code)
+        texts = [Instance("", (), ("",), (("a",) * times,)) for times in (2, 12)]
+        with self.uncounted():
+            readings = [TransformerModel.read(self, text) for text in texts]
+        codes = [reading.code[reading.windows()[0]] for reading in readings]
         try:
             with self.torch.inference_mode():
                 alone, beside = (self.first_logits(some).float() for some in (codes[:1], codes))
