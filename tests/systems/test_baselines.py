@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 
 from eraser_hub import explain, train
 from eraser_hub.papers.presets import load_preset
-from eraser_hub.systems.data import Data, Training
 from tests.attribution.conftest import instance, write_hub
 
 from ..needs import needs
@@ -39,7 +37,6 @@ def test_a_cluster_is_in_one_fold():
 @pytest.mark.parametrize(
     ("labels", "clusters", "count"),
     [
-        ("aabb", [0, 0, 0, 0], 0),  # one cluster: nothing is left to test on
         ("aabb", [0, 0, 1, 1], 0),  # each cluster has one label: no fold could train
         ("aabbab", [0, 0, 1, 1, 2, 2], 3),
         ("aaab", [0, 1, 2, 3], 0),  # one label alone has two texts
@@ -108,40 +105,7 @@ def test_what_was_not_evaluated_and_why_is_said(tmp_path, caplog):
         train(hub, "logistic-regression", **where, eval_split="val")
 
 
-def test_carton_s_model_is_the_first_of_the_best_on_validation(tmp_path, monkeypatch, caplog):
-    from ..attribution.test_presets import CARTON
-
-    pieces, expected = CARTON["features"]["pieces"], CARTON["features"]["expected"]
-
-    class Tokenizer:
-        """A tokenizer that gives the golden file's pieces, whatever the text."""
-
-        def __call__(self, texts, padding, truncation, max_length):
-            assert padding == "max_length" and truncation and len(texts) == len(pieces)
-            return {"input_ids": pieces}
-
-        def convert_ids_to_tokens(self, row):
-            return row
-
-        def save_pretrained(self, folder):
-            pass
-
-    from eraser_hub.attribution.models.scikit_learn import Subwords
-
-    monkeypatch.setattr(baselines, "open_subwords", lambda *_: Subwords(Tokenizer(), len(pieces[0])))
-    examples = [instance("a", str(number)) for number in range(len(pieces))], ["N", "P"] * (len(pieces) // 2)
-    training = Training(Data(examples, examples, ("N", "P"), False), tmp_path, paper="carton2020")
-    pipeline, facts = baselines.LogisticRegressionSystem().fit_carton(training)
-    assert "_stop_words_id" not in vars(pipeline[0])  # a place in memory: no two files would be equal
-    assert pipeline[0].get_feature_names_out().tolist() == expected["vocabulary"]
-    np.testing.assert_allclose(pipeline[0].idf_, expected["idf"], rtol=0, atol=1e-9)
-    shares = [float(line.split(": ")[1].split(" ")[0]) for line in caplog.messages[1:]]
-    sizes = load_preset("carton2020").training["C"]
-    assert len(shares) == 7 and facts["size"] == sizes[shares.index(max(shares))]
-    assert baselines.RandomForestSystem().fit_carton(training)[1]["size"] in (4, 16, 64, 256, 512)
-
-
-def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer, tmp_path):
+def test_carton_s_model_is_the_first_of_the_best_on_validation(hub, tokenizer, tmp_path, caplog):
     tokenizer.save_pretrained(tmp_path / "pieces")
     call = f"logistic-regression(tokenizer={tmp_path / 'pieces'})"
     options = {"config": "movies", "paper": "carton2020", "out": tmp_path / "m"}
@@ -149,12 +113,8 @@ def test_a_model_of_carton_s_is_trained_and_explained(hub, tokenizer, tmp_path):
         train(hub, call, **options, eval_split="")
     assert len(train(hub, call, **options).lines) == 3
     facts = json.loads((tmp_path / "m" / "model.json").read_text())
+    shares = [float(line.split()[2]) for line in caplog.messages if line.endswith("on the validation split")]
+    assert len(shares) == 7 and facts["size"] == load_preset("carton2020").training["C"][shares.index(max(shares))]
     assert (facts["features"], facts["longest"], facts["settings"]["tokenizer"]) == ("sub-words", 512, "pieces")
     explain(tmp_path / "m", hub, config="movies", split="val", limit=2, paper="carton2020", out=tmp_path / "p.jsonl")
     assert len((tmp_path / "p.jsonl").read_text().splitlines()) == 2
-
-
-def test_text_is_needed():
-    empty = SimpleNamespace(data=Data(([instance("")], ["a"]), ([], []), (), False), seed=1, paper="")
-    with refused("1", field="documents"):
-        baselines.LogisticRegressionSystem().fit_pipeline(empty)

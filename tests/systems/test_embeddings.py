@@ -37,10 +37,8 @@ def test_text_vectors_of_the_corpus_words(tmp_path, caplog, first):
     ("content", "mentions", "line"),
     [
         ("", (), None),
-        ("good\n", ("good",), 1),
         ("the 1 2\ngood 1\n", ("2", "1"), 2),
         ("the 1 2\ngood 1 x\n", ("2",), 2),
-        ("the 1 2\nfilm 1 nan\n", ("2",), 2),
         ("the 1 2\na 3 4\n", ("4",), None),
     ],
 )

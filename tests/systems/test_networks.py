@@ -288,23 +288,6 @@ def test_the_regulariser_counts_tokens_and_changes_and_rationales_train_where_th
     )
 
 
-@pytest.mark.parametrize("supervision", [0.0, 1.0])
-def test_an_encoder_of_blind_selections_does_not_hear_the_generator(supervision):
-    """Until the free epochs are over labels train the encoder alone; after them the generator learns from its loss."""
-    network = small("lei")
-    changes = {"random_selections": True, "free_epochs": 1, "supervision": supervision, "entropy": 0.1}
-    network.settings = replace(network.settings, **changes)
-    examples = [readings.Example(read(network, one), number % 2) for number, one in enumerate(make_texts())]
-    for network.epoch in (0, 1):
-        network.zero_grad()
-        torch.manual_seed(0)
-        network.loss(pad(network, *make_texts()), examples).backward()
-        weights = dict(network.named_parameters())
-        moved = {name for name, one in weights.items() if one.grad is not None and bool(one.grad.any())}
-        assert any(name.startswith("generator") for name in moved) is (network.epoch == 1)
-        assert "readers.0.cells.0.weight_ih_l0" in moved
-
-
 def test_lei_has_no_scores_but_a_rationale_of_its_own(train_planted, planted):
     sizes = "embedding_size=4, hidden_size=4, max_steps=1"
     model, (one,) = train_planted(f"lei-unsupervised({sizes})", 9), planted("test", 1)[0][:1]

@@ -70,23 +70,6 @@ def test_sentences_for_training():
     assert pipeline.find_sentence_bounds(Instance("x", (), ("d", "e"), (("a", "b"), ()))) == [(0, 2)]
 
 
-def test_negatives_are_drawn_anew_in_each_epoch():
-    labels = ["evidence" if number % 10 == 0 else "other" for number in range(200)]
-    draw = pipeline.make_sampler(labels, 1.0, seed=3)
-    for epoch in range(5):
-        assert len(draw(epoch)) == 40 and sum(labels[number] == "evidence" for number in draw(epoch)) == 20
-    assert draw(1).tolist() == draw(1).tolist() != draw(2).tolist()
-    assert len(pipeline.make_sampler(labels, 100.0, seed=3)(0)) == 200
-
-
-@pytest.mark.parametrize(("number", "words"), [(1, "it is splendid indeed ."), (9, TEXT.replace("\n", " "))])
-def test_the_best_sentences_are_selected(number, words):
-    model, _ = make_pipeline(number)
-    (selection,) = model.select([model.read(make_text())])
-    assert " ".join(np.array(make_text().tokens)[selection.positions]) == words
-    assert np.argmax(selection.sentences[0]) == 1 and len(selection.sentences[0]) == 4
-
-
 def test_a_pipeline_explains_itself_by_its_own_rationale():
     model, classifier = make_pipeline()
     (prediction,) = explain_instances(model, [make_text()], build_settings(selects=True))

@@ -13,7 +13,7 @@ from eraser_hub import train
 from eraser_hub.attribution import open_model
 from eraser_hub.records.errors import BusyError
 from eraser_hub.systems.evaluation import format_duration
-from eraser_hub.systems.folder import check_folder, save_model, working_folder
+from eraser_hub.systems.folder import check_folder, working_folder
 from eraser_hub.systems.system import make_system
 
 from ..needs import needs
@@ -131,8 +131,7 @@ def test_what_a_stopped_training_leaves_is_gone_on_with_or_begun_anew(tmp_path, 
     assert all(words in line for words, line in zip(said, caplog.messages, strict=True))
 
 
-@pytest.mark.parametrize("resume", [True, False])
-def test_a_half_written_model_is_marked_until_another_is_saved(hub, tmp_path, monkeypatch, resume):
+def test_a_half_written_model_is_marked_until_another_is_saved(hub, tmp_path, monkeypatch):
     """Stopped while the model was saved, and again before the next one is."""
     out = tmp_path / "m"
     with monkeypatch.context() as patch, pytest.raises(OSError, match="full"):
@@ -142,15 +141,15 @@ def test_a_half_written_model_is_marked_until_another_is_saved(hub, tmp_path, mo
         open_model(out)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("eraser_hub.systems.training.save_model", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        train(hub, f"glove-lstm({NETWORK}, max_steps=1)", config="movies", out=out, resume=resume)
+        train(hub, f"glove-lstm({NETWORK}, max_steps=1)", config="movies", out=out)
     with refused(file=out):
         open_model(out)
-    train(hub, f"glove-lstm({NETWORK}, max_steps=1)", config="movies", out=out, resume=resume)
+    train(hub, f"glove-lstm({NETWORK}, max_steps=1)", config="movies", out=out)
     assert open_model(out).label_names == ("NEG", "POS")
     assert {path.name for path in out.iterdir()} == {"model.json", "vocabulary.json", "weights.safetensors"}
 
 
-def test_another_model_takes_a_folder_over_and_other_folders_are_left_alone(hub, tmp_path):
+def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     (tmp_path / "file").write_text("")
@@ -159,19 +158,6 @@ def test_another_model_takes_a_folder_over_and_other_folders_are_left_alone(hub,
             check_folder(tmp_path / wrong)
     with refused(argument="out"):
         check_folder(tmp_path / "other", str(tmp_path / "other"))
-    for name, files in (
-        ("old", ("model.skops", "config.json", "mine.txt")),
-        ("new", ("model.json", "vocabulary.json")),
-    ):
-        (tmp_path / name / ".training").mkdir(parents=True)
-        for file in files:
-            (tmp_path / name / file).write_text(name)
-    save_model(tmp_path / "new", tmp_path / "old")
-    assert {path.name for path in (tmp_path / "old").iterdir() if path.is_file()} == {
-        "mine.txt",
-        "model.json",
-        "vocabulary.json",
-    }
 
 
 # --- the verb ----------------------------------------------------------------------------------------------------
@@ -209,28 +195,6 @@ def test_the_best_of_several_values_is_kept(hub, tmp_path, caplog, name):
     assert name == "lehman" or [len(one["epochs"]) for one in facts["grid"]] == [2, 2]
     with refused("`eval_split`", argument="model"):
         train(hub, call, config="movies", eval_split="", out=tmp_path / "n")
-
-
-def test_a_stopped_search_goes_on_with_what_is_not_finished(hub, tmp_path, monkeypatch, caplog):
-    from eraser_hub.systems import training
-
-    call, real = f"glove-lstm({NETWORK}, epochs=1, patience=[0,1])", training.train_into
-    train(hub, call, config="movies", out=tmp_path / "whole")
-
-    def stop_second(job, fit):
-        if job.folder.name == "2":
-            raise KeyboardInterrupt
-        return real(job, fit)
-
-    monkeypatch.setattr(training, "train_into", stop_second)
-    with pytest.raises(KeyboardInterrupt):
-        train(hub, call, config="movies", out=tmp_path / "again")
-    monkeypatch.undo()
-    caplog.clear()
-    train(hub, call, config="movies", out=tmp_path / "again", resume=True)
-    assert "1: trained before the stop" in caplog.messages
-    for name in ("model.json", "weights.safetensors"):
-        assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
 def test_seeds_are_trained_once(hub, tmp_path, caplog):
