@@ -67,10 +67,12 @@ def explain_chunk(
     ]
     if model.answers:
         return _answer(model, texts, engine), engine
+    engine.filler = settings.choices.filler  # of whole and erased texts, not of what methods ask for their scores
     for text, p in zip(texts, engine.proba_of_whole(engine.readings), strict=True):
         text.p, text.label = p, _find_label(text.instance, settings.target, model, p)
+    engine.filler = ""
     _find_rationales(model, texts, engine)
-    engine.filler = settings.choices.filler  # of what is erased, not of what methods ask for their scores
+    engine.filler = settings.choices.filler
     if pairs:
         return engine.run([_predict_pair(text) for text in texts]), engine
     measured = [measure.measure(texts, engine, settings.method) for measure in settings.measures]

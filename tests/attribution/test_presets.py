@@ -213,7 +213,7 @@ def test_a_word_is_one_feature_of_wang_s_lime():
     scores = one["rationales"][0]["soft_rationale_predictions"]
     assert scores[0] == scores[2] == scores[5] and scores[1] == scores[4]
     # in attribution a word goes wherever it occurs; the rationale alone is erased token by token
-    assert not any(0 < tokens.count("good") < 3 for tokens in model.asked[:-2])
+    assert not any(0 < tokens.count("good") < 3 for tokens in model.asked[:-3])
 
 
 @pytest.mark.parametrize("case", WANG["reading_comprehension"]["cases"])
