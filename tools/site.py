@@ -43,7 +43,7 @@ import; names load what they need when you first use them. The [commands](comman
 names; the files are described in [predictions-format](predictions-format.md).
 """
 # names of `eraser_hub.attribution` for the reference
-EXPLAIN = ("ExplainSettings", "Instance", "explain_instances", "open_model")
+EXPLAIN = ("ExplainSettings", "Instance", "build_settings", "explain_instances", "open_model")
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 FENCE = re.compile(r"^(````?).*?^\1$", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
