@@ -10,16 +10,6 @@ import pytest
 from eraser_hub.datasets_scripts.bilingual_perturbation import BilingualPerturbation, pairs
 
 
-def test_pairs_of_a_dataset_make_a_dataset(tmp_path: Path) -> None:
-    from datasets import Dataset
-
-    builder = BilingualPerturbation("similarity_ch", cache_dir=str(tmp_path))
-    builder.download_and_prepare()
-    joined = Dataset.from_list(pairs(builder.as_dataset(split="test")))
-    assert joined.num_rows == 4
-    assert joined[0]["original"]["id"] == joined[0]["perturbed"]["original_id"] == "1"
-
-
 def test_the_metrics_take_rows_and_predictions_as_they_are(samples: Path, tmp_path: Path, spaces: Path) -> None:
     import evaluate
 
