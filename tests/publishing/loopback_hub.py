@@ -24,7 +24,7 @@ LFS_SUFFIXES = (".parquet", ".png", ".arrow")
 _ID = r"(?P<id>(?:[^/]+/)?[^/]+?)"
 _READ = re.compile(
     rf"/api/(?P<kind>datasets|spaces|models)/{_ID}"
-    r"(?:/(?P<verb>revision|tree|paths-info|refs)(?:/(?P<revision>[^/]+)(?:/(?P<path>.*))?)?)?"
+    r"(?:/(?P<verb>revision|tree|refs)(?:/(?P<revision>[^/]+)(?:/(?P<path>.*))?)?)?"
 )
 _RESOLVE = re.compile(rf"/(?:(?P<kind>datasets|spaces)/)?{_ID}/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
 _WRITE = re.compile(
@@ -211,7 +211,7 @@ class HubHandler(BaseHTTPRequestHandler):
         if match := _RESOLVE.fullmatch(path):
             return self._resolve(match)
         if match := _READ.fullmatch(path):
-            return self._describe(match, body)
+            return self._describe(match)
         if path.startswith("/objects/"):
             return self._put(path, body)
         if path == "/api/validate-yaml":
@@ -236,14 +236,7 @@ class HubHandler(BaseHTTPRequestHandler):
             return getattr(self, f"_{match['verb']}")(repo, unquote(match["revision"]), body)
 
     def _read(self) -> bytes:
-        if (self.headers.get("Transfer-Encoding") or "").lower() != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        pieces = []
-        while size := int(self.rfile.readline().split(b";")[0], 16):
-            pieces.append(self.rfile.read(size))
-            self.rfile.readline()
-        self.rfile.readline()
-        return b"".join(pieces)
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def _token(self) -> str:
         return (self.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -282,7 +275,7 @@ class HubHandler(BaseHTTPRequestHandler):
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
         return Answer(content, status, headers)
 
-    def _describe(self, match: re.Match[str], body: bytes) -> Answer:
+    def _describe(self, match: re.Match[str]) -> Answer:
         repo, commit = self._find_commit(match)
         tree, name, verb = repo.commits[commit], unquote(match["id"]), match["verb"]
         rows = {path: file_row(path, *file) for path, file in sorted(tree.items())}
@@ -304,12 +297,6 @@ class HubHandler(BaseHTTPRequestHandler):
             whole = parse_qs(urlsplit(self.path).query).get("recursive", [""])[-1].lower() in ("1", "true")
             inside = (path for path in rows if path.startswith(prefix))
             return Answer([rows[path] for path in inside if whole or "/" not in path.removeprefix(prefix)])
-        if verb == "paths-info":
-            json_body = "json" in (self.headers.get("Content-Type") or "")
-            paths = (json.loads(body) if json_body else parse_qs(body.decode())).get("paths") or []
-            asked = dict.fromkeys(path.strip("/") for path in ([paths] if isinstance(paths, str) else paths))
-            rows[""] = folder_row("")
-            return Answer([rows[path] for path in asked if path in rows])
         facts = {"private": False, "gated": False, "disabled": False, "downloads": 0, "likes": 0, "tags": []}
         facts |= {"_id": commit[:24], "id": name, "author": name.rpartition("/")[0] or None, "sha": commit}
         return Answer(facts | {"siblings": [{"rfilename": path} for path in sorted(tree)]})
