@@ -1,9 +1,7 @@
-"""Rows and instances for the tests of the two ERASER modules: random ones, and the golden sets as dataset rows."""
+"""Rows and instances for the tests of the two ERASER modules: made up at random."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,27 +65,3 @@ def random_case(seed: int, n: int = 6, documents: int = 2) -> tuple[list[dict[st
         references.append({"annotation_id": f"a{k}", "classification": label, "documents": docs, "evidences": groups})
         references[-1]["source"] = f"s{k % 2}"
     return predictions, references
-
-
-def golden_case(reference_scores: Path, corpora: Path, corpus: str) -> tuple[list[dict], list[dict], dict[str, Any]]:
-    """A golden set: its predictions, its annotations as dataset rows, its scores."""
-    folder, source = reference_scores / corpus, corpora / corpus
-    predictions = [json.loads(line) for line in (folder / "predictions.jsonl").read_text("utf-8").splitlines()]
-    texts: dict[str, str] = {}
-    if (source / "docs.jsonl").exists():
-        for line in (source / "docs.jsonl").read_text("utf-8").splitlines():
-            record = json.loads(line)
-            texts[record["docid"]] = record["document"]
-    rows = []
-    for line in (folder / "annotations.jsonl").read_text("utf-8").splitlines():
-        row = json.loads(line)
-        docids = {one["docid"] for group in row["evidences"] for one in group} | set(row.get("docids") or ())
-        docids |= {
-            r["docid"] for p in predictions if p["annotation_id"] == row["annotation_id"] for r in p["rationales"]
-        }
-        row["documents"] = [
-            {"docid": docid, "text": texts.get(docid) or (source / "docs" / docid).read_bytes().decode()}
-            for docid in sorted(docids)
-        ]
-        rows.append({key: row[key] for key in ("annotation_id", "classification", "documents", "evidences")})
-    return predictions, rows, json.loads((folder / "scores.json").read_text())

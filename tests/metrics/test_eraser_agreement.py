@@ -1,11 +1,9 @@
-"""The module eraser_agreement: recorded numbers, entries of the result, wrong input; chunks add up to the whole."""
+"""The module eraser_agreement: annotations without gold, chance, signature, notes, wrong input."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,6 @@ import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.metrics.match import Matcher, read_gold, read_predictions
-from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_extra, agreement_scores
-from eraser_hub.metrics.statistics import Statistics, concatenate
-
-from ..golden.record import mean_of, random_rows, soft_rows
 
 pytestmark = pytest.mark.unit
 
@@ -52,25 +45,6 @@ def compute(predictions: Any = PREDICTIONS, references: Any = REFERENCES, **sett
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return EraserAgreement().compute(predictions=predictions, references=references, **settings)
-
-
-def test_recorded_numbers(golden: Path) -> None:
-    """Expected values: golden/numbers/modules.json, on random rows and on golden/small/soft_rationales.json."""
-    expected = json.loads((golden / "numbers" / "modules.json").read_text())
-    made = [random_rows(seed) for seed in range(8)]
-    cases = json.loads((golden / "small" / "soft_rationales.json").read_text())["cases"]
-    for name, rows in (("eraser_agreement", made), ("eraser_agreement of soft scores", map(soft_rows, cases))):
-        assert mean_of([compute(*each) for each in rows]) == pytest.approx(expected[name], abs=1e-9)
-    masks = compute([[0, 1, 1, 0], [1, 0, 0, 0]], [[0, 1, 0, 0], [1, 1, 0, 1]])
-    for key, value in expected["eraser_agreement of masks"].items():
-        assert masks[key] == pytest.approx(value, abs=1e-9), key
-    found = compute(*made[0], confidence_level=0.95, n_resamples=200, seed=1)
-    for key, bounds in expected["eraser_agreement, intervals"].items():
-        assert found[f"{key}_ci"] == pytest.approx(bounds, abs=1e-9)
-    groups = compute(*made[0], by="classification")["by"]
-    assert {label: scores["token_macro_f1"] for label, scores in groups.items()} == expected[
-        "eraser_agreement by label"
-    ]
 
 
 def test_annotations_without_gold() -> None:
@@ -120,19 +94,6 @@ def test_signature_names_what_differs_from_the_defaults() -> None:
     assert "scored:1/3" in compute(PREDICTIONS[:1], only_predicted=True)["signature"]
 
 
-def test_notes_say_what_is_left_out() -> None:
-    metric = EraserAgreement()
-    hard, soft = "hard_rationale_predictions", "soft_rationale_predictions"
-    rows = [
-        {**row, "rationales": [{k: v for k, v in each.items() if k != hard} for each in row["rationales"]]}
-        for row in PREDICTIONS
-    ]
-    notes = metric.measure(rows, REFERENCES, unmarked="skip").notes
-    assert notes[0].startswith(f"left out: exact, token and IOU scores (no {hard}); sentence scores (no ")
-    assert notes[1] == "agreement leaves out 1 of 3 annotations without gold rationale"
-    assert soft not in notes[0] and "token_micro_f1" not in compute(rows)
-
-
 def test_note_on_constant_scores() -> None:
     rows = [
         {**row, "rationales": [{**each, "soft_rationale_predictions": [0.5] * 9} for each in row["rationales"]]}
@@ -141,13 +102,6 @@ def test_note_on_constant_scores() -> None:
     notes = EraserAgreement().measure([*rows, PREDICTIONS[2]], REFERENCES).notes
     assert any(note.startswith("all tokens have one score in 2 of 3 documents") for note in notes)
     assert not any(note.startswith("all tokens") for note in EraserAgreement().measure(PREDICTIONS, REFERENCES).notes)
-
-
-def test_info_describes_every_score() -> None:
-    info, found = EraserAgreement().info, compute(*random_rows(0))
-    scores = {key for key, value in found.items() if isinstance(value, float)}
-    assert scores == {*info.ranges} == {*info.higher_is_better}
-    assert info.ranges["iou_micro_r"] == (0.0, None) and info.ranges["iou_matched_r"] == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -173,23 +127,3 @@ def test_info_describes_every_score() -> None:
 def test_wrong_input(predictions: Any, references: Any, settings: dict[str, Any], words: str) -> None:
     with pytest.raises(DataError, match=words):
         compute(predictions, references, **settings)
-
-
-@pytest.mark.parametrize("unmarked", ["score", "skip"])
-def test_chunks_and_their_totals_give_the_scores_of_the_whole(unmarked: str) -> None:
-    settings = AgreementSettings(unmarked=unmarked, chance=True)
-    matcher, parts = Matcher(read_gold(REFERENCES)), []
-    for row in PREDICTIONS:
-        parts.append(agreement_columns(matcher.add(read_predictions([row])), settings))
-    columns = concatenate(parts, [1, 1, 1])
-    # as the score verb keeps them: a row for the annotations without gold, and one for those with
-    marked = columns["gold.marked"].astype(int)
-    totals = {name: np.bincount(marked, weights=values, minlength=2) for name, values in columns.items()}
-    whole = compute(unmarked=unmarked, chance=True)
-    for table in (columns, totals):
-        statistics = Statistics([""] * table["gold.rows"].size, table, agreement_scores(table, settings, matcher.used))
-        statistics, extra = agreement_extra(statistics, settings)
-        for key, value in statistics.values().items():
-            assert float(value) == pytest.approx(whole[key], nan_ok=True), key
-        for name, value in extra.items():
-            assert value == pytest.approx(whole[name], nan_ok=True)

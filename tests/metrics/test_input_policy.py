@@ -1,23 +1,24 @@
-"""The input policy, line by line: through the command (exit 1, FILE:LINE) and through the modules (ValueError)."""
+"""The input policy, row by row: through `score` of files (FILE:LINE) and through the modules (instance and field)."""
 
 from __future__ import annotations
 
-import atexit
 import copy
-import functools
-import json
 import math
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eraser_hub.cli import main
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.errors import DataError
+from eraser_hub.records import predictions as reader
+from eraser_hub.scoring.score import ScoreSettings
+from eraser_hub.scoring.score import score as score_files
+
+from ..refusals import refused
+from ..scoring.small_corpora import Inputs, lines, written
 
 TEXTS = {"d1": "a dull film .\nno one laughs .", "d2": "what a joy ,\nstart to end", "d3": "another one"}
 AOPC = (0.01, 0.05, 0.1, 0.2, 0.5)
@@ -59,16 +60,6 @@ def instance(name: str, docid: str, size: int, label: str) -> dict[str, Any]:
     }
 
 
-@functools.cache
-def documents() -> Path:
-    """One folder of documents for all cases: hundreds of small files are slow to write and to remove."""
-    holder = tempfile.TemporaryDirectory()
-    atexit.register(holder.cleanup)
-    for docid, text in TEXTS.items():
-        (Path(holder.name) / docid).write_text(text)
-    return Path(holder.name)
-
-
 class Case:
     """Gold annotations, predictions and documents that are in order, to be spoilt."""
 
@@ -88,38 +79,20 @@ class Case:
     def rationale(self) -> dict[str, Any]:
         return self.second["rationales"][0]
 
-    def write(self, folder: Path) -> Path:
-        corpus = folder / "movies"
-        corpus.mkdir()
-        (corpus / "docs").symlink_to(documents())
-        (corpus / "val.jsonl").write_text("".join(json.dumps(row) + "\n" for row in self.gold))
-        (folder / "predictions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in self.predictions))
-        return corpus
+    def write(self, folder: Path) -> Inputs:
+        (folder / "movies").mkdir()
+        inputs = written(folder / "movies", self.predictions, Case().rows(), "docs")
+        lines(folder / "movies" / "val.jsonl", self.gold)
+        return inputs
 
     def rows(self) -> list[dict[str, Any]]:
         documents = [{"docid": docid, "text": text} for docid, text in TEXTS.items()]
         return [{**row, "documents": documents} for row in self.gold]
 
 
-def run(folder: Path, corpus: Path, *options: str) -> int:
-    """How `score` ends."""
-    target = ["--predictions", str(folder / "predictions.jsonl"), "--out", str(folder / "scores.json")]
-    command = ["eraser-hub", "score", "--dataset", str(corpus), "--split", "val", *target, *options]
-    with pytest.raises(SystemExit) as ended:
-        main(command[1:])
-    return int(ended.value.code or 0)
-
-
 def hard(spans: list[tuple[Any, Any]]) -> Callable[[Case], object]:
     def spoil(case: Case) -> None:
         case.rationale["hard_rationale_predictions"] = [{"start_token": a, "end_token": b} for a, b in spans]
-
-    return spoil
-
-
-def soft(value: Any, field: str = "soft_rationale_predictions", at: int = 2) -> Callable[[Case], object]:
-    def spoil(case: Case) -> None:
-        case.rationale[field][at % len(case.rationale[field])] = value
 
     return spoil
 
@@ -191,11 +164,7 @@ REFUSED: dict[str, tuple[Callable[[Case], object], str, str]] = {
     "gold id twice": (in_gold("a1", "annotation_id"), "annotation_id", "again"),
     "gold label unknown": (in_gold("MAYBE", "classification"), "classification", "NEG, POS, found 'MAYBE'"),
     "hard here and not there": (setting(DELETE, *R, HARD), H, "in all or in none"),
-    "hard null": (setting(None, *R, HARD), H, "in all or in none"),
-    "soft here and not there": (setting(DELETE, *R, SOFT), S, "in all or in none"),
     "label here and not there": (setting(None, "classification"), "classification", "in all or in none"),
-    "scores here and not there": (setting(DELETE, FULL), FULL, "in all or in none"),
-    "flip here and not there": (setting(DELETE, "tokens_to_flip"), "tokens_to_flip", "in all or in none"),
     "thresholds here and not there": (setting(None, "thresholded_scores"), "thresholded_scores", "in all or in none"),
     "erased here and not there": (
         setting(None, "thresholded_scores", 1, COMP),
@@ -206,11 +175,9 @@ REFUSED: dict[str, tuple[Callable[[Case], object], str, str]] = {
     "soft missing": (setting([], "rationales"), S, "in every document with evidence"),
     "soft too short": (setting([0.5], *R, SOFT), S, "7 scores (the document's tokens), found 1"),
     "sentences too many": (setting([0.5] * 3, *R, SENTENCE), f"rationales.{SENTENCE}", "2 scores"),
-    "soft NaN": (soft(NAN), S, "finite numbers"),
-    "soft infinite": (soft(INF), S, "finite numbers"),
-    "soft null": (soft(None), f"rationales[0].{SOFT}[2]", "found None"),
-    "soft string": (soft("0.5"), f"rationales[0].{SOFT}[2]", "found '0.5'"),
-    "sentence null": (soft(None, SENTENCE), f"rationales[0].{SENTENCE}[0]", "found None"),
+    "soft NaN": (setting(NAN, *R, SOFT, 2), S, "finite numbers"),
+    "soft null": (setting(None, *R, SOFT, 2), f"rationales[0].{SOFT}[2]", "found None"),
+    "soft string": (setting("0.5", *R, SOFT, 2), f"rationales[0].{SOFT}[2]", "found '0.5'"),
     "unknown document": (setting("d9", *R, "docid"), "rationales.docid", "'d9'"),
     "document above": (setting("../val.jsonl", *R, "docid"), "rationales.docid", "'../val.jsonl'"),
     "no docid": (setting(DELETE, *R, "docid"), "rationales[0].docid", "found none"),
@@ -223,14 +190,9 @@ REFUSED: dict[str, tuple[Callable[[Case], object], str, str]] = {
     "scores lack the label": (setting({"NEG": 1.0}, FULL), FULL, "'POS'"),
     "erased lack the label": (setting({"NEG": 1.0}, COMP), COMP, "'POS'"),
     "erased lack another label": (setting({"POS": 1.0}, COMP), COMP, f"the labels of {FULL}"),
-    "thresholded lack the label": (
-        setting({"NEG": 1.0}, "thresholded_scores", 2, COMP),
-        *(f"thresholded_scores.{COMP}", "'POS'"),
-    ),
     "scores of no label": (setting({}, FULL), FULL, "found none"),
     "negative probability": (setting({"NEG": 1.5, "POS": -0.5}, COMP), COMP, "-0.5"),
     "NaN probability": (setting({"NEG": NAN, "POS": 1.0}, COMP), COMP, "probabilities"),
-    "bool probability": (setting({"NEG": False, "POS": True}, COMP), f"{COMP}.NEG", "found False"),
     "string probability": (setting({"NEG": "x", "POS": 0.5}, COMP), f"{COMP}.NEG", "found 'x'"),
     "sum": (setting({"NEG": 0.5, "POS": 0.502}, COMP), COMP, "sum to 1, found a sum of 1.002"),
     "threshold missing": (lambda case: case.second["thresholded_scores"].pop(), A, "0.01, 0.05, 0.1, 0.2, 0.5"),
@@ -243,24 +205,32 @@ REFUSED: dict[str, tuple[Callable[[Case], object], str, str]] = {
     "no instance": (lambda case: case.predictions.clear(), "predictions", "at least one instance"),
     "no id": (setting(DELETE, "annotation_id"), "annotation_id", "found none"),
     "negative flip": (setting(-1, "tokens_to_flip"), "tokens_to_flip", "found -1"),
+    "text for a threshold": (setting("0.1", "thresholded_scores", 0, "threshold"), A.replace(".", "[0]."), "'0.1'"),
+    "rationale null": (setting([None], "rationales"), "rationales[0]", "found None"),
+    "spans no list": (setting(3, *R, HARD), f"rationales[0].{HARD}", "3"),
+    "docid no string": (setting([{"docid": ["list"]}], "rationales"), "rationales[0].docid", "['list']"),
+    "occlusion no object": (setting([7], "occluded_scores"), "occluded_scores[0]", "7"),
+    "erased no object": (setting(1.0, COMP), COMP, "1.0"),
     "rationales no list": (setting({"docid": "d2"}, "rationales"), "rationales", "a list"),
     "scores no object": (setting([0.5, 0.5], FULL), FULL, "an object"),
 }
 INSTANCES = {"gold id twice": "a1", "instance without annotation": "a9", "instance twice": "a1"}
-SAID_BY_THE_READER = {"no instance", "huge offset", "soft NaN", "soft infinite", "NaN probability"}  # in its own words
+SAID_BY_THE_READER = {"no instance", "huge offset", "soft NaN", "NaN probability"}  # in its own words
 
 
+@pytest.mark.parametrize("per_instance", [False, True])
 @pytest.mark.parametrize("name", REFUSED)
-def test_command_refuses(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_score_refuses_with_file_and_line_in_any_chunk(
+    name: str, per_instance: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (spoil, _, shown), case = REFUSED[name], Case()
     spoil(case)
-    assert run(tmp_path, case.write(tmp_path)) == 1
-    told = capsys.readouterr().err
-    file = "val.jsonl" if name.startswith("gold") else "predictions.jsonl"
-    assert f"{file}: " in told if name in ("no instance", "annotation without instance") else f"{file}:2: " in told
-    assert shown in told or name in SAID_BY_THE_READER or file == "val.jsonl"
-    assert "Traceback" not in told
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["movies", "predictions.jsonl"]
+    monkeypatch.setattr(reader, "MAX_ROWS", 1)
+    file = "val.jsonl" if name.startswith("gold") else "p.jsonl"
+    line = None if name in ("no instance", "annotation without instance") else 2
+    mentions = () if name in SAID_BY_THE_READER or file == "val.jsonl" else (shown,)
+    with refused(*mentions, file=file, line=line):
+        score_files(*case.write(tmp_path), ScoreSettings(per_instance=per_instance))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -293,7 +263,7 @@ ALLOWED: dict[str, Callable[[Case], object]] = {
 
 @pytest.mark.parametrize("name", ALLOWED)
 def test_allowed(name: str, tmp_path: Path) -> None:
-    """The command and the modules give the same scores."""
+    """Files and rows give the same scores."""
     case = Case()
     ALLOWED[name](case)
     found = score(case, tmp_path)
@@ -304,9 +274,8 @@ def test_allowed(name: str, tmp_path: Path) -> None:
             assert found[key] == pytest.approx(flat[key], abs=1e-12, nan_ok=True)
 
 
-def score(case: Case, folder: Path, *options: str) -> dict[str, Any]:
-    assert run(folder, case.write(folder), *options) == 0
-    return dict(json.loads((folder / "scores.json").read_text()))
+def score(case: Case, folder: Path) -> dict[str, Any]:
+    return score_files(*case.write(folder)).as_json()
 
 
 def agree(case: Case) -> dict[str, Any]:
@@ -332,20 +301,12 @@ def test_identical_spans_count_once() -> None:
 def test_instances_without_spans(tmp_path: Path) -> None:
     """Without the field there are no span scores; empty lists count 0."""
     case = Case()
-    for number, lists in enumerate([[[], None], [[], []], [[], [{"start_token": 1, "end_token": 3}]]]):
-        (folder := tmp_path / str(number)).mkdir()
-        for row, spans in zip(case.predictions, lists, strict=True):
-            row["rationales"][0][HARD] = spans
-        if number == 0:
-            bare = [{**row, "rationales": []} for row in case.predictions]
-            bare, case.predictions = case.predictions, bare
-            found = score(case, folder)
-            assert "iou_macro_f1" not in found and "auprc" not in found
-            assert found["comprehensiveness"] == pytest.approx(0.25)
-            case.predictions = bare
-            continue
-        found = score(case, folder)
-        assert (found["token_micro_p"], found["token_micro_r"]) == ((0, 0), (1, 0.5))[number - 1]
+    case.predictions[0]["rationales"][0][HARD] = []
+    found = agree(case)
+    assert (found["token_micro_p"], found["token_micro_r"]) == (1, 0.5)
+    case.predictions = [{**row, "rationales": []} for row in case.predictions]
+    found = score(case, tmp_path)
+    assert "iou_macro_f1" not in found and "auprc" not in found and found["comprehensiveness"] == pytest.approx(0.25)
 
 
 def test_what_has_no_number_is_null_in_files(tmp_path: Path) -> None:
@@ -361,58 +322,6 @@ def test_what_has_no_number_is_null_in_files(tmp_path: Path) -> None:
     found = score(case, tmp_path)
     keys = ("auprc", "average_precision", "roc_auc_score", "comprehensiveness_kl")
     assert [found[key] for key in keys] == [0.5, None, None, None]
-
-
-BROKEN = {
-    "not JSON": b"{'annotation_id': 'a2'}\n",
-    "cut line": b'{"annotation_id": "a2", "rationales": [',
-    "not an object": b'["a2"]\n',
-    "a number": b"17\n",
-    "broken UTF-8": b'{"annotation_id": "a\xff2", "rationales": []}\n',
-    "broken UTF-8 in an unknown key": b'{"annotation_id": "a2", "note": "\xff", "rationales": []}\n',
-    "NaN": b'{"annotation_id": "a2", "rationales": [], "tokens_to_flip": NaN}\n',
-    "no id": b'{"annotation_id": null, "rationales": []}\n',
-    "id of another kind": b'{"annotation_id": 1.5, "rationales": []}\n',
-}
-
-
-@pytest.mark.parametrize("side", ["predictions.jsonl", "val.jsonl"])
-@pytest.mark.parametrize("name", BROKEN)
-def test_broken_lines(name: str, side: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    corpus = Case().write(tmp_path)
-    path = tmp_path / side if side == "predictions.jsonl" else corpus / side
-    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + BROKEN[name])
-    assert run(tmp_path, corpus) == 1
-    told = capsys.readouterr().err
-    assert f"{side}:2: " in told and "Traceback" not in told
-
-
-def test_of_many_faults_the_first_is_told_and_the_others_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    case = Case()
-    case.gold = [{**case.gold[0], "annotation_id": f"a{k}"} for k in range(25)]
-    case.predictions = [{**copy.deepcopy(case.predictions[0]), "annotation_id": f"a{k}"} for k in range(25)]
-    for row in case.predictions[1:]:
-        row["rationales"][0][HARD] = [{"start_token": 3, "end_token": 99}]
-    assert run(tmp_path, case.write(tmp_path)) == 1
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 1 and "predictions.jsonl:2: instance 'a1'" in told[0] and "(and 23 more)" in told[0]
-    with pytest.raises(DataError, match=r"found 99 \(and 23 more\)") as caught:
-        agree(case)
-    assert caught.value.instance == "a1"
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--gold", "best"],
-        ["--confidence-level", "2"],
-        ["--resamples", "0"],
-    ],
-)
-def test_bad_usage(options: list[str], tmp_path: Path) -> None:
-    assert run(tmp_path, Case().write(tmp_path), *options) == 2
 
 
 def test_what_is_no_row_is_told_by_its_place() -> None:

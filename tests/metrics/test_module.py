@@ -133,10 +133,6 @@ def test_saves_combines_and_pickles(name: str, tmp_path: Path) -> None:
     same(again.compute(predictions=predictions, references=references), whole)
     both = evaluate.combine([MODULES[name](), again], force_prefix=True)
     assert len(both.compute(predictions=predictions, references=references)) == 2 * len(whole)
-    added = evaluate.combine([MODULES[name]()])
-    for at, row in enumerate(predictions):
-        added.add(row, references[at] if references and at < len(references) else None)
-    same(added.compute(), whole)
 
 
 @each
@@ -201,15 +197,6 @@ def test_every_container_scores_the_same(name: str, form: str) -> None:
     found = compute(name, convert(rows[0]), convert(rows[1]) if rows[1] else None)
     same(found, compute(name, predictions, references), atol=1e-6)  # tensors are float32
     assert rows == before
-
-
-def test_class_numbers_of_a_dataset_become_their_names() -> None:
-    rows, _ = made_up("normalized_fidelity", 6)
-    kinds = {"annotation_id": datasets.Value("int64"), "label": datasets.ClassLabel(names=["N", "P"])}
-    numbered = [{"annotation_id": at, "label": at % 2} for at in range(6)]
-    references = datasets.Dataset.from_list(numbered, features=datasets.Features(kinds))
-    for one in (references, references.to_iterable_dataset()):
-        assert set(compute("normalized_fidelity", rows, one, by="label")["by"]) == {"N", "P"}
 
 
 @each
@@ -279,11 +266,8 @@ def test_per_instance_by_and_intervals(name: str) -> None:
         {"only_predicted": "yes"},
         {"per_instance": "False"},
         {"confidence_level": 2},
-        {"confidence_level": "0.95"},
         {"n_resamples": 0},
-        {"n_resamples": "many"},
         {"n_resamples": True},
-        {"seed": "1"},
         {"seed": -1},
         {"seed": None},
     ],

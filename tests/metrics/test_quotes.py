@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ from tests.raw_corpora import documents
 
 from ..mangling import NORMALISATIONS
 
-ROOT = Path(__file__).resolve().parents[2]
 TEXT = "a `` fine '' film -- it 's not bad .\nthe ending , though , is bad ( very bad ) .\nnaïve viewers do n't mind ."
 
 
@@ -144,17 +141,6 @@ def test_counts_by_hand():
     assert alone["in_text"] == 2 / 3 and np.isnan(alone["coverage"]) and "coverage" not in alone["signature"]
 
 
-def test_golden_values():
-    expected = json.loads((ROOT / "tests/golden/numbers/modules.json").read_text())["quote_faithfulness"]
-    quoted = [
-        {"id": "1", "quotes": ["a warm film", "a Warm  film", "warm filn with songs"]},
-        {"id": "2", "quotes": ["nothing of it"]},
-    ]
-    texts = [{"id": "1", "text": "It is a warm film with songs , a warm film ."}, {"id": "2", "text": "It is dull ."}]
-    result = compute(quoted, texts)
-    assert {key: result[key] for key in expected} == expected
-
-
 def test_bare_quotes_and_texts_belong_together_by_place():
     named = [{"id": "a", "quotes": ["warm"]}, {"id": "b", "quotes": ["dull", "film"]}]
     texts = [{"id": "a", "text": "so warm"}, {"id": "b", "text": "a dull film"}]
@@ -196,13 +182,11 @@ def test_intervals_are_over_documents():
 @pytest.mark.parametrize(
     ("row", "field", "words"),
     [
-        ({"quotes": None}, "quotes", "None"),
         ({"quotes": [quote(pandas.NA)]}, "quotes[0].status", "<NA>"),  # type: ignore[arg-type]
         ({"quotes": [quote("seen")]}, "quotes[0].status", "exact, normalised,"),
         ({"quotes": [quote("exact", 3, 3)]}, "quotes[0]", "[3, 3]"),
         ({"quotes": [quote("exact", 0, 11)]}, "quotes[0].end_token", "at most 10"),
         ({"quotes": [{**quote("exact", 0, 1), "docid": "e"}]}, "quotes[0].docid", "'e'"),
-        ({"quotes": [{**quote("exact", 0, 1), "docid": None}]}, "quotes[0].docid", "None"),
         ({"quotes": [quote("empty")], "outcome": "refusal"}, "quotes", "expected none"),
         ({"quotes": [], "outcome": 3}, "outcome", "3"),
         ({"quotes": [], "outcom": "cut"}, "outcom", "'outcome'"),

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.statistics import (
     Measured,
     Score,
     Statistics,
     clopper_pearson,
-    divide,
     find_bca_bounds,
     find_components,
     mean,
@@ -25,8 +22,9 @@ from eraser_hub.metrics.statistics import (
     summarize,
 )
 
+from .clustered_cases import CLUSTERED, read_case
+
 pytestmark = pytest.mark.unit
-CLUSTERED = json.loads((Path(__file__).parents[1] / "golden" / "statistics" / "clustered.json").read_text())
 
 
 def of(values: Any, counts: Any = None, clusters: Any = None, **score: Any) -> Statistics:
@@ -36,23 +34,6 @@ def of(values: Any, counts: Any = None, clusters: Any = None, **score: Any) -> S
     columns = {"score.sum": values * counts, "score.count": counts}
     ids = [str(at) for at in range(values.size)]
     return Statistics(ids, columns, {"score": Score(mean("score"), **score)}, clusters)
-
-
-def macro_f1(sums: Any) -> Any:
-    return divide(2 * sums["hits"], sums["gold"] + sums["predicted"]).mean(axis=-1)
-
-
-def read_case(case: Any, side: str) -> Statistics:
-    """A golden case: a ratio of sums, or macro F1 of three classes."""
-    clusters = number_values([*case["cluster_order"], *case["clusters"]])[len(case["cluster_order"]) :]
-    if case["kind"] == "ratio":
-        columns = {"sum": np.array(case[side]["numerators"]), "count": np.array(case[side]["denominators"])}
-        score = Score(lambda sums: divide(sums["sum"], sums["count"]))
-    else:
-        gold, own = (np.array(codes)[:, None] == np.arange(3) for codes in (case["gold"], case[side]["predicted"]))
-        columns, score = {"hits": gold & own, "gold": gold, "predicted": own}, Score(macro_f1)
-    floats = {name: values.astype(float) for name, values in columns.items()}
-    return Statistics(case["clusters"], floats, {"value": score}, clusters)
 
 
 @pytest.mark.parametrize("side", ["a", "b"])
@@ -154,9 +135,6 @@ def test_results_are_flat_and_in_plain_python() -> None:
     assert found["per_instance"] == {"score": [0, 0.5, 1], "annotation_id": ["0", "1", "2"], "cluster": [0, 1, 2]}
     assert "|data:x/y|n:3|" in found["signature"] and json.loads(json.dumps(found)) == found
     assert sign("a", {"x": 0.1 + 0.2, "y": [0.5, True]}) == "a|x:0.30000000000000004|y:0.5,yes"
-    for argument, wrong in {"confidence_level": 1.0, "n_resamples": 0, "seed": -1}.items():
-        with pytest.raises(DataError, match=f"{argument}: expected"):
-            summarize("toy", measured, **{argument: wrong})  # type: ignore[arg-type]
 
 
 def test_one_counted_cluster_says_little() -> None:

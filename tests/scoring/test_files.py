@@ -13,14 +13,13 @@ from typing import Any
 import datasets
 import pytest
 
-from eraser_hub.metrics.errors import DataError
 from eraser_hub.records import predictions as reader
 from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ..metrics.eraser_rows import ERASED, LABELS, random_case
 from ..refusals import refused
-from .small_corpora import Inputs, compare, lines, nested, written
+from .small_corpora import Inputs, annotation, compare, lines, nested, written
 
 Rows = list[dict[str, Any]]
 CARD = """---
@@ -64,13 +63,6 @@ def spans_alone(predictions: Rows, references: Rows) -> None:
             del rationale["soft_rationale_predictions"]
 
 
-def sentences_unknown(predictions: Rows, references: Rows) -> None:
-    no_sentence_scores(predictions, references)
-    for row in references:
-        for group in row["evidences"]:
-            group[0] |= {"start_sentence": -1, "end_sentence": -1}
-
-
 def sentences_late(predictions: Rows, references: Rows) -> None:
     """The first annotations do not say their sentences."""
     no_sentence_scores(predictions, references)
@@ -101,15 +93,16 @@ def no_rationale_at_first(predictions: Rows, references: Rows) -> None:
     references[2]["evidences"] = [[]]
 
 
-def spans_alone_and_none_at_first(predictions: Rows, references: Rows) -> None:
-    spans_alone(predictions, references)
-    for row in predictions[:20]:
-        row["rationales"] = []
-
-
 def no_rationale_at_all(predictions: Rows, references: Rows) -> None:
     for row in predictions:
         row["rationales"] = []
+
+
+def one_without_answer(predictions: Rows, references: Rows) -> None:
+    for row in predictions:
+        row["outcome"] = "answered"
+    own = {"annotation_id": predictions[0]["annotation_id"], "classification": None, "rationales": []}
+    predictions[0] = own | {"outcome": "refused"}
 
 
 def labels_of_their_own(predictions: Rows, references: Rows) -> None:
@@ -126,12 +119,11 @@ CHANGES: list[Callable[[Rows, Rows], None]] = [
     no_hard,
     no_sentence_scores,
     spans_alone,
-    sentences_unknown,
     sentences_late,
     some_without_evidence,
     numbers_as_ids,
     no_rationale_at_first,
-    spans_alone_and_none_at_first,
+    one_without_answer,
     no_rationale_at_all,
     labels_of_their_own,
 ]
@@ -177,116 +169,48 @@ def test_annotations_encoded_twice(tmp_path: Path) -> None:
     assert nested(score(*inputs)) == expected
 
 
-def put(value: Any, path: tuple[Any, ...], new: Any) -> None:
-    """Change what stands at a path of keys and places; GONE deletes it."""
-    *parents, last = path
-    for key in parents:
-        value = value[key]
-    if new is GONE:
-        del value[last]
-    else:
-        value[last] = new
-
-
-GONE = object()
-HARD, SPAN = "hard_rationale_predictions", "rationales[0].hard_rationale_predictions[0].end_token"
-FIRST, END = ("rationales", 0), ("rationales", 0, HARD, 0, "end_token")
-# of the last prediction or annotation: the path, what is put there, the field and words of the error
-WRONG: list[tuple[str, tuple[Any, ...], Any, str | None, str]] = [
-    ("p.jsonl", ("annotation_id",), "a0", "annotation_id", "'a0'"),
-    ("p.jsonl", ("annotation_id",), "b7", "annotation_id", "'b7'"),
-    ("p.jsonl", ("annotation_id",), GONE, "annotation_id", ""),
-    ("p.jsonl", ("tokens_to_flip",), GONE, "tokens_to_flip", ""),
-    ("p.jsonl", ("classification",), "MAYBE", "classification", "NEG, POS, found 'MAYBE'"),
-    ("p.jsonl", ("classification_scores",), {}, "classification_scores", ""),
-    ("p.jsonl", (*FIRST, "soft_rationale_predictions", 0), GONE, None, "soft_rationale_predictions"),
-    ("p.jsonl", (*FIRST, "docid"), "../p.jsonl", None, "'../p.jsonl'"),
-    ("p.jsonl", (*FIRST, "docid"), GONE, "rationales[0].docid", ""),
-    ("p.jsonl", END, 2**70, f"rationales.{HARD}", f"{2**70}"),
-    ("p.jsonl", END, 2.0, SPAN, "2.0"),
-    ("p.jsonl", ("thresholded_scores", 1, "threshold"), 0.01, None, ""),
-    ("p.jsonl", ("thresholded_scores", 1, "threshold"), GONE, "thresholded_scores[1].threshold", ""),
-    ("p.jsonl", ("thresholded_scores",), [{}], "thresholded_scores[0].threshold", ""),
-    ("p.jsonl", ("thresholded_scores", 0, "threshold"), "0.1", "thresholded_scores[0].threshold", "'0.1'"),
-    ("p.jsonl", ("rationales",), 5, "rationales", "5"),
-    ("p.jsonl", ("rationales",), [None], "rationales[0]", "None"),
-    ("p.jsonl", ("rationales",), "text", "rationales", "'text'"),
-    ("p.jsonl", (*FIRST, HARD), 3, f"rationales[0].{HARD}", "3"),
-    ("p.jsonl", ("rationales",), [{"docid": ["list"]}], "rationales[0].docid", "['list']"),
-    ("p.jsonl", ("occluded_scores",), [7], "occluded_scores[0]", "7"),
-    ("p.jsonl", ("classification",), 3, "classification", "3"),
-    ("p.jsonl", ("classification_scores",), [0.5], "classification_scores", "[0.5]"),
-    ("p.jsonl", ("classification_scores", "NEG"), "x", "classification_scores.NEG", "'x'"),
-    ("p.jsonl", (ERASED[0],), 1.0, ERASED[0], "1.0"),
-    ("val.jsonl", ("annotation_id",), "a0", None, "'a0'"),
-    ("val.jsonl", ("evidences",), GONE, None, "'evidences'"),
-    ("val.jsonl", ("evidences",), None, "evidences", "null"),
-    ("val.jsonl", ("evidences", 0, 0, "end_token"), 2**50, "evidences[0][0].end_token", "32 bits"),
-    ("val.jsonl", ("evidences", 0, 0, "start_sentence"), 2, None, "[2, 1)"),
-    ("val.jsonl", ("docids",), ["nowhere"], "docids", "'nowhere'"),
-    ("val.jsonl", ("classification",), None, "classification", "null"),
+# of the last annotation: the field, what is put there, the field and words of the error
+WRONG: list[tuple[str, Any, str | None, str]] = [
+    ("annotation_id", "a0", None, "'a0'"),
+    ("evidences", None, "evidences", "null"),
+    ("evidences", [[{"docid": "11_0", "start_token": 0, "end_token": 2**50}]], "evidences[0][0].end_token", "32 bits"),
+    ("docids", ["nowhere"], "docids", "'nowhere'"),
+    ("classification", None, "classification", "null"),
 ]
 
 
-@pytest.mark.parametrize(("file", "path", "new", "field", "words"), WRONG)
-def test_what_is_wrong_is_told_in_any_chunk(
-    file: str,
-    path: tuple[Any, ...],
-    new: Any,
-    field: str | None,
-    words: str,
-    tmp_path: Path,
-    small_chunks: Callable[[], None],
+@pytest.mark.parametrize(("key", "value", "field", "words"), WRONG)
+def test_wrong_annotations_are_told_in_any_chunk(
+    key: str, value: Any, field: str | None, words: str, tmp_path: Path, small_chunks: Callable[[], None]
 ) -> None:
-    inputs = written(tmp_path, *random_case(3, n=12))
-    rows = [json.loads(line) for line in (tmp_path / file).read_text("utf-8").splitlines()]
-    put(rows[-1], path, new)
-    lines(tmp_path / file, rows)
-    messages = []
-    for per_instance in (False, True):
-        with refused(words, file=file, line=12, field=field) as caught:
-            score(*inputs, ScoreSettings(per_instance=per_instance))
-        messages.append(str(caught.error))
-        small_chunks()
-    assert len(set(messages)) == 1
-
-
-@pytest.mark.parametrize("name", ["p.jsonl", "val.jsonl", "docs.jsonl"])
-def test_broken_text_in_a_field_that_no_score_needs(name: str, tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     inputs = written(tmp_path, predictions, references)
-    path = tmp_path / name
-    *before, last = path.read_bytes().splitlines()
-    path.write_bytes(b"\n".join([*before, last[:-1] + b', "note": "\xff"}\n']))
-    with refused("0xff", file=name, line=len(before) + 1):
-        score(*inputs)
+    lines(tmp_path / "val.jsonl", [*map(annotation, references[:-1]), annotation(references[-1]) | {key: value}])
+    for per_instance in (False, True):
+        with refused(words, file="val.jsonl", line=12, field=field):
+            score(*inputs, ScoreSettings(per_instance=per_instance))
+        small_chunks()
 
 
-SPOILT: dict[str, tuple[Callable[[bytes], bytes], int]] = {
-    "blank line": (lambda text: text.replace(b"\n", b"\n \n", 1), 2),
-    "no JSON": (lambda text: b"- a: 1\n" + text, 1),
-    "no object": (lambda text: b"[1]\n" + text, 1),
-    "cut": (lambda text: text.rstrip()[:-1], -1),
+BROKEN = {
+    "blank": b" \n{}\n",
+    "not JSON": b"{'annotation_id': 'a2'}\n",
+    "cut line": b'{"annotation_id": "a2", "rationales": [',
+    "not an object": b'["a2"]\n',
+    "broken UTF-8": b'{"annotation_id": "a\xff2", "rationales": []}\n',
+    "broken UTF-8 in an unknown key": b'{"annotation_id": "a2", "note": "\xff", "rationales": []}\n',
+    "NaN": b'{"annotation_id": "a2", "rationales": [], "tokens_to_flip": NaN}\n',
+    "id of another kind": b'{"annotation_id": 1.5, "rationales": []}\n',
 }
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "val.jsonl", "docs.jsonl"])
-@pytest.mark.parametrize("way", SPOILT)
+@pytest.mark.parametrize("way", BROKEN)
 def test_one_policy_for_the_lines_of_all_files(way: str, name: str, tmp_path: Path) -> None:
-    inputs = written(tmp_path, *random_case(3, n=9))
-    spoil, line = SPOILT[way]
-    text = spoil((tmp_path / name).read_bytes())
-    (tmp_path / name).write_bytes(text)
-    with pytest.raises(DataError) as caught:
-        score(*inputs)
-    assert caught.value.file == tmp_path / name
-    assert caught.value.line == (line if line > 0 else len(text.splitlines()))
-
-
-def test_documents_of_which_there_are_none(tmp_path: Path) -> None:
-    inputs = written(tmp_path, *random_case(3, n=9))
-    (tmp_path / "docs.jsonl").write_bytes(b"")
-    with refused(file="val.jsonl"):
+    inputs = written(tmp_path, *random_case(3, n=2))
+    path = tmp_path / name
+    path.write_bytes(path.read_bytes().splitlines(keepends=True)[0] + BROKEN[way])
+    with refused(file=path, line=2):
         score(*inputs)
 
 

@@ -15,7 +15,6 @@ import eraser_hub
 from eraser_hub.metrics.plain import instances_from
 from eraser_hub.scoring.score import score_flat
 
-from ..command_line import invoke
 from ..refusals import refused
 
 GOLD: list[dict[str, Any]] = [
@@ -41,16 +40,6 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     else:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
-
-
-def test_quotes_that_are_moved_or_left_out_are_noted(tmp_path: Path) -> None:
-    gold = write(
-        tmp_path / "gold.jsonl", [{"id": "a", "text": "good film and good cast", "rationale": ["dull", "cast"]}]
-    )
-    predicted = write(tmp_path / "p.jsonl", [{"id": "a", "rationale": ["good"]}])
-    notes = "\n".join(eraser_hub.score(predicted, dataset=gold).notes)
-    assert "gold quotes that are not in the text, left out: 1" in notes
-    assert "predicted quotes in several places, put at the first: 1" in notes
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet"])
@@ -98,18 +87,6 @@ def test_faults_name_the_files_of_the_user(
         score_flat(files["gold"], files["p"])
 
 
-def test_the_command(tmp_path: Path) -> None:
-    gold, predicted = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
-    words = ["score", "--dataset", str(gold), "--predictions", str(predicted), "--format", "json"]
-    done = invoke(words)
-    assert done.exit_code == 0 and "0.8" in done.stdout, done.output
-    assert invoke(["score", "--predictions", str(predicted)]).exit_code == 2
-    with refused():
-        eraser_hub.score(predicted, dataset=gold).save(gold)
-    with refused():
-        score_flat(write(tmp_path / "none.jsonl", []), predicted)
-
-
 def test_plain_rows_answer_a_dataset(samples: Path, tmp_path: Path) -> None:
     source = samples / "eraser" / "movies"
     instances = [
@@ -141,12 +118,6 @@ def test_numbers_are_names_of_labels(tmp_path: Path) -> None:
     assert score_flat(gold, write(tmp_path / "p.jsonl", answers))["accuracy"] == 1
 
 
-def test_a_breakdown_needs_its_field_in_every_row(tmp_path: Path) -> None:
-    files = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
-    with refused("expected the field 'genre' in every row"):
-        eraser_hub.score(files[1], dataset=files[0], by="genre")
-
-
 def test_runs_are_averaged_and_all_of_them_read(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.jsonl", GOLD)
     one, other = write(tmp_path / "a.jsonl", PREDICTED), write(tmp_path / "b.jsonl", PREDICTED)
@@ -158,12 +129,11 @@ def test_runs_are_averaged_and_all_of_them_read(tmp_path: Path) -> None:
 
 def test_a_function_of_a_row_is_a_score_and_what_a_file_has_not_is_refused(tmp_path: Path) -> None:
     gold, predicted = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
-
-    def length(row: Any, instance: Any) -> float:
-        return len(row["tokens"]) if "tokens" in row else 0
-
-    scores = eraser_hub.score(predicted, gold, metric=length)
-    assert "length" in scores and any("functions:length" in line for line in scores.signatures)
+    assert eraser_hub.score(predicted, gold, metric=lambda row, _: len(row["tokens"]) if "tokens" in row else 0)
     for name, value in (("config", "movies"), ("split", "val"), ("paper", "eraser")):
         with refused(value, argument=name):
             eraser_hub.score(predicted, gold, **{name: value})
+    with refused("expected the field 'genre' in every row"):
+        eraser_hub.score(predicted, gold, by="genre")
+    with refused():
+        score_flat(write(tmp_path / "none.jsonl", []), predicted)

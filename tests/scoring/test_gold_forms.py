@@ -105,14 +105,6 @@ def test_a_form_is_scored_as_gold(corpus: Path, predictions: Path, form: str) ->
     assert not [note for note in found.notes if note.startswith("gold ")]
 
 
-def test_the_evidence_of_groups_is_the_union(corpus: Path, predictions: Path) -> None:
-    """Of evidence scores differ from those of the union only where groups count."""
-    source_split = ScoredSplit(corpus, "test")
-    evidence, union = (score(source_split, predictions, ScoreSettings(gold=form)) for form in ("evidence", "union"))
-    for key in ("token_micro_f1", "token_macro_f1", "auprc", "average_precision"):
-        assert evidence.scores[key] == pytest.approx(union.scores[key])
-
-
 def test_built_and_raw_corpora_have_the_same_gold(corpus: Path, predictions: Path, tmp_path: Path) -> None:
     built = build("own", corpus, out=tmp_path / "hub").folder
     for form in ("majority", "union"):
@@ -145,8 +137,6 @@ def test_people_stand_in_score_file_table_and_frame(corpus: Path, predictions: P
     block = found.as_json()["people"]
     assert block["annotators"] == 3 and block["gold"] == "majority of the others"
     assert block["scores"]["token_macro_f1"] == found.to_frame().loc["token_macro_f1", "people"]
-    table = found.table().written("text")
-    assert "people: 3 annotators, each against the majority of the others" in table
     assert "people" not in score_by_api(str(predictions), dataset=corpus, split="test", people=False).as_json()
 
 
@@ -200,8 +190,3 @@ def test_reports_and_boards_have_a_row_of_people(corpus: Path, predictions: Path
     rows = json.loads(made.files[1].read_text())["rows"]
     assert [(row["system"], row["source"]) for row in rows] == [("people", "a score file"), ("sys", "a score file")]
     assert rows[0]["scores"]["token_macro_f1"] == people["token_macro_f1"]
-
-
-def test_a_form_that_is_none_is_refused(corpus: Path, predictions: Path) -> None:
-    with refused("evidence, majority, union", "'mayority'", argument="gold"):
-        score_by_api(str(predictions), dataset=corpus, split="test", gold="mayority")

@@ -33,23 +33,6 @@ def test_unknown_fields_are_said_once_with_their_numbers(tmp_path: Path) -> None
     compare(nested(scored), {key: part for key, part in expected.items() if key != "predictions_sha256"})
 
 
-def test_a_misspelt_field_is_an_error_with_its_line(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=12)
-    predictions[4]["thresholded_scores"][0]["treshold"] = predictions[4]["thresholded_scores"][0].pop("threshold")
-    with refused("'threshold'", file="p.jsonl", line=5, field="thresholded_scores[0].treshold"):
-        score(*written(tmp_path, predictions, references))
-
-
-def test_null_and_nothing_are_the_same(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=12)
-    for row in predictions:
-        del row["tokens_to_flip"]
-    expected = score(*written(tmp_path, predictions, references))
-    for row in predictions[::2]:
-        row["tokens_to_flip"] = None
-    assert score(*written(tmp_path, predictions, references)).scores == expected.scores
-
-
 def test_what_is_left_out_is_said(tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
     for row in predictions:
@@ -64,13 +47,6 @@ def test_what_is_left_out_is_said(tmp_path: Path) -> None:
         "tokens_to_flip_ratio (no tokens_to_flip)",
     ):
         assert words in notes
-
-
-def test_nothing_to_score_is_an_error_that_lists_the_fields(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=12)
-    inputs = written(tmp_path, [{"annotation_id": row["annotation_id"]} for row in predictions], references)
-    with refused("hard_rationale_predictions, ", ", classif", file="p.jsonl"):
-        score(*inputs)
 
 
 @pytest.mark.parametrize("by_rows", [False, True])
@@ -97,26 +73,6 @@ def test_a_wrong_split_names_the_one_that_fits(built: bool, samples: Path, tmp_p
     with refused(f"those of {'validation' if built else 'val'}", file=results, line=1) as caught:
         score(*inputs)
     assert len(str(caught.error).splitlines()) == 1
-
-
-def test_another_corpus_is_told_in_one_line(samples: Path, tmp_path: Path) -> None:
-    results = samples / "predictions" / "eraser" / "movies.val.jsonl"
-    corpus = samples / "eraser" / "fever"
-    counts = [len(path.read_bytes().splitlines()) for path in (results, corpus / "val.jsonl")]
-    with refused(f"{counts[0]} ids", f"{counts[1]} annotations", file=results) as caught:
-        score(ScoredSplit(corpus, "val"), results)
-    assert len(str(caught.error).splitlines()) == 1
-
-
-def test_what_is_no_answer_counts_as_wrong(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=12)
-    name = predictions[0]["annotation_id"]
-    predictions[0] = {"annotation_id": name, "outcome": "refused", "classification": None, "rationales": []}
-    inputs = written(tmp_path, predictions, references)
-    found = score(*inputs, ScoreSettings(per_instance=True))
-    assert all("|answered:11/12|" in line for line in found.signatures)
-    assert found.per_instance["accuracy"][0] == found.per_instance["token_micro_f1"][0] == 0
-    compare(score(*inputs).scores, found.scores)
 
 
 def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:

@@ -81,13 +81,6 @@ def test_score_has_what_the_module_has(hub, rows, tmp_path):
     assert low < expected["invented"] < high
 
 
-def test_a_part_of_the_annotations(hub, rows, tmp_path):
-    result = scores(hub, written(tmp_path / "llm.jsonl", rows[1:]), "--only-predicted", "--confidence-level", 0.9)
-    assert f"scored:{len(rows) - 1}/{len(rows)}" in result["signature"][-1]
-    again = scores(hub, written(tmp_path / "b.jsonl", rows[1:]), "--only-predicted")
-    assert result["invented"] == again["invented"]
-
-
 def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
     path = written(tmp_path / "llm.jsonl", rows)
     where = ["--dataset", samples / "eraser/movies", "--split", "val", "--predictions", path, "--format", "json"]
@@ -98,23 +91,10 @@ def test_a_corpus_folder_knows_no_coverage_and_says_so(rows, samples, tmp_path):
     assert done.stderr.count("coverage is left out: a corpus folder does not say") == 1
 
 
-@pytest.mark.parametrize(
-    ("quotes", "field", "found"),
-    [
-        (None, "quotes", ("None",)),
-        ([{**INVENTED, "status": "made up"}], "quotes[0].status", ("exact, ", "'made up'")),
-        (
-            [{**INVENTED, "status": "exact", "docid": "d", "start_token": 0, "end_token": 1}],
-            "quotes[0].docid",
-            ("'d'",),
-        ),
-    ],
-)
-def test_wrong_quotes_are_told_with_their_line(hub, rows, tmp_path, quotes, field, found):
-    rows[1]["quotes"] = quotes
+def test_wrong_quotes_are_told_with_their_line(hub, rows, tmp_path):
+    rows[1]["quotes"] = [{**INVENTED, "status": "made up"}]
     done = run("score", hub, "--predictions", written(tmp_path / "llm.jsonl", rows))
-    assert (done.exit_code, isinstance(done.exception, SystemExit)) == (1, False)
-    with refused(*found, file="llm.jsonl", line=2, instance=rows[1]["annotation_id"], field=field):
+    with refused("'made up'", file="llm.jsonl", line=2, instance=rows[1]["annotation_id"], field="quotes[0].status"):
         raise done.exception
 
 

@@ -49,9 +49,6 @@ def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
     field = "rationales[0].soft_rationale_predictions[0]"
     with refused(file="p.parquet", line=2, field=field):
         score(source, tmp_path / "p.parquet")
-    (tmp_path / "cut.parquet").write_bytes((tmp_path / "p.parquet").read_bytes()[:400])
-    with refused("Parquet", file="cut.parquet"):
-        score(source, tmp_path / "cut.parquet")
 
 
 def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> None:

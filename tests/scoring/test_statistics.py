@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from eraser_hub.metrics.statistics import Score, Statistics, divide, number_values
+from eraser_hub.metrics.statistics import Score, divide
 from eraser_hub.scoring.statistics import (
     compute_p_value,
     exchange_systems,
@@ -19,34 +17,16 @@ from eraser_hub.scoring.statistics import (
     holm,
 )
 
-CLUSTERED = json.loads((Path(__file__).parents[1] / "golden" / "statistics" / "clustered.json").read_text())
+from ..metrics.clustered_cases import CLUSTERED, read_case
+
 MEAN = Score(lambda sums: divide(sums["sum"], sums["count"], np.nan))
-
-
-def macro_f1(sums):
-    hits, gold, predicted = (sums[name] for name in ("hits", "gold", "predicted"))
-    return divide(2 * hits, gold + predicted).mean(axis=-1)
-
-
-def read_case(case, side):
-    """The sums of a golden case in each cluster, and its score."""
-    clusters = number_values([*case["cluster_order"], *case["clusters"]])[len(case["cluster_order"]) :]
-    if case["kind"] == "ratio":
-        columns = {
-            name: np.array(case[side][f"{long}s"]) for name, long in (("sum", "numerator"), ("count", "denominator"))
-        }
-        score = Score(lambda sums: divide(sums["sum"], sums["count"]))
-    else:
-        gold, own = (np.array(codes)[:, None] == np.arange(3) for codes in (case["gold"], case[side]["predicted"]))
-        columns, score = {"hits": gold & own, "gold": gold, "predicted": own}, Score(macro_f1)
-        columns = {name: values.astype(np.int8) for name, values in columns.items()}
-    return Statistics(case["clusters"], columns, {"value": score}, clusters).cluster_sums(), score
 
 
 @pytest.mark.parametrize("case", CLUSTERED["cases"])
 def test_exchange_of_clusters_has_the_golden_p(case):
-    (first, score), (second, _) = (read_case(case, side) for side in "ab")
-    p = exchange_systems(first, second, {"value": score}, {"value": list(first)})["value"]
+    first, second = (read_case(case, side) for side in "ab")
+    sums = [own.cluster_sums() for own in (first, second)]
+    p = exchange_systems(*sums, first.scores, {"value": list(sums[0])})["value"]
     assert p == pytest.approx(case["expected"]["difference"]["exchange_p"], abs=1e-9)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
-from eraser_hub.records.errors import DataError
+from eraser_hub.metrics.errors import DataError
 from eraser_hub.scoring.score import ScoreSettings, score
 from tests.metrics.eraser_rows import random_case
 
@@ -17,13 +17,18 @@ from .small_corpora import Inputs, written
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
+def draw_rows(step: int) -> tuple[list[dict], list[dict]]:
+    """Six predictions and annotations; one annotation of ``step`` has no gold rationale."""
+    predictions, references = random_case(2)
+    for row in references[::step]:
+        row["evidences"] = []
+    return predictions, references
+
+
 @pytest.fixture
 def inputs(tmp_path: Path) -> Inputs:
     """Six annotations; the first and the fourth have no gold rationale."""
-    predictions, references = random_case(2)
-    for row in references[::3]:
-        row["evidences"] = []
-    return written(tmp_path, predictions, references)
+    return written(tmp_path, *draw_rows(3))
 
 
 @pytest.mark.parametrize("by_rows", [True, False])
@@ -55,9 +60,7 @@ def test_a_released_config_is_scored_as_the_papers_do(inputs: Inputs):
 
 
 def test_chance_is_the_modules_and_stands_beside_the_scores(inputs: Inputs):
-    predictions, references = random_case(2)
-    for row in references[::3]:
-        row["evidences"] = []
+    predictions, references = draw_rows(3)
     module = EraserAgreement().compute(
         predictions=predictions, references=references, unmarked="skip", chance=True, label_names=["NEG", "POS"]
     )
@@ -75,10 +78,7 @@ def test_chance_is_the_modules_and_stands_beside_the_scores(inputs: Inputs):
 @pytest.mark.parametrize("unmarked", ["skip", None])
 @pytest.mark.parametrize("by_rows", [True, False])
 def test_without_any_gold_agreement_is_left_out(tmp_path: Path, unmarked: str | None, by_rows: bool):
-    predictions, references = random_case(2)
-    for row in references:
-        row["evidences"] = []
-    inputs = written(tmp_path, predictions, references)
+    inputs = written(tmp_path, *draw_rows(1))
     found = score(*inputs, ScoreSettings(unmarked=unmarked, per_instance=by_rows))
     assert list(found.statistics) == ["eraser_faithfulness"] and "token_macro_f1" not in found
     assert not found.gold and found.to_eraser().keys() == {"classification_scores"}
@@ -89,17 +89,7 @@ def test_without_any_gold_agreement_is_left_out(tmp_path: Path, unmarked: str | 
 
 
 def test_without_gold_and_without_probabilities_nothing_is_scored(tmp_path: Path):
-    predictions, references = random_case(2)
-    for row in references:
-        row["evidences"] = []
-    for one in predictions:
-        for key in list(one):
-            if key not in ("annotation_id", "rationales"):
-                del one[key]
+    predictions, references = draw_rows(1)
+    bare = [{key: one[key] for key in ("annotation_id", "rationales")} for one in predictions]
     with pytest.raises(DataError, match="nothing to score"):
-        score(*written(tmp_path, predictions, references))
-
-
-def test_a_wrong_switch_is_refused():
-    with pytest.raises(ValueError, match="expected one of score, skip, found 'drop'"):
-        ScoreSettings(unmarked="drop").check()
+        score(*written(tmp_path, bare, references))
