@@ -64,11 +64,6 @@ def test_a_wrong_argument_is_named_as_python_has_it(folder, monkeypatch):
         eraser_hub.load("eraser", "movies", "dev")
 
 
-def test_metrics_are_built_by_name(tmp_path):
-    built = eraser_hub.build("metrics", config="eraser_agreement", out=tmp_path)
-    assert (built.folder, list(built.rows)) == (tmp_path, ["eraser_agreement"])
-
-
 def test_functions_are_callable_after_every_module_was_imported():
     for found in pkgutil.walk_packages(eraser_hub.__path__, "eraser_hub."):
         if not found.name.startswith(("eraser_hub.metrics.app", "eraser_hub.__main__")):
@@ -83,13 +78,9 @@ def test_results_show_their_headline_scores_in_a_session(folder, samples):
     file, other = (samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline"))
     where = {"dataset": folder / "hub" / "eraser", "config": "movies", "split": "val"}
     scores = eraser_hub.score(file, **where, confidence_level=0.95)
-    lines = repr(scores).splitlines()
-    assert lines[0] == "Scores: eraser, movies, validation" and len(lines) < 15
-    (token,) = [line.split() for line in lines if line.startswith("token_macro_f1")]
+    (token,) = [line.split() for line in repr(scores).splitlines() if line.startswith("token_macro_f1")]
     low, high = scores.intervals["token_macro_f1"]
-    chance = scores.chance["token_macro_f1"]
-    assert token[1:] == [f"{scores.scores[token[0]]:.4f}", f"[{low:.4f},", f"{high:.4f}]", f"{chance:.4f}"]
-    assert not any(line.startswith("token_micro_f1") for line in lines)
+    assert token[1:4] == [f"{scores.scores[token[0]]:.4f}", f"[{low:.4f},", f"{high:.4f}]"]
     result = eraser_hub.compare(predictions={"ours": file, "theirs": [other]}, **where, resamples=50)
     lines = repr(result).splitlines()
     assert lines[0] == "ours against theirs, 24 instances"
@@ -99,62 +90,33 @@ def test_results_show_their_headline_scores_in_a_session(folder, samples):
     assert json.dumps(pair) == json.dumps(result)
 
 
-def test_a_report_takes_paths_and_names(folder, samples, tmp_path):
-    file, other = (samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline"))
-    for number, predictions in enumerate([[file, other], {"movies.val": file, "movies.val.baseline": other}]):
-        written = eraser_hub.report(
-            folder / "hub" / "eraser",
-            predictions,
-            config="movies",
-            split="val",
-            out=tmp_path / str(number),
-            resamples=50,
-        )
-        names = [path.name for path in written.score_files]
-        assert names == ["movies.val.scores.json", "movies.val.baseline.scores.json"]
-
-
 def test_a_comparison_takes_a_mapping_of_files_and_what_score_gave(folder, samples, tmp_path):
-    files = {name: samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline")}
-    files = {"ours": files[""], "theirs": files[".baseline"]}
+    ours, theirs = (samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline"))
+    files = {"ours": ours, "theirs": theirs}
     source = {"dataset": folder / "hub" / "eraser", "config": "movies", "split": "val"}
     by_files = eraser_hub.compare(files, resamples=50, **source)
     assert list(by_files["scores"]) == ["ours", "theirs"]
-    listed = eraser_hub.compare([f"{name}={file}" for name, file in files.items()], resamples=50, **source)
-    assert listed["scores"] == by_files["scores"]
     scores = [eraser_hub.score(one, per_instance=True, **source) for one in files.values()]
     by_scores = eraser_hub.compare(*scores, names=list(files), resamples=50)
     assert by_scores["scores"] == by_files["scores"]
     assert by_scores.to_frame()["difference"].tolist() == by_files.to_frame()["difference"].tolist()
     with refused("per_instance=True", "found sums", argument="systems"):
-        eraser_hub.compare(scores[0], eraser_hub.score(files["theirs"], **source))
+        eraser_hub.compare(scores[0], eraser_hub.score(theirs, **source))
     for names in (["one"], ["one", "one"]):
         with refused("2 different names", argument="names"):
             eraser_hub.compare(*scores, names=names)
     half = tmp_path / "half.jsonl"
-    half.write_text("".join(Path(files["theirs"]).read_text().splitlines(keepends=True)[:12]))
+    half.write_text("".join(theirs.read_text().splitlines(keepends=True)[:12]))
     partly = [eraser_hub.score(one, per_instance=True, only_predicted=True, **source) for one in (half, half)]
     same = eraser_hub.compare(*partly, names=["one", "two"])["comparisons"][0]["keys"]
     assert same["token_macro_f1"]["difference"] == 0, "not all of the gold has predictions"
     with refused("scores have theirs already", argument="cluster_by"):
         eraser_hub.compare(*scores, cluster_by="none")
     copy = tmp_path / "ours.jsonl"
-    copy.write_bytes(Path(files["ours"]).read_bytes())
+    copy.write_bytes(ours.read_bytes())
     own = eraser_hub.score(copy, per_instance=True, **source)
     with refused("another file than the input", file=copy):
         eraser_hub.compare(own, scores[1], out=copy, force=True)
     other = replace(scores[1], data_digest=64 * "0")
     with refused("same data", 12 * "0"):
         eraser_hub.compare(scores[0], other)
-    with refused("'token_f1'", "token_macro_f1", argument="primary"):
-        eraser_hub.compare(files, primary="token_f1", resamples=50, **source)
-
-
-def test_a_comparison_has_the_forms_of_a_result(folder, samples, tmp_path):
-    files = [samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline")]
-    result = eraser_hub.compare(*files, dataset=folder / "hub" / "eraser", config="movies", split="val", resamples=50)
-    frame = result.to_frame()
-    assert set(frame["first"]) == {"movies.val"} and "difference" in frame and len(frame) == len(set(frame["score"]))
-    assert "token_macro_f1" in result.table().written("markdown") and "<table" in result._repr_html_()
-    result.save(tmp_path / "comparison.json")
-    assert json.loads((tmp_path / "comparison.json").read_text())["signature"] == result["signature"]

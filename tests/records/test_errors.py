@@ -15,19 +15,13 @@ pytestmark = pytest.mark.unit
 @pytest.mark.parametrize(
     ("where", "text"),
     [
-        ({}, "expected a list, found 3"),
-        ({"file": "val.jsonl"}, "val.jsonl: expected a list, found 3"),
-        ({"file": "val.jsonl", "line": 7}, "val.jsonl:7: expected a list, found 3"),
         ({"file": "val.jsonl", "line": 7, "field": "docids"}, "val.jsonl:7: docids: expected a list, found 3"),
+        ({"argument": "kd"}, "kd: expected a list, found 3"),
         ({"instance": "negR_1", "field": "docids"}, "instance 'negR_1': docids: expected a list, found 3"),
     ],
 )
 def test_says_where(where, text):
     assert str(DataError("expected a list, found 3", **where)) == text
-
-
-def test_an_argument_stands_before_the_message():
-    assert str(DataError("expected a share, found 2", argument="kd")) == "kd: expected a share, found 2"
 
 
 @pytest.mark.parametrize("kind", [DataError, BusyError])

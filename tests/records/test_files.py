@@ -137,7 +137,11 @@ def test_what_is_no_file_is_refused(tmp_path, monkeypatch, kind, force):
         assert out.stat().st_mode == mode
 
 
-def test_another_file_is_replaced_by_force_alone(tmp_path):
+def test_another_file_is_replaced_by_force_alone_and_an_empty_one_is_free(tmp_path):
+    (tmp_path / "empty").touch()
+    for out in (tmp_path / "empty", tmp_path / "a" / "b" / "new"):
+        OutputWriter().write(out, SCORES)
+        assert out.read_bytes() == SCORES
     thesis = tmp_path / "thesis.tex"
     thesis.write_text("eraser-hub 3 was used")
     with refused("force", file=thesis):
@@ -158,9 +162,7 @@ def test_another_file_is_replaced_by_force_alone(tmp_path):
         (f'{{"generator": "{GENERATOR}"}}'.encode(), True),
         (f'<!DOCTYPE html>\n<meta name="generator" content="{GENERATOR}">'.encode(), True),
         (b'{"signature": "A. Lovelace"}', False),
-        (b'{"signature": 1}', False),
         (b"{cut", False),
-        (b"[1]", False),
         (b'{"annotation_id": "a"}\n{"annotation_id": "b"}\n', False),
         (b"<p>made by eraser-hub 1.0.0</p>", False),
     ],
@@ -168,13 +170,6 @@ def test_another_file_is_replaced_by_force_alone(tmp_path):
 def test_a_runs_file_is_recognised(tmp_path, content, expected):
     (tmp_path / "x").write_bytes(content)
     assert is_generated(tmp_path / "x") is expected
-
-
-def test_an_empty_file_and_a_new_folder_may_be_written(tmp_path):
-    (tmp_path / "empty").touch()
-    for out in (tmp_path / "empty", tmp_path / "a" / "b" / "new"):
-        OutputWriter().write(out, SCORES)
-        assert out.read_bytes() == SCORES
 
 
 def test_a_link_stays_and_its_target_is_written(tmp_path):
@@ -223,21 +218,6 @@ def test_a_character_device_is_written_to_and_stays(tmp_path):
     OutputWriter((device,)).write(device, SCORES)
     assert stat.S_ISCHR(device.stat().st_mode) and device.stat().st_ino == inode
     assert list(tmp_path.iterdir()) == [device]
-    full = tmp_path / "full"
-    os.mknod(full, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
-    with pytest.raises(OSError, match="No space") as caught:
-        OutputWriter().write(full, SCORES)
-    assert caught.value.filename == str(full) and stat.S_ISCHR(full.stat().st_mode)
-
-
-def test_a_terminal_is_written_to():
-    leader, follower = os.openpty()
-    try:
-        OutputWriter().write(Path(os.ttyname(follower)), b"scores\n")
-        assert os.read(leader, 100) == b"scores\r\n"
-    finally:
-        os.close(leader)
-        os.close(follower)
 
 
 def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
@@ -255,14 +235,11 @@ def test_predictions_are_recognised_by_their_record(tmp_path, predictions):
     record.write_text(json.dumps({"my": "notes"}))
     with refused(file=record):
         OutputWriter().check(record, is_run_record)
-
-
-def test_the_record_of_an_input_is_an_input(tmp_path, predictions):
     write_run(predictions, {"signature": "explain|version:1.0.0"})
-    record = tmp_path / "p.jsonl.run.json"
-    for inputs in (find_inputs(predictions), ()):
-        with refused(file=record):
-            OutputWriter(inputs).write(record, SCORES)
+    with refused(file=record):
+        OutputWriter(find_inputs(predictions)).write(record, SCORES)
+    with refused(file=record):
+        OutputWriter().write(record, SCORES)
 
 
 def test_inputs_are_found_in_arguments(tmp_path, monkeypatch):

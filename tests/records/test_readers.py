@@ -51,13 +51,10 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path):
         (b"", "expected JSON"),
         (b"[1]", "a list"),
         (b'{"a": NaN}', "byte 6"),
-        (b'{"a": 1e400}', "number out of range"),
         (b"1" * 5000, "integer value out of range"),
         (b"[" * 9999, "nested"),
         (b'{"a": "\xff"}', "UTF-8, found byte 0xff at byte 8"),
         (b"\xef\xbb\xbf{}", "byte 0"),
-        (b"{}{}", "trailing characters"),
-        (b'{"a": "b', "unexpected end of data"),
     ],
 )
 def test_what_is_no_json_object_is_refused(data: bytes, found: str, tmp_path: Path):

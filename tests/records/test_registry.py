@@ -57,8 +57,7 @@ def test_a_plug_in_is_a_part(shapes):
     points.append(EntryPoint("round", f"{__name__}:Shape", "eraser_hub.shapes"))
     assert list(parts) == ["flat-square", "nothing", "round", "two"]
     assert parts["round"] is Shape
-    assert len(parts) == 4
-    assert "round" in parts
+    assert len(parts) == 4 and "round" in parts
 
 
 def test_a_plug_in_of_another_sort_is_refused(shapes):

@@ -35,12 +35,8 @@ a note"""
 
 
 def test_a_table_shows_itself_and_zero_has_no_sign(tables):
-    assert repr(tables) == str(tables) == TEXT and str(tables.tables[0]) == TEXT
+    assert repr(tables) == str(tables) == tables.written("text") == TEXT and str(tables.tables[0]) == TEXT
     assert [str(Cell(value, digits=2)) for value in (-0.001, -0.0, -0.006)] == ["0.00", "0.00", "-0.01"]
-
-
-def test_text_marks_what_is_better_and_not_the_largest(tables):
-    assert tables.written("text") == TEXT
 
 
 def test_latex_is_booktabs_with_what_is_better_bold_and_intervals_small(tables):
