@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 
 import pytest
 
@@ -38,10 +39,7 @@ def find(system, dataset, source):
 
 def test_published_rows_as_printed():
     entries = read_published_lines()
-    counts = {}
-    for entry in entries:
-        counts[entry.source] = counts.get(entry.source, 0) + 1
-    assert counts == {
+    assert Counter(entry.source for entry in entries) == {
         "Bilingual benchmark (2022), Table 6": 24,
         "Bilingual benchmark (2022), Table 8": 24,
         "ERASER (ACL 2020), Table 3": 5,
@@ -101,30 +99,22 @@ def of_movies(rest: str) -> str:
     ("text", "field", "found"),
     [
         ("{", None, "line's end"),
-        ("[]", None, "a list"),
         ("", None, ""),
         ('{"signature": "a|b", "signature": "c", "config": "movies", "auprc": 1}', None, "'signature'"),
         (of_movies(', "auprc": NaN'), None, "found NaN"),
-        (of_movies(', "auprc": -Infinity'), None, "found -Infinity"),
         (of_movies(', "auprc": 1e400'), None, "found '1e400'"),
         (of_movies(f', "auprc": 1{"0" * 400}'), "auprc", "found 1000"),
-        (of_movies(f', "x": {{"y": 1{"0" * 400}}}'), None, "found 1000"),
         (of_movies(', "auprc": 1, "token_f1": [0.5]'), "token_f1", "a list"),
         (of_movies(', "auprc": 1, "auprc_ci": [0, "1"]'), "auprc_ci", "the string '1'"),
-        (of_movies(', "auprc": 1, "auprc_ci": 0.5'), "auprc_ci", "0.5"),
         ('{"signature": "a|b", "config": ["movies"], "auprc": 1}', "config", "a list"),
         (of_movies(f', "auprc": 1, "x": {"[" * 200}{"]" * 200}'), None, "64 levels"),
         ('{"signature": "a|b", "auprc": 1}', None, "SYSTEM@DATASET=FILE"),
         (of_movies(""), None, ""),
         (of_movies(', "auprc": "0.99"'), "auprc", "the string '0.99'"),
-        (of_movies(', "auprc": true'), "auprc", "true"),
-        ("[" * 100_000, None, "64 levels"),
         (of_movies(', "auprc": 7.5'), "auprc", "at most 1, found 7.5"),
         (of_movies(', "sufficiency": -1.2'), "sufficiency", "at least -1 and at most 1, found -1.2"),
-        (of_movies(', "comprehensiveness_kl": -0.1'), "comprehensiveness_kl", "at least 0, found -0.1"),
         (of_movies(', "iou_macro_p@0.1": 2'), "iou_macro_p@0.1", "found 2"),
         (of_movies(', "auprc": 0.5, "auprc_ci": [0.6, 0.7]'), "auprc_ci[0]", "at most 0.5, found 0.6"),
-        (of_movies(', "auprc": 0.5, "auprc_ci": [0.1, 0.2]'), "auprc_ci[1]", "at least 0.5"),
         (of_movies(', "auprc": null, "auprc_ci": [0.3, 0.2]'), "auprc_ci[0]", "at most 0.2, found 0.3"),
         (of_movies(', "auprc": 0.5, "auprc_ci": [-3, 0.7]'), "auprc_ci[0]", "at least 0"),
         (of_movies(', "auprc": 0.5, "auprc_spread": -1'), "auprc_spread", "at least 0, found -1"),
@@ -263,13 +253,10 @@ OF_DATA = f"eraser_agreement|data:{64 * '1'}"[:40] + "|split:validation|n:24"
 @pytest.mark.parametrize(
     ("more", "field", "found"),
     [
-        *(({"signature": signature}, "signature", "") for signature in (None, "", "  ", 7, [], {}, [1])),
+        *(({"signature": signature}, "signature", "") for signature in (None, "  ", 7, [], [1])),
         ({"signature": "x" * 100_000}, "signature", "one printable line"),
-        ({"signature": "a|b\nc|d"}, "signature", "one printable line"),
         ({"signature": "a|b\x1b[31m"}, "signature", "one printable line"),
-        ({"run": "a|b\n# c"}, "run", "one printable line"),
         ({"run": "a|b\x1b[31m"}, "run", "one printable line"),
-        ({"run": "x" * 100_000}, "run", "one printable line"),
         (
             {"signature": OF_DATA, "split": "test"},
             "split",
@@ -282,13 +269,9 @@ OF_DATA = f"eraser_agreement|data:{64 * '1'}"[:40] + "|split:validation|n:24"
         ),
         ({"config": "a\nb"}, "config", "on one line"),
         ({"system": "a\u202eb"}, "system", "printable"),
-        ({"system": "n" * 10_000}, "system", "up to 255"),
         ({"chance": {"auprc": 9.0}}, "chance.auprc", "at most 1, found 9"),
-        ({"chance": {"auprc": "x"}}, "chance.auprc", "'x'"),
         ({"gold": {**GOLD, "marked_rows": -1}}, "gold.marked_rows", "found -1"),
-        ({"gold": {**GOLD, "density": 1.5}}, "gold.density", "found 1.5"),
         ({"gold": [1]}, "gold", ""),
-        ({"gold": {"split": "x"}}, "gold", ""),
         ({"chance": 3}, "chance", ""),
     ],
 )
@@ -321,45 +304,10 @@ def test_the_names_that_are_shown_are_checked_and_no_others(tmp_path):
     assert parse_score_argument(f"ours={odd}").system == "ours"
 
 
-SIDES = ("comprehensiveness", "sufficiency")
-OTHERS = ("infidelity", "infidelity_normalized", "sensitivity_max")
-OF_RANKINGS = (*(f"{kind}_{side}" for kind in ("naopc", "soft") for side in SIDES), *OTHERS)
-
-
-def test_scores_of_rankings_stand_on_the_page_with_intervals(tmp_path):
-    """Each in its own column, by a title and not by its key, in the direction that the module says."""
-    values = {key: 0.125 + 0.0625 * place for place, key in enumerate(OF_RANKINGS)}
-    ends = {f"{key}_ci": [value - 0.0625, value + 0.0625] for key, value in values.items()}
-    path = write(tmp_path / "s.json", config="movies", split="val", signature=SIGNATURE, **values, **ends)
-    line = read_score_file(path)
-    assert line.scores == values
-    assert line.intervals == {key: (value - 0.0625, value + 0.0625) for key, value in values.items()}
-    page, data, *_ = write_board(tmp_path / "board", [line])
-    (row,), columns = json.loads(data.read_text())["rows"], json.loads(data.read_text())["columns"]
-    assert row["intervals"] == {key: list(ends[f"{key}_ci"]) for key in OF_RANKINGS}
-    assert {column["key"] for column in columns if column["label"] != column["key"]} >= set(OF_RANKINGS)
-    text = page.read_text()
-    assert "http://" not in text and "https://" not in text, "the page asks no network"
-    for key, value in values.items():
-        assert metric(key).label in text
-        assert (
-            f'data-key="{key}" data-value="{value!r}"' in text
-            and f"[{format_number(value - 0.0625)}, {format_number(value + 0.0625)}]" in text
-        )
-
-
 def test_hostile_names_are_text(tmp_path):
     hostile = '"><script>alert(1)</script>'
     page, *_ = write_board(tmp_path, [entry(hostile, hostile, hostile, **{"auprc": 1.0, hostile: 2.0})])
     assert page.read_text().count("<script>") == 1
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.12345, "0.123"), (-0.0001, "0.000"), (float("nan"), "–"), (None, "–"), (float("inf"), "∞"), (-0.25, "-0.250")],
-)
-def test_numbers(value, text):
-    assert format_number(value) == text
 
 
 def test_keys_with_thresholds_and_unknown_ones():
@@ -384,3 +332,11 @@ def test_page_and_data_are_old_or_new_together(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         write_board(tmp_path, [entry("ours", auprc=float("nan"))])
     assert [path.read_bytes() for path in paths] == before and len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.12345, "0.123"), (-0.0001, "0.000"), (float("nan"), "–"), (None, "–"), (float("inf"), "∞"), (-0.25, "-0.250")],
+)
+def test_numbers(value, text):
+    assert format_number(value) == text

@@ -9,14 +9,13 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import eraser_hub
 from eraser_hub.reports.board_lines import read_score_file
-from eraser_hub.reports.board_page import collect_board_lines, write_board
+from eraser_hub.reports.board_page import to_board_json
 from eraser_hub.reports.documents import unpack
 
 from ..refusals import refused
@@ -62,33 +61,13 @@ def test_report_and_board_from_its_score_files(hub, tmp_path):
     assert "eraser_agreement|" in mine["second"]["detail"]
 
 
-def test_systems_with_different_fields_are_compared_by_those_that_both_have(hub, tmp_path):
-    rows = [json.loads(line) for line in (PREDICTIONS / "movies.val.baseline.jsonl").read_text().splitlines()]
-    for row in rows:
-        del row["sufficiency_classification_scores"]
-    other = tmp_path / "other.jsonl"
-    other.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    files = ("--predictions", PREDICTIONS / "movies.val.jsonl", "--predictions", other, "--out", tmp_path / "report")
-    done = run("report", *movies_of(hub), *files)
-    assert done.returncode == 0, done.stderr
-    text = (tmp_path / "report" / "index.html").read_text(encoding="utf-8")
-    assert "Not compared, movies.val alone has them: sufficiency, " in text
-    assert "Token F1 (macro) is better by" in text and "no block of scores" not in text
-
-
 def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
-    from eraser_hub.reports.board_page import to_board_json
-    from eraser_hub.reports.report_page import make_report
-    from eraser_hub.scoring.runs import parse_systems
-    from eraser_hub.scoring.settings import ScoreSettings
-
     first, second = (PREDICTIONS / f"movies.val{end}.jsonl" for end in ("", ".baseline"))
     third = tmp_path / "third.jsonl"
     third.write_text(second.read_text(encoding="utf-8"), encoding="utf-8")
-    systems = parse_systems([f"ours={first},{second}", f"theirs={third}"])
-    part: dict[str, Any] = {"config": "movies", "split": "validation"}
-    settings = ScoreSettings(n_resamples=20, cluster_by="none")
-    written = make_report(hub / "eraser", **part, out=tmp_path / "out", systems=systems, settings=settings)
+    how = {"config": "movies", "split": "validation", "resamples": 20, "cluster_by": "none"}
+    systems = [f"ours={first},{second}", f"theirs={third}"]
+    written = eraser_hub.report(hub / "eraser", systems, out=tmp_path / "out", **how)
     one, other = map(read_score_file, written.score_files)
     values = [0.7563175262, 0.4122834776]  # token macro F1 of the two files
     assert one.scores["token_macro_f1"] == pytest.approx(np.mean(values), abs=1e-4)
@@ -97,28 +76,25 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     page = written.page.read_text(encoding="utf-8")
     assert "±0.24" in page and "show the first of 2 runs" in page and re.search(r"\|tests:\d", page)
     assert "|cluster:none|clusters:24|" in page and "|cluster:documents|" not in page
-    row = to_board_json([one])["rows"][0]
-    assert row["spread"]["token_macro_f1"] == one.spread["token_macro_f1"]
-    assert not any("spread" in column["key"] or column["key"] == "runs" for column in to_board_json([one])["columns"])
+    data = to_board_json([one])
+    assert data["rows"][0]["spread"]["token_macro_f1"] == one.spread["token_macro_f1"]
+    assert not any("spread" in column["key"] or column["key"] == "runs" for column in data["columns"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
         (["--config", "nothing"], 2, "found 'nothing'"),
-        (["--config", "../eraser"], 2, "found '../eraser'"),
         (["--config", "movies", "--split", "nothing"], 2, "eraser/movies: "),
-        (["--config", "movies"], 0, ""),
         (["--config", "movies", "--predictions", "none.jsonl"], 1, "none.jsonl: "),
         (["--config", "movies", "--split", "val", "--predictions", "broken.jsonl"], 1, "broken.jsonl:1: "),
-        (["--config", "movies", "--seed", "-1"], 2, "seed: "),
     ],
 )
 def test_what_report_refuses(hub, tmp_path, arguments, status, words):
     (tmp_path / "broken.jsonl").write_text("{")
     done = run("report", "--dataset", hub / "eraser", "--out", tmp_path / "out", *arguments, cwd=tmp_path)
     assert done.returncode == status and words in done.stderr and "Traceback" not in done.stderr
-    assert (tmp_path / "out").exists() == (status == 0), "nothing half-written"
+    assert not (tmp_path / "out").exists(), "nothing half-written"
 
 
 @pytest.mark.parametrize("other", ["LIME [k 5]", "lime_(k_5)", "LIME/(k 5)"])
@@ -158,10 +134,3 @@ def test_figures_beside_the_report_and_a_full_disk_that_leaves_none(hub, tmp_pat
     assert done.returncode == 0, done.stderr
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert {"aopc_comprehensiveness.png", "aopc_sufficiency.svg"} <= names
-
-
-def test_board_of_published_rows_is_the_default(tmp_path):
-    done = run("board", "--out", tmp_path / "cli")
-    assert done.returncode == 0, done.stderr
-    page, *_ = write_board(tmp_path / "api", collect_board_lines())
-    assert page.read_bytes() == (tmp_path / "cli" / "index.html").read_bytes()

@@ -111,12 +111,6 @@ def test_hostile_text_stays_text(tmp_path, row, instance):
     assert "default-src 'none'" in policy and "script-src 'sha256-" in policy
 
 
-def test_missing_parts_say_why(tmp_path, row):
-    section = Section("x", "Erasure curves", missing=["No curve: no thresholds."])
-    text = page_of(tmp_path, [[mark_instance(row)]], [], [section], documents_missing=["no shades"])
-    assert "No curve: no thresholds." in text and "no shades" in text
-
-
 def test_a_page_is_whole_or_not_there(tmp_path):
     def pieces():
         yield "half"

@@ -56,13 +56,6 @@ def test_a_system_looks_alike_where_another_is_missing():
     assert [get_series_style(f)[0] for f in make_fidelity_section([first, second]).figures] == [wanted, wanted]
 
 
-def test_distribution():
-    scores = Scores("a", per_instance={"auprc": [0.0, 0.5, 1.0, None, math.nan]})
-    (figure,) = make_distribution_figures([scores], ["auprc", "sufficiency"])
-    assert sum(figure.series[0].y) == pytest.approx(1.0) and len(figure.series[0].x) == 21
-    assert "3 instances, median 0.500" in figure.caption
-
-
 def test_fidelity_with_and_without():
     more = {
         "occlusion_rates": [0.0, 0.5, 1.0],
@@ -119,3 +112,10 @@ def test_files_for_a_paper_are_deterministic(tmp_path):
         for kind in ("png", "svg", "pdf")
     ]
     assert one == two and all(len(content) > 2000 for content in one.values()) and not list(tmp_path.iterdir())
+
+
+def test_distribution():
+    scores = Scores("a", per_instance={"auprc": [0.0, 0.5, 1.0, None, math.nan]})
+    (figure,) = make_distribution_figures([scores], ["auprc", "sufficiency"])
+    assert sum(figure.series[0].y) == pytest.approx(1.0) and len(figure.series[0].x) == 21
+    assert "3 instances, median 0.500" in figure.caption

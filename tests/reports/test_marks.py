@@ -49,15 +49,8 @@ def test_gold_alone(row):
         (lambda i: i["rationales"][0].update(docid="d9"), "rationales[0].docid", ("'d9'",)),
         (lambda i: i["rationales"][1].update(docid="d1"), "rationales[1].docid", ("'d1'",)),
         (lambda i: first_span(i).update(end_token=99), SPAN, ("10 tokens", "[2, 99)")),
-        (lambda i: first_span(i).update(end_token=2), SPAN, ("[2, 2)",)),
         (lambda i: first_span(i).update(start_token=-1), SPAN, ("[-1, 5)",)),
         (lambda i: first_span(i).update(start_token=2.0), f"{SPAN}.start_token", ("2.0",)),
-        (lambda i: first_span(i).update(start_token=True), f"{SPAN}.start_token", ("True",)),
-        (
-            lambda i: i["rationales"][0]["hard_rationale_predictions"].append(None),
-            f"{SPANS}[2].start_token",
-            ("None",),
-        ),
         (
             lambda i: i["rationales"][0].update(soft_rationale_predictions=[1.0]),
             "rationales[0].soft_rationale_predictions",
@@ -67,11 +60,6 @@ def test_gold_alone(row):
             lambda i: i["rationales"][1].update(soft_rationale_predictions=[math.nan]),
             "rationales[1].soft_rationale_predictions[0]",
             ("nan",),
-        ),
-        (
-            lambda i: i["rationales"][1].update(soft_rationale_predictions=["1"]),
-            "rationales[1].soft_rationale_predictions[0]",
-            ("'1'",),
         ),
         (lambda i: i.update(classification=1), "classification", ("found 1",)),
     ],
@@ -87,9 +75,7 @@ def test_an_output_that_does_not_fit(row, instance, change, field, mentions):
     [
         (lambda r: r.pop("evidences"), "evidences", ("'evidences'",)),
         (lambda r: r["evidences"][0][0].update(docid="d7"), "evidences[0][0]", ("'d7'",)),
-        (lambda r: r["evidences"][0][0].update(end_token=11), "evidences[0][0]", ("[1, 11)",)),
         (lambda r: r.update(classification=7), "classification", ("0 to 1,", "found 7")),
-        (lambda r: r.update(classification=1.0), "classification", ("found 1.0",)),
     ],
 )
 def test_a_row_that_is_none(row, change, field, mentions):

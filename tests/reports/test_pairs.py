@@ -7,13 +7,10 @@ import json
 import pytest
 
 import eraser_hub
-from eraser_hub.metrics.plain import find_runs
 from eraser_hub.reports.documents import index_documents, unpack
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.marked_pairs import find_lost_partners, mark_pair, pair_rows
-from eraser_hub.scoring.score import score
-from eraser_hub.scoring.scored_split import ScoredSplit, read_split
-from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.scored_split import read_split
 
 from ..refusals import refused
 
@@ -41,16 +38,6 @@ def predictions_for(rows):
             }
         )
     return out
-
-
-@pytest.mark.parametrize(("level", "resamples"), [(0.95, None), (None, 20), (0.9, 20), (None, None)])
-def test_a_level_or_a_number_of_resamples_gives_intervals(bilingual, tmp_path, level, resamples):
-    path = tmp_path / "p.jsonl"
-    rows = predictions_for(read_split(bilingual, "senti_en", "test").rows)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    settings = ScoreSettings(confidence_level=level, n_resamples=resamples)
-    scores = score(ScoredSplit(split="test", dataset=bilingual, config="senti_en"), path, settings)
-    assert ("map" in scores.intervals) == (level is not None or resamples is not None)
 
 
 def test_a_report_counts_its_pairs(bilingual, tmp_path):
@@ -89,7 +76,6 @@ def test_sides_ranks_and_shared_tokens():
     [
         (lambda o: o.pop("2"), "2", None, ()),
         (lambda o: o["1"].update(rationale=[[9]]), "1", "rationale[0]", ("below 2,", "found 9")),
-        (lambda o: o["1"].update(rationale=[[-1]]), "1", "rationale[0]", ("below 2,", "found -1")),
         (lambda o: o["1"].update(rationale=[[True]]), "1", "rationale[0]", ("below 2,", "found True")),
         (lambda o: o["1"].update(rationale=[[0], [0]]), "1", "rationale", ("1 sequences", "[[0], [0]]")),
         (lambda o: o["1"].update(rationale_tokens="word"), "1", "rationale_tokens", ("1 sequences", "'word'")),
@@ -113,10 +99,6 @@ def test_a_perturbed_record_that_is_not_there():
         {"id": "3", "tokens": [["a"]], "sample_type": "disturb", "rel_ids": []},
     ]
     assert pair_rows(rows) == [(rows[0], rows[1])] and find_lost_partners(rows) == ["2"]
-
-
-def test_runs():
-    assert find_runs([]) == [] and find_runs([3, 2, 7], 10) == [(12, 14), (17, 18)]
 
 
 def test_highlight_of_a_record_and_its_partner(bilingual, tmp_path):

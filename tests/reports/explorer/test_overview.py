@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-from eraser_hub.reports.catalogue import METRICS
 from eraser_hub.reports.curves import make_aopc_figures
 from eraser_hub.reports.documents import compute_disagreement
 from eraser_hub.reports.explorer.definitions import define_score, describe_score
@@ -52,12 +51,6 @@ def test_one_system_beside_chance(low, words):
         "by chance 0.300."
     )
     assert second == "ours: Comprehensiveness (AOPC) 0.200." and third == "ours: Macro F1 0.900."
-
-
-def test_a_screen_of_nothing_says_so():
-    overview = make_overview([], Compared(None), [], None)
-    assert overview.shown == ["No predictions were given: this page shows the gold rationales alone."]
-    assert not overview.panels and not overview.folded
 
 
 def test_a_screen_of_two_systems_folds_findings_and_leads_with_agreement_and_faithfulness():
@@ -108,17 +101,6 @@ def test_a_long_text_is_cut_to_its_marks():
 def test_disagreement(spans, wanted):
     """Of two systems 1 minus intersection over union; of three the most pairs that can disagree on a token are two."""
     assert compute_disagreement([make_marked("i", own) for own in spans]) == wanted
-
-
-def test_every_headline_score_has_a_definition():
-    keys = {key for choices in HEADLINE for key in choices}
-    assert not [key for key in keys if not all(describe_score(key))]
-    assert not [
-        key
-        for key in METRICS
-        if re.match("(token|iou|exact|sentence)_.*_(p|r|f1)$", key) and not all(describe_score(key))
-    ]
-    assert describe_score("iou_macro_f1@0.1")[0].endswith("At 0.1.") and describe_score("no_such") == ("", "")
 
 
 def test_a_definition_has_this_datas_numbers():
@@ -181,16 +163,6 @@ def test_a_baseline_that_is_a_system_is_drawn_once():
     assert [line.name for line in make_aopc_figures([ours], [chance])[0].series] == ["ours", "random"]
 
 
-def test_a_panel_says_how_many_annotations_its_own_systems_count():
-    def make(name, column):
-        values = {"token_macro_f1": column}
-        return Scores(name, ids=["1", "2", "3"], scores={"token_macro_f1": 0.5}, per_instance=values)
-
-    some, whole = make("A", [1.0, None, 0.0]), make("B", [1.0, 0.5, 0.0])
-    for systems, people, words in (
-        ([some, whole], (), ", n 2 to 3"),
-        ([some], (), ", n 2"),
-        ([some, whole], ["A"], ""),
-    ):
-        (panel,) = make_panels(systems, ["token_macro_f1"], {}, people)
-        assert panel.counted == words
+def test_every_headline_score_has_a_definition():
+    assert not [key for choices in HEADLINE for key in choices if not all(describe_score(key))]
+    assert describe_score("iou_macro_f1@0.1")[0].endswith("At 0.1.") and describe_score("no_such") == ("", "")
