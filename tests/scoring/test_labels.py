@@ -82,25 +82,19 @@ def test_the_callers_word_counts_before_the_folders_name(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "line"),
+    ("words", "line", "field"),
     [
-        ("labels: [true, false]", 2),
-        ("labels: POS", 2),
-        ("labels: [a, a]", 2),
-        ("labels: []", 2),
-        ("labels: [", None),
+        ("labels: [true, false]", 2, "labels"),
+        ("labels: POS", 2, "labels"),
+        ("labels: [a, a]", 2, "labels"),
+        ("labels: []", 2, "labels"),
+        ("labels: [", None, None),
+        ("# none", None, "labels"),
     ],
 )
-def test_labels_that_are_none_are_told(words: str, line: int | None, tmp_path: Path) -> None:
+def test_labels_that_are_none_are_told(words: str, line: int | None, field: str | None, tmp_path: Path) -> None:
     inputs = corpus(tmp_path)
     (tmp_path / "movies" / "corpus.yaml").write_text(f"name: reviews\n{words}\n")
     with refused(file="corpus.yaml", line=line) as caught:
         score(*inputs)
-    assert caught.first.field == ("labels" if line == 2 else None)
-
-
-def test_a_corpus_with_a_word_but_no_labels(tmp_path: Path) -> None:
-    inputs = corpus(tmp_path, strange=0)
-    (tmp_path / "movies" / "corpus.yaml").write_text("name: reviews\n")
-    with refused(file="corpus.yaml", field="labels"):
-        score(*inputs)
+    assert caught.first.field == field

@@ -8,18 +8,11 @@ from pathlib import Path
 import pytest
 
 from eraser_hub.records.predictions import find_inputs
-from eraser_hub.scoring.runs import System, describe_unlike_operators, make_system_names, parse_systems
+from eraser_hub.scoring.runs import System, describe_unlike_operators, parse_systems
 
 from ..refusals import refused
 
 pytestmark = pytest.mark.unit
-
-
-def test_names_of_files():
-    assert make_system_names([Path("a/x.jsonl"), Path("b/y.jsonl")]) == ["x", "y"]
-    assert make_system_names([Path("a/x.jsonl"), Path("b/x.jsonl")]) == ["a/x", "b/x"]
-    with refused():
-        make_system_names([Path("a.jsonl"), Path("./a.jsonl")])
 
 
 def test_names_of_runs(tmp_path):
