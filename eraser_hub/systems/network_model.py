@@ -6,8 +6,7 @@ best answer, and methods that erase tokens are refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from .readings import PaddedReadings, Reading, ReadInstance, pad_readings, read_
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Scores
-    from eraser_hub.attribution.models.opening import ModelSettings
     from eraser_hub.attribution.text import Text
 
 FULL_LENGTH = 512  # words; of shorter inputs more go through together
@@ -220,21 +218,3 @@ class AnswerNetwork(NetworkModel):
         if explains_logits(self, method):
             return logits.gather(2, places[..., None])[..., 0].mean(dim=1)
         return torch.softmax(logits, dim=-1).gather(2, places[..., None])[..., 0].prod(dim=1)
-
-
-def open_folder(place: Path, facts: Mapping[str, Any], settings: ModelSettings) -> NetworkModel:
-    """Open a network of ``train``.
-
-    Raises:
-        DataError: a file that is missing or damaged, or was written by another version.
-    """
-    from .network_systems import open_network
-
-    network = open_network(place, facts, settings.window, settings.trust_remote_code)
-    return (AnswerNetwork if network.shape.answers else NetworkModel)(
-        network,
-        facts["label_names"],
-        uses_query=bool(facts.get("uses_query") if settings.query is None else settings.query),
-        device=settings.device,
-        description=f"{facts['system']} {place.name}",
-    )

@@ -26,6 +26,7 @@ from torch import Tensor
 
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.models.devices import find_device, to_float64
+from eraser_hub.attribution.models.opening import ModelSettings
 from eraser_hub.attribution.models.words import CutWords, load_tokenizer, silence
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.readers import read_json
@@ -35,7 +36,7 @@ from .data import Data, Training, find_answer_span
 from .embedders import Embedder, EncoderEmbedder, WordEmbedder, load_pretrained, read_embeddings
 from .fitting import Objective, fit
 from .lei import Lei
-from .network_model import find_best_answer
+from .network_model import AnswerNetwork, NetworkModel, find_best_answer
 from .networks import AnswerPointer, Form, LstmClassifier, MatchLstm, Shape, TokenNetwork
 from .readings import SPECIAL, Example, SubwordLexicon, Vocabulary, pad_readings, read_instance
 from .system import SYSTEMS, Count, Optimised, Positive, Share, Size, Weight, check_rationales
@@ -378,3 +379,19 @@ class UnsupervisedLeiSystem(LeiSystem):
     """A generator of masks and an encoder of the selected tokens, trained by labels alone."""
 
     supervision: Weight = 0.0
+
+
+def open_folder(place: Path, facts: Mapping[str, Any], settings: ModelSettings) -> NetworkModel:
+    """Open a network of ``train``.
+
+    Raises:
+        DataError: a file that is missing or damaged, or was written by another version.
+    """
+    network = open_network(place, facts, settings.window, settings.trust_remote_code)
+    return (AnswerNetwork if network.shape.answers else NetworkModel)(
+        network,
+        facts["label_names"],
+        uses_query=bool(facts.get("uses_query") if settings.query is None else settings.query),
+        device=settings.device,
+        description=f"{facts['system']} {place.name}",
+    )

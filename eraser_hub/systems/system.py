@@ -9,18 +9,15 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta
 
-from eraser_hub.metrics.errors import find_similar
-from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
-from eraser_hub.records.extras import need
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import atomic_write, to_json_bytes
 from eraser_hub.records.readers import read_json_object
-from eraser_hub.records.registry import Registry, make_settings, parse_call
+from eraser_hub.records.registry import Registry
 from eraser_hub.version import __version__
 
 from .data import Data, Training
@@ -130,48 +127,6 @@ SYSTEMS = Registry(
     },
 )
 BASELINES = ("logistic-regression", "random-forest")  # which need no torch
-
-
-def read_systems(text: str) -> tuple[str, dict[str, System]]:
-    """Return the name of a system, and a system for every combination of its settings' values.
-
-    Args:
-        text: ``NAME(SETTING=VALUE, ..)``; of a list each value is tried. Other names are those of transformers models.
-
-    Returns:
-        The name; and what is tried, ``hidden_size=100, clip=5``, to the system (the last setting changes fastest): ""
-        where nothing is.
-
-    Raises:
-        DataError: a misspelt system, a setting that it does not have, or a value that it cannot have.
-    """
-    name, given = (text, {}) if Path(text).is_dir() else parse_call(text, "model")
-    lists = {key: values for key, values in given.items() if isinstance(values, list)}
-    for key, values in lists.items():
-        if not values or any(values.count(value) > 1 for value in values):
-            raise DataError(f"{key}: expected several values, each once, found {show(values)}", argument="model")
-    systems = {}
-    for trial in product(*lists.values()):
-        tried = dict(zip(lists, trial, strict=True))
-        systems[", ".join(f"{key}={value}" for key, value in tried.items())] = make_system(name, {**given, **tried})
-    return name, systems
-
-
-def make_system(name: str, given: Mapping[str, Any]) -> System:
-    """Return the system of that name with these settings; errors as of `read_systems`."""
-    if name not in SYSTEMS and find_similar(name, SYSTEMS) and not Path(name).is_dir():
-        raise DataError(describe_choice(name, SYSTEMS), argument="model")
-    need("sklearn", "skops", *(() if name in BASELINES else ("torch", "transformers", "safetensors")))
-    if name in SYSTEMS:
-        return SYSTEMS.build(name, {**SYSTEMS[name].defaults(given), **given}, "model")
-    from eraser_hub.attribution.models.opening import is_path_like
-
-    from .finetuning import FineTuning
-
-    if is_path_like(name) and not Path(name).is_dir():
-        message = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
-        raise UsageError(message, argument="model", file=name)
-    return make_settings(FineTuning, {**given, "base": name}, name, "model")
 
 
 def train_into(training: Training, fit: Fit) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +14,21 @@ import numpy as np
 
 from eraser_hub.attribution.dataset import Split, has_different_queries, open_split
 from eraser_hub.attribution.models.labels import align_labels
-from eraser_hub.attribution.models.opening import CHECKPOINT_DIR, open_model
+from eraser_hub.attribution.models.opening import CHECKPOINT_DIR, is_path_like, open_model
 from eraser_hub.attribution.settings import find_preset
-from eraser_hub.metrics.errors import check_choice, check_number
+from eraser_hub.metrics.errors import check_choice, check_number, find_similar
 from eraser_hub.metrics.sets import answer_f1
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
+from eraser_hub.records.extras import need
 from eraser_hub.records.files import atomic_write, to_json_bytes
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.predictions import SEED
+from eraser_hub.records.registry import make_settings, parse_call
 
 from .data import Data, Labelled, Training, has_answers, has_labels, keep_answerable, read_answers, read_examples
 from .evaluation import evaluate
 from .folder import check_folder, lock_run_folder, save_model, working_folder
-from .system import FACTS, SYSTEMS, System, read_systems, train_into
+from .system import BASELINES, FACTS, SYSTEMS, System, train_into
 
 MAX_SEED = 2**32 - 1  # scikit-learn's and numpy's
 VALIDATION = "validation"
@@ -288,3 +291,43 @@ def describe_figures(settings: TrainSettings, place: Path, split: Split, facts: 
         text = "rationales alone" if seen == "rationale" else "full text"
         accuracy = f"accuracy {figures['accuracy']:.3f}, macro F1 {figures['macro_f1']:.3f}"
         yield f"{name}: {accuracy} ({sampled}{len(labels)} instances, {text})"
+
+
+def read_systems(text: str) -> tuple[str, dict[str, System]]:
+    """Return the name of a system, and a system for every combination of its settings' values.
+
+    Args:
+        text: ``NAME(SETTING=VALUE, ..)``; of a list each value is tried. Other names are those of transformers models.
+
+    Returns:
+        The name; and what is tried, ``hidden_size=100, clip=5``, to the system (the last setting changes fastest): ""
+        where nothing is.
+
+    Raises:
+        DataError: a misspelt system, a setting that it does not have, or a value that it cannot have.
+    """
+    name, given = (text, {}) if Path(text).is_dir() else parse_call(text, "model")
+    lists = {key: values for key, values in given.items() if isinstance(values, list)}
+    for key, values in lists.items():
+        if not values or any(values.count(value) > 1 for value in values):
+            raise DataError(f"{key}: expected several values, each once, found {show(values)}", argument="model")
+    systems = {}
+    for trial in product(*lists.values()):
+        tried = dict(zip(lists, trial, strict=True))
+        systems[", ".join(f"{key}={value}" for key, value in tried.items())] = make_system(name, {**given, **tried})
+    return name, systems
+
+
+def make_system(name: str, given: Mapping[str, Any]) -> System:
+    """Return the system of that name with these settings; errors as of `read_systems`."""
+    if name not in SYSTEMS and find_similar(name, SYSTEMS) and not Path(name).is_dir():
+        raise DataError(describe_choice(name, SYSTEMS), argument="model")
+    need("sklearn", "skops", *(() if name in BASELINES else ("torch", "transformers", "safetensors")))
+    if name in SYSTEMS:
+        return SYSTEMS.build(name, {**SYSTEMS[name].defaults(given), **given}, "model")
+    from .finetuning import FineTuning
+
+    if is_path_like(name) and not Path(name).is_dir():
+        message = f"expected {', '.join(SYSTEMS)}, or a transformers folder or Hub id"
+        raise UsageError(message, argument="model", file=name)
+    return make_settings(FineTuning, {**given, "base": name}, name, "model")

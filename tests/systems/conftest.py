@@ -57,7 +57,8 @@ def train_planted(planted: Callable[..., Any], tmp_path: Path) -> Callable[..., 
     from eraser_hub.attribution import open_model
     from eraser_hub.attribution.models.labels import align_labels
     from eraser_hub.systems.data import Data, Training
-    from eraser_hub.systems.system import read_systems, train_into
+    from eraser_hub.systems.system import train_into
+    from eraser_hub.systems.training import read_systems
 
     def train(call: str, size: int = 240, query: bool = False, folder: Path = tmp_path / "m") -> Any:
         name, systems = read_systems(call)

@@ -14,7 +14,8 @@ from eraser_hub import explain, train
 from eraser_hub.attribution import Instance, open_model
 from eraser_hub.conversion import get_dataset
 from eraser_hub.systems.data import Data, Training, find_answer_span
-from eraser_hub.systems.system import read_systems, train_into
+from eraser_hub.systems.system import train_into
+from eraser_hub.systems.training import read_systems
 from tests.attribution.conftest import check_answers
 
 from ..needs import needs

@@ -13,7 +13,8 @@ import pytest
 from eraser_hub import explain, train
 from eraser_hub.attribution import build_settings, explain_instances, open_model
 from eraser_hub.records.predictions import read_signature
-from eraser_hub.systems.system import BASELINES, SYSTEMS, read_systems
+from eraser_hub.systems.system import BASELINES, SYSTEMS
+from eraser_hub.systems.training import read_systems
 
 from ..attribution.conftest import make_hub
 from ..needs import needs

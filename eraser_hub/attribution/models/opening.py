@@ -32,7 +32,7 @@ FACTS = "model.json"
 KINDS = {
     "transformers": "eraser_hub.attribution.models.transformer",
     "scikit-learn": "eraser_hub.attribution.models.scikit_learn",
-    "network": "eraser_hub.systems.network_model",
+    "network": "eraser_hub.systems.network_systems",
     "pipeline": "eraser_hub.systems.pipeline",
 }
 PLUGINS = "eraser_hub.models"  # entry points: objects with opens(path, facts) and open(path, facts, settings)
