@@ -138,22 +138,6 @@ def test_a_card_that_leads_out_of_its_folder(folder, pattern):
         open_built(folder).splits("movies")
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        os.mkfifo,
-        os.mkdir,
-        lambda path: path.symlink_to(path.name),
-    ],
-)
-def test_what_is_no_file_in_a_splits_place(folder, make):
-    (path,) = open_built(folder).files("movies", "val")
-    path.unlink()
-    make(path)
-    with refused(file=path):
-        list(read_rows([path]))
-
-
 def test_a_null_is_named_with_its_row_and_its_place(tmp_path):
     rows = [{"a": [[1], [2]]}, {"a": None}, {"a": [[3], [4, None]]}]
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "x.parquet")

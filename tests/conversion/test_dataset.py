@@ -164,6 +164,7 @@ def test_damaged_parquet_and_pipes_are_named(folder: Path, tmp_path: Path) -> No
         "footer": lambda: path.write_bytes(good[:footer] + b"\x1b" * 40 + good[footer + 40 :]),
         "half": lambda: path.write_bytes(good[: len(good) // 2]),
         "pipe": lambda: os.mkfifo(path),
+        "link": lambda: path.symlink_to(path.name),
         "folder": lambda: path.mkdir(),
     }
     for way in ways.values():

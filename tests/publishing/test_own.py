@@ -32,7 +32,7 @@ def write_corpora(folder: Path) -> Path:
         {"id": "a1", "text": "a fine film .", "label": "good", "quotes": ["fine"]},
         {"id": "a2", "text": "dull from the start .", "label": "bad", "quotes": ["from"]},
     ]
-    columns = {"text": "text", "label": "label", "quotes": "quotes", "id": "id"}
+    columns: dict[str, Any] = {"text": "text", "label": "label", "quotes": "quotes", "id": "id"}
     for name in ("hass", "other"):
         eraser_hub.import_corpus({"train": rows[:1], "test": rows[1:]}, name, out=folder, **columns)
     return folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -177,7 +176,7 @@ def test_the_samples_have_every_listed_quirk_and_no_violation(samples: Path, tmp
         assert any(kind == k and config in ("*", c) and split in ("*", s) for c, s, k in found), (config, split, kind)
 
 
-def test_the_real_corpora(corpora: Path, tmp_path: Path) -> None:
+def test_the_real_corpora(corpora: Path) -> None:
     result = ERASER.check(corpora)
     assert not result.failed
     assert {(one.config, one.split, one.kind): one.count for one in result.findings} == {
@@ -185,8 +184,3 @@ def test_the_real_corpora(corpora: Path, tmp_path: Path) -> None:
         ("fever", "validation", "repeated spans"): 9,
         ("cose", "validation", "clipped text"): 19,
     }
-    shutil.copytree(corpora / "cose", tmp_path / "cose")
-    path = tmp_path / "cose" / "val.jsonl"
-    path.write_text(path.read_text("utf-8").replace('"text": "', '"text": "x', 1), "utf-8")
-    (found,) = (one for one in ERASER.check(tmp_path).findings if not one.why)
-    assert (found.kind, found.count) == ("evidence text", 1)

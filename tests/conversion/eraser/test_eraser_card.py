@@ -44,9 +44,7 @@ def test_a_part_of_the_release_says_so(card: Path, corpora: Path, tmp_path: Path
         ("movies", (1600, 200, 199), True),  # as released
         ("movies", (1600, 200, 190), False),
         ("cose", (8752, 1086, 1079), True),
-        ("boolq", (6363, 1491, 2807), True),
         ("esnli_flat", (549309, 9823, 9807), True),
-        ("cose_simplified", (20, 15, 10), False),
     ],
 )
 def test_a_config_is_whole_with_about_the_printed_instances(config: str, sizes: tuple[int, ...], whole: bool) -> None:
