@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances
 from eraser_hub.attribution.models.labels import align_labels
-from eraser_hub.systems.system import make_system
+from eraser_hub.systems.training import make_system
 
 from ..attribution.test_presets import ERASER, EXACT
 from ..needs import needs

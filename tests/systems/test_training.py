@@ -14,7 +14,7 @@ from eraser_hub.attribution import open_model
 from eraser_hub.records.errors import BusyError
 from eraser_hub.systems.evaluation import format_duration
 from eraser_hub.systems.folder import check_folder, working_folder
-from eraser_hub.systems.system import make_system
+from eraser_hub.systems.training import make_system
 
 from ..needs import needs
 from ..refusals import refused
