@@ -281,9 +281,10 @@ def describe_figures(settings: TrainSettings, place: Path, split: Split, facts: 
             continue
         if seen == "rationale" and not all(marked):
             count = f"{sum(marked)} of {len(marked)} instances of {split.rows.split} are marked"
-            log.info(f"{name}: {count}; of the others nothing remains")
             if not any(marked):
+                log.info(f"{name}: left out, for {count}")
                 continue
+            log.info(f"{name}: {count}; of the others nothing remains")
         shown = [one.rationale_only() for one in instances] if seen == "rationale" else instances
         known = facts.get("validation") if seen == settings.train_on else None
         figures = known or evaluate(model, shown, labels)
