@@ -21,8 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
-# journey -> the most functions it should go through
-BARS = {"compute": 30, "score": 70, "build": 200, "explain": 180, "train": 307}
+# journey -> the most functions, and files, that it should go through
+BARS = {"compute": (30, 8), "score": (70, 15), "build": (80, 15), "explain": (60, 12)}
 INNER = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
 
 
@@ -83,22 +83,31 @@ def compute(folder: Path) -> tuple[Callable[[], None], tuple[Path, ...]]:
     return run, (home,)
 
 
+class Counting:
+    """p of POS grows with the word good."""
+
+    label_names = ("NEG", "POS")
+
+    def predict_proba(self, token_lists: list[list[str]]) -> list[list[float]]:
+        """Return a row for each list of tokens."""
+        return [[0.9 - 0.8 * ("good" in tokens), 0.1 + 0.8 * ("good" in tokens)] for tokens in token_lists]
+
+
+def explain_one() -> None:
+    """Explain one text by occlusion."""
+    from eraser_hub import explain_texts
+
+    explain_texts(Counting(), ["a good film"], kd=0.3)
+
+
 def words_of(name: str, folder: Path) -> tuple[str, ...]:
     """Return a verb's words, which write below the folder."""
-    data, hub, model = SAMPLES / "eraser" / "movies", folder / "hub", folder / "model"
+    data, hub = SAMPLES / "eraser" / "movies", folder / "hub"
     return {
         "build": ("build", "eraser", "--source", str(SAMPLES / "eraser"), "--config", "movies", "--out", str(hub)),
         "score": (
             *("score", "--dataset", str(data), "--split", "val", "--predictions"),
             str(SAMPLES / "predictions" / "eraser" / "movies.val.jsonl"),
-        ),
-        "train": (
-            *("train", "--dataset", str(hub / "eraser"), "--config", "movies"),
-            *("--model", "logistic-regression", "--out", str(model)),
-        ),
-        "explain": (
-            *("explain", "--dataset", str(hub / "eraser"), "--config", "movies", "--split", "val"),
-            *("--model", str(model), "--method", "occlusion", "--out", str(folder / "out.jsonl")),
         ),
     }[name]
 
@@ -107,13 +116,12 @@ def journey(name: str, folder: Path) -> set[tuple[str, str]]:
     """Return the functions of one journey, which was gone once before, so that all modules are there."""
     if name == "compute":
         return functions_of(*compute(folder))
-    for each in (folder / "first", folder / "second"):
-        for step in {"train": ["build"], "explain": ["build", "train"]}.get(name, []):
-            command = [sys.executable, "-m", "eraser_hub", *words_of(step, each)]
-            subprocess.run(command, check=True, capture_output=True)
+    folders = tuple(ROOT / each for each in ("eraser_hub", "metrics", "conversion", "datasets_scripts"))
+    if name == "explain":
+        explain_one()
+        return functions_of(explain_one, folders)
     with suppress(SystemExit):
         verb(*words_of(name, folder / "first"))()
-    folders = tuple(ROOT / each for each in ("eraser_hub", "metrics", "conversion", "datasets_scripts"))
     return functions_of(verb(*words_of(name, folder / "second")), folders)
 
 
@@ -124,12 +132,13 @@ def main() -> None:
             for path, name in sorted(journey(sys.argv[1], Path(folder))):
                 print(f"{Path(path).name}: {name}")
         return
-    for name, bar in BARS.items():
+    for name, (most, most_files) in BARS.items():
         command = [sys.executable, "-m", "benchmarks.hops", name]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         lines = [line for line in done.stdout.splitlines() if ".py: " in line]
         files = {line.partition(": ")[0] for line in lines}
-        print(f"{name:8} {len(lines):4} functions of {len(files):3} files, at most {bar}: {len(lines) <= bar}")
+        fits = len(lines) <= most and len(files) <= most_files
+        print(f"{name:8} {len(lines):4} functions of {len(files):3} files, at most {most} of {most_files}: {fits}")
 
 
 if __name__ == "__main__":
