@@ -95,8 +95,8 @@ def compute_gradients(model: TransformerModel, texts: Sequence[Text], method: Gr
     scores = [np.zeros(text.tokens + 1) for text in texts]  # one more for what is no token
     for (number, item), values in zip(items, rows, strict=True):
         for (reading, places), row in zip(item.rows, values, strict=True):
-            own = row[model.inside(len(places), len(row))] / parts[number]
-            np.add.at(scores[number], reading.source[places], own)
+            values_of_window = row[model.inside(len(places), len(row))] / parts[number]
+            np.add.at(scores[number], reading.source[places], values_of_window)
     return [row[:-1] for row in scores]
 
 
@@ -178,8 +178,8 @@ def compute_attention(model: TransformerModel, texts: Sequence[Text]) -> list[Sc
         for places in text.reading.windows():
             sums[places] += next(rows)
             times[places] += 1
-        own = np.bincount(text.reading.source, weights=sums / times, minlength=text.tokens + 1)
-        scores.append(own[: text.tokens].astype(np.float64))
+        by_token = np.bincount(text.reading.source, weights=sums / times, minlength=text.tokens + 1)
+        scores.append(by_token[: text.tokens].astype(np.float64))
     return scores
 
 
@@ -203,13 +203,13 @@ def compute_masked(
     p = np.zeros(draws)
     rows = max(1, min(MAX_MASKS // (shape[0] * shape[1]), model.rows_for(len(windows[0]), FULL_LENGTH_ROWS)))
     for start in range(0, draws, rows):
-        some = slice(start, min(start + rows, draws))
-        masks = np.ones((some.stop - start, *shape), dtype=bool)
+        drawn = slice(start, min(start + rows, draws))
+        masks = np.ones((drawn.stop - start, *shape), dtype=bool)
         masks[:, is_text] = random.random((len(masks), len(share), shape[1])) < share
         for places in windows:
             inputs = model.tensors([reading.code[places]] * len(masks))
             with torch.inference_mode():
                 vectors = embedding(inputs["input_ids"])
                 out = run_embedded(model, vectors * torch.from_numpy(masks[:, places]).to(vectors), inputs)
-                p[some] += to_float64(out.logits).softmax(dim=-1)[:, column].cpu().numpy() / len(windows)
+                p[drawn] += to_float64(out.logits).softmax(dim=-1)[:, column].cpu().numpy() / len(windows)
     return p

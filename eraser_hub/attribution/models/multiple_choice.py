@@ -87,7 +87,7 @@ class ChoiceModel(TransformerModel):
     def cut(self, reading: Choices, kept: NDArray[np.bool_], erase: str) -> Iterator[list[Unit]]:
         """Yield each erased variant: the question with every answer is one input."""
         substitute = self.find_substitute(erase)
-        for variants in zip(*(one.cut(kept, substitute) for one in reading.readings), strict=True):
+        for variants in zip(*(answer.cut(kept, substitute) for answer in reading.readings), strict=True):
             rows = [windows[0] for windows in variants]
             key = b"".join(len(codes).to_bytes(4, "little") + make_key(codes) for codes in rows)
             yield [Unit(key, max(map(len, rows)), rows)]
@@ -109,7 +109,7 @@ class ChoiceModel(TransformerModel):
         """Return the question with all answers, over whose tokens scores are summed."""
         from .embedding import Explained
 
-        rows = [(one, one.windows()[0]) for one in text.reading.readings]
-        return [Explained([one.code[places] for one, places in rows], rows, (self.column(text.label),))]
+        rows = [(answer, answer.windows()[0]) for answer in text.reading.readings]
+        return [Explained([answer.code[places] for answer, places in rows], rows, (self.column(text.label),))]
 
     mask_elements = Model.mask_elements

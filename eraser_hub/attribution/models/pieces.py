@@ -128,7 +128,7 @@ class Reading:
                     yield [codes[begin:end]]
                 else:
                     lead = int(np.count_nonzero(remains[row, : self.lead]))
-                    yield [codes[begin + part] for part in self._spread(end - begin, lead)]
+                    yield [codes[begin + places] for places in self._spread(end - begin, lead)]
 
     def windows(self, overlap: bool = True) -> list[Ints]:
         """Return the places of each window of the whole input.

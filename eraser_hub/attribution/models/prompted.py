@@ -246,7 +246,7 @@ class PromptedModel(TransformerModel):
         before = self._blank if not self._has_chat else ""
         ids = [self._cut_part(before + word) for word in self._answers]
         first = self.network.label_score == "first"
-        scored = [tuple(own[:1] if first else own) for own in ids]
+        scored = [tuple(pieces[:1] if first else pieces) for pieces in ids]
         if () in scored:
             message = f"expected words that the tokenizer knows, found {show(self._answers[scored.index(())])}"
             raise DataError(message, argument="label_words")
@@ -268,8 +268,8 @@ class PromptedModel(TransformerModel):
         """
         marks = [_MARKS.format(number) for number in range(len(instance.documents))]
         user = self._render("user", instance, marks)
-        others = [one for one in self.examples if one.id != instance.id]
-        shown = [self._show_example(one) for one in others[: self.shots]]
+        others = [example for example in self.examples if example.id != instance.id]
+        shown = [self._show_example(example) for example in others[: self.shots]]
         parts = _MARK.split(self._join(self._render("system", instance, marks), shown, user))
         numbers, count = [int(number) for number in parts[1::2]], len(instance.documents)
         if numbers != list(range(count)):
@@ -354,14 +354,14 @@ class PromptedModel(TransformerModel):
         for number, (start, end) in enumerate([*spans, (len(text), len(text))]):
             joins = 0 < number < len(spans) and text[behind:start] == self._blank
             fixed = [] if joins else self._cut_part(text[behind:start])
-            own = self._cut_part(text[behind if joins else start : end])
-            ids += [*fixed, *own]
-            owner += [-1] * len(fixed) + [number] * len(own)
+            pieces = self._cut_part(text[behind if joins else start : end])
+            ids += [*fixed, *pieces]
+            owner += [-1] * len(fixed) + [number] * len(pieces)
             behind = end
         return ids, owner
 
-    def _cut_part(self, part: str) -> list[int]:
-        ids: list[int] = self.tokenizer(part, add_special_tokens=False, verbose=False)["input_ids"] if part else []
+    def _cut_part(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] if text else []
         return ids
 
 
@@ -373,11 +373,11 @@ def _read_label_words(pairs: Sequence[str], label_names: Sequence[str]) -> list[
     """
     words: dict[str, str] = {}
     for pair in pairs:
-        label, equals, own = pair.partition("=")
-        if not equals or label not in label_names or label in words or not own.strip():
+        label, equals, answer = pair.partition("=")
+        if not equals or label not in label_names or label in words or not answer.strip():
             message = f"expected LABEL=WORDS, once for a label among {', '.join(label_names)}; found {show(pair)}"
             raise DataError(message, argument="label_words")
-        words[label] = own.strip()
+        words[label] = answer.strip()
     answers = [words.get(label, label) for label in label_names]
     if len(set(answers)) < len(answers):
         message = f"expected different words for each label, found {', '.join(answers)}"

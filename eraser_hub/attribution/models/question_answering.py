@@ -112,12 +112,11 @@ class AnswerModel(TransformerModel):
 
     def explained_output(self, out: Any, places: Any, method: GradientMethod) -> Any:
         """Return p(start) · p(end), or the mean of both logits."""
+        of_logits = explains_logits(self, method)
         logits = [to_float32(out.start_logits), to_float32(out.end_logits)]
-        if explains_logits(self, method):
-            start, end = (each.gather(1, at[:, None])[:, 0] for each, at in zip(logits, places.T, strict=True))
-            return (start + end) / 2
-        start, end = (each.softmax(-1).gather(1, at[:, None])[:, 0] for each, at in zip(logits, places.T, strict=True))
-        return start * end
+        values = logits if of_logits else [rows.softmax(dim=-1) for rows in logits]
+        start, end = (rows.gather(1, at[:, None])[:, 0] for rows, at in zip(values, places.T, strict=True))
+        return (start + end) / 2 if of_logits else start * end
 
     def select_attention(self, reading: Reading, places: Ints, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the row that scores a window; by Wang 2022's choice the question's."""

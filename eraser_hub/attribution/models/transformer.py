@@ -209,7 +209,7 @@ class TransformerModel(Model):
         codes = [reading.code[reading.windows()[0]] for reading in readings]
         try:
             with self.torch.inference_mode():
-                alone, beside = (self.first_logits(some).float() for some in (codes[:1], codes))
+                alone, beside = (self.first_logits(inputs).float() for inputs in (codes[:1], codes))
         except Exception:  # the run itself reports what a network cannot take
             return False
         return bool((alone - beside).abs().max() > PADDING_SEEN * (1 + alone.abs().max()))
