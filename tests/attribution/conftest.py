@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -20,11 +20,6 @@ from ..refusals import refused
 CLOSE = 2.0**-26
 GOOD, BAD = ("good", "fine", "warm", "bright"), ("bad", "dull", "cold", "grey")
 FILLER = ("the", "a", "film", "scene", "with", "and", "of", "plot")
-
-
-def told(lines: Iterable[str], *values: object) -> bool:
-    """Whether one of the lines shows all of these values."""
-    return any(all(str(value) in line for value in values) for line in lines)
 
 
 def made_row(number: int, length: int = 30) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import pytest
 
 import eraser_hub
 from eraser_hub.conversion import get_dataset
-from eraser_hub.conversion.built import open_built
 
 from ..refusals import refused
 from .conftest import byte_tokenizer
@@ -50,9 +49,6 @@ def test_rows_of_another_kind_are_refused() -> None:
         eraser_hub.mask({**PAIR, "rationale_ids": None})
     with refused("['text']"):
         eraser_hub.tokens({"text": "a film"})
-    for change in ({"docid": "d3"}, {"end_token": 8}, {"start_token": -1}, {"start_token": 3, "end_token": 2}):
-        with refused(*change.values(), instance="one", field="evidences[0][0]"):
-            eraser_hub.mask({**ROW, "evidences": [[{**ROW["evidences"][0][0], **change}]]})
 
 
 @pytest.mark.parametrize("row", [{**ROW, "query": "Is it ?"}, ROW, PAIR, TEXT])
@@ -116,7 +112,7 @@ def test_batches_are_padded_and_a_model_takes_them(tokenizer: Any, network: Any,
         eraser_hub.Collator(tokenizer, return_tensors="tf")
 
 
-ALL = {"eraser": ["movies", "esnli"], "bilingual_perturbation": ["senti_en"], "human_rationales": ["sst", "wikiattack"]}
+ALL = {"eraser": ["movies", "esnli"], "bilingual_perturbation": ["senti_en"], "human_rationales": ["sst"]}
 
 
 @pytest.mark.parametrize("name", list(ALL))
@@ -129,21 +125,13 @@ def test_a_data_loader_takes_every_dataset(
 
     folder = get_dataset(name).build(ALL[name], out=tmp_path, source=samples / name).folder
     for config in ALL[name]:
-        for row in open_built(folder).rows(config, "train") if name == "eraser" else ():
-            positions = [[place for place, flag in enumerate(flags) if flag] for flags in eraser_hub.mask(row)]
-            assert positions == row["rationale_positions"]
         plain = datasets.load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
         for split, rows in plain.items():
             (batch,) = DataLoader(rows.with_format(form), batch_size=len(rows), collate_fn=eraser_hub.collate)
             assert list(batch) == rows.column_names, (config, split)
             for column, values in batch.items():
-                expected = rows[column][:]
-                if not isinstance(values, torch.Tensor):
-                    assert values == expected
-                    continue
-                assert values.shape == (len(rows),)
-                for value, wanted in zip(values.tolist(), expected, strict=True):
-                    assert value == wanted or (wanted is None and (value == -100 or value != value))
+                found = values.tolist() if isinstance(values, torch.Tensor) else values
+                assert [None if one == -100 or one != one else one for one in found] == rows[column][:]
             first = rows.select(range(min(5, len(rows))))
             collator = eraser_hub.Collator(tokenizer)
             (batch,) = DataLoader(first.with_format(form), batch_size=5, collate_fn=collator)

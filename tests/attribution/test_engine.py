@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances, explain_texts, open_model
-from eraser_hub.attribution.measures.tokens_to_flip import NEVER_FLIPPED
 
 from ..refusals import refused
 from .conftest import CountingModel, instance
@@ -26,6 +25,8 @@ DOCUMENT = "the good film with a bad scene and a fine plot"
         ((), 0.5, []),
         ((tuple(DOCUMENT.split()),), 2 / 11, [[(1, 2), (9, 10)]]),
         ((("the", "film"), ("good", "fine", "plot")), 0.4, [[], [(0, 2)]]),
+        ((("film", "good"), ("fine", "film")), 0.5, [[(1, 2)], [(0, 1)]]),
+        ((("good", "fine", "warm"),), 0.01, [[(0, 1)]]),  # the first of equal scores
     ],
 )
 def test_hard_rationales_are_the_top_tokens_merged_in_each_document(documents, kd, expected):
@@ -44,63 +45,24 @@ def test_equal_inputs_run_once():
     assert len(asked) == len(set(asked))
 
 
-def test_tokens_to_flip_is_the_first_change():
-    # two good words against one bad: without both good words the label is NEG; one is a tie, which is NEG's as well
-    (found,) = explained([instance(DOCUMENT)], measures=["tokens-to-flip"])
-    assert found["tokens_to_flip"] == 1
-    model = open_model(CountingModel())
-    (never,) = explain_instances(model, [instance("bad dull film")], build_settings(measures=["tokens-to-flip"]))
-    assert never["classification"] == "NEG" and never["tokens_to_flip"] == 3
-    # 3 is also what a change at the last token would give: that there was none is counted
-    assert model.notes.counts[NEVER_FLIPPED] == 1
-
-
-def test_tokens_to_flip_equals_the_plain_search():
-    random = np.random.default_rng(3)
-    words = ["good", "bad", "film", "the", "fine", "dull"]
-    documents = [instance(" ".join(words[i] for i in random.integers(0, 6, 60)), str(n)) for n in range(6)]
-    model = CountingModel()
-    for found, one in zip(explained(documents, method="random", measures=["tokens-to-flip"]), documents, strict=True):
-        scores = np.array(found["rationales"][0]["soft_rationale_predictions"])
-        order = np.argsort(-scores, kind="stable")
-        expected = len(order)
-        before = model.predict_proba([one.tokens])[0].argmax()
-        for count in range(1, len(order) + 1):
-            gone = set(order[:count].tolist())
-            left = [token for place, token in enumerate(one.tokens) if place not in gone]
-            if model.predict_proba([left])[0].argmax() != before:
-                expected = count
-                break
-        assert found["tokens_to_flip"] == expected
-
-
 @pytest.mark.parametrize("kind", ["tokens", "spans"])
 def test_random_rationales_are_drawn_by_seed(kind):
     one = instance(DOCUMENT)
-    first, again = (explained([one], method="occlusion", random_draws=5, random_kind=kind, kd=0.3) for _ in range(2))
-    other = explained([one], method="occlusion", random_draws=5, random_kind=kind, kd=0.3, seed=2)
-    assert first == again
-    assert len(first[0]["random_rationales"]) == 5
-    assert first[0]["random_rationales"] != other[0]["random_rationales"]
-    assert set(first[0]["random_rationales"][0]) == {
-        "comprehensiveness_classification_scores",
-        "sufficiency_classification_scores",
-    }
+    ((first,), (again,), (other,)) = (
+        explained([one], random_draws=5, random_kind=kind, kd=0.3, seed=seed) for seed in (1, 1, 2)
+    )
+    assert first == again and len(first["random_rationales"]) == 5
+    assert first["random_rationales"] != other["random_rationales"]
 
 
 def test_fidelity_curves_end_at_nothing_and_begin_at_the_rationale():
-    (found,) = explained(
-        [instance(DOCUMENT)], method="occlusion", fidelity_trials=2, fidelity_rates=(0.0, 0.5, 1.0), kd=0.4
-    )
-    points, label = found["occluded_scores"], found["classification"]
-    assert [(one["occlusion_rate"], one["trial"]) for one in points] == [
-        (r, t) for r in (0.0, 0.5, 1.0) for t in (0, 1)
-    ]
-    for name in ("sufficiency_classification_scores", "comprehensiveness_classification_scores"):
-        assert points[0][name] == found[name]
-    nothing, whole = found["null_classification_scores"][label], found["classification_scores"][label]
-    assert points[-1]["sufficiency_classification_scores"][label] == nothing
-    assert points[-1]["comprehensiveness_classification_scores"][label] == whole
+    rates = (0.0, 0.5, 1.0)
+    (found,) = explained([instance(DOCUMENT)], fidelity_trials=2, fidelity_rates=rates, kd=0.4)
+    points = found["occluded_scores"]
+    assert [(one["occlusion_rate"], one["trial"]) for one in points] == [(r, t) for r in rates for t in (0, 1)]
+    for side, end in (("sufficiency", "null_classification_scores"), ("comprehensiveness", "classification_scores")):
+        name = f"{side}_classification_scores"
+        assert points[0][name] == found[name] and points[-1][name] == found[end]
 
 
 def test_the_order_and_the_company_of_instances_do_not_matter():
@@ -125,14 +87,11 @@ class Broken(CountingModel):
         (lambda p: np.where(p > 0.9, np.nan, p), ("NaN", "1 of 2")),
         (lambda p: p * np.inf, ("NaN", "2 of 2")),
         (lambda p: p[:, :1], ("2 labels", "1")),
-        (lambda p: np.concatenate([p, p], axis=1) / 2, ("2 labels", "4")),
         (lambda p: p[:0], ("(2, 2)", "(0, 2)")),
         (lambda p: p * 2, ("sum", "2")),
         (lambda p: p * [[3, -1]], ("non-negative", "-0.")),
         (lambda p: p.astype(str), ("ndarray",)),
-        (lambda p: p.astype(complex), ("ndarray",)),
         (lambda p: [[0.5, 0.5], [1.0]] * len(p), ("list",)),
-        (lambda p: (row for row in p), ("generator",)),
         (lambda p: None, ("NoneType",)),
         (lambda p: p[:, 0], ("(2, 2)", "(2,)")),
     ],
@@ -157,34 +116,14 @@ def test_outputs_of_many_kinds_are_taken(change):
         )
 
 
-class Small(CountingModel):
-    """Runs out of memory above a batch size."""
-
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most = most
-
-    def predict_proba(self, token_lists):
-        if len(token_lists) > self.most:
-            raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
-        return super().predict_proba(token_lists)
-
-
-def test_out_of_memory_halves_the_batch_and_says_so():
-    model = open_model(Small(5))
-    found = list(explain_instances(model, [instance(DOCUMENT)], build_settings()))
-    assert found == explained([instance(DOCUMENT)])
-    assert any("out of memory" in words and "halved" in words for words in model.notes.messages)
-
-
 def test_out_of_memory_with_a_single_input_and_other_errors():
-    def fail(p):
-        raise RuntimeError("bug in the model")
+    def fail(words):
+        raise RuntimeError(words)
 
     with refused("window", instance="big"):
-        explained([instance(DOCUMENT, "big")], Small(0))
+        explained([instance(DOCUMENT, "big")], Broken(lambda p: fail("CUDA out of memory. Tried to allocate 2 GiB")))
     with pytest.raises(RuntimeError, match="bug in the model"):
-        explained([instance(DOCUMENT)], Broken(fail))
+        explained([instance(DOCUMENT)], Broken(lambda p: fail("bug in the model")))
 
 
 def test_no_mask_token():
@@ -211,11 +150,8 @@ def test_labels_in_another_order_are_matched_by_name():
         ((), (), (), ("CountingModel", "labels")),
         (("a", "b", "c"), (), ("NEG", "POS"), ("2", "(NEG, POS)", "3", "(a, b, c)")),
         (("no", "yes"), (), ("NEG", "POS"), ("NEG, POS", "no, yes", "labels")),
-        (("no", "yes"), ("NEG",), ("NEG", "POS"), ("labels", "2", "1")),
         (("NEG", "NEG"), (), ("NEG", "POS"), ("NEG, NEG",)),
-        (("NEG", "POS"), ("POS", "NEG"), ("NEG", "POS"), ("NEG, POS", "POS, NEG", "labels")),
         (("negative", "positive"), ("POS", "NEG"), ("NEG", "POS"), ("negative, positive", "POS, NEG")),
-        (lambda: ("NEG", "POS"), (), ("NEG", "POS"), ("CountingModel.label_names", "<lambda>")),
         ("NP", (), ("NEG", "POS"), ("CountingModel.label_names", "'NP'")),
     ],
 )
@@ -246,7 +182,7 @@ def test_labels_stated_by_hand_and_generic_ones(names, dataset, given, order):
 def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():
     two = Instance("x", (), ("a", "b"), (("good", "film"), ("fine", "bad", "plot")), "POS", None, (1,))
     (found,) = explained([two], measures=["tokens-to-flip"])
-    # good in the first document stands outside the gold evidence: fine goes first, then (of ties) the plot, then bad
+    # good in the first document stands outside the gold evidence
     assert found["classification"] == "POS" and 1 <= found["tokens_to_flip"] <= 3
     everywhere = Instance("x", (), ("a", "b"), (("good",) * 9, ("fine",) * 2), "POS", None, (1,))
     (never,) = explained([everywhere], measures=["tokens-to-flip"])

@@ -361,7 +361,6 @@ def test_carton_s_features_are_tf_idf_of_padded_pieces():
         ("wang2022", {"config": "mrc_ch", "embeds": True}, "|method:integrated-gradients(steps=300)|kd:0.096|"),
         ("wang2022", {"config": "similarity_ch", "embeds": True}, "(steps=500)|kd:0.701,0.709|"),
         ("wang2022", {"method": "integrated-gradients(steps=20)", "kd": 0.5}, "(steps=20)|kd:0.5|"),
-        ("carton2020", {}, "paper:carton2020|rationales:human|"),
         ("carton2020", {"method": "random"}, "paper:carton2020|method:random(draws=1)|"),
     ],
 )

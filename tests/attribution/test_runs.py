@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -110,12 +109,6 @@ def test_an_empty_file_and_a_header_cut_by_a_kill_are_written_over(run, tmp_path
     assert run(resume=name != "p.jsonl").out.read_bytes() == whole
 
 
-def test_a_run_that_failed_before_its_first_chunk_leaves_nothing(run, tmp_path, linear):
-    with refused("labels", "2", "1"):
-        run(model=f"{linear}(labels=[POS])")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_other_data_or_another_model_is_noticed(run, tmp_path, linear):
     run(stop_after=4)
     with refused("resume", "limit", "None", "3"):
@@ -210,12 +203,8 @@ def test_a_model_in_memory_explains_a_dataset(run, linear, tmp_path):
     import skops.io
 
     pipeline = skops.io.load(linear / "model.skops")
-    for method in ("random", "occlusion"):
-        folder, memory = (
-            run("f.jsonl", method=method, force=True),
-            run("m.jsonl", model=pipeline, method=method, force=True),
-        )
-        assert folder.out.read_bytes() == memory.out.read_bytes()
+    folder, memory = run("f.jsonl"), run("m.jsonl", model=pipeline)
+    assert folder.out.read_bytes() == memory.out.read_bytes()
     record = json.loads((tmp_path / "m.jsonl.run.json").read_text())
     assert record["model"]["model"] == record["model"]["digest"] == "sklearn.pipeline.Pipeline"
     assert "model:sklearn.pipeline.Pipeline|" in memory.signature
@@ -224,24 +213,6 @@ def test_a_model_in_memory_explains_a_dataset(run, linear, tmp_path):
     for argument in ({"resume": True}, {"workers": 2}, {"ids": ["a"]}, {"queries": ["a"]}):
         with refused(argument=next(iter(argument))):
             run("d.jsonl", model=CountingModel(), **argument)
-
-
-def test_a_record_is_of_the_model_that_the_run_began_with(run, linear, tmp_path, monkeypatch):
-    model = tmp_path / "model"
-    shutil.copytree(linear, model)
-    before = compute_model_digest(str(model))
-    from eraser_hub.attribution import run as runs
-
-    gather = runs._gather
-
-    def change(*given):
-        (model / "model.json").write_text("{}", "utf-8")
-        return gather(*given)
-
-    monkeypatch.setattr(runs, "_gather", change)
-    run(model=model)
-    record = json.loads(run_path(tmp_path / "p.jsonl").read_text("utf-8"))
-    assert record["model"]["digest"] == before != compute_model_digest(str(model))
 
 
 # --- the command line --------------------------------------------------------------------------------------------
@@ -268,25 +239,15 @@ def test_several_methods_and_draws_write_a_file_each(hub, linear, tmp_path):
     [
         ("--bins", "x", 2, ()),
         ("--out", "p.csv", 2, ()),
-        ("--workers", "-1", 2, ()),
         ("--limit", "0", 2, ()),
-        ("--seed", "9223372036854775808", 2, ()),
         ("--split", "dev", 2, ()),
         ("--method", "oclusion", 2, ("did you mean 'occlusion'?",)),
         ("--method", "lime --method lime(samples=9)", 2, ("each method once",)),
-        ("--method", "lime(draws=2)", 2, ()),
         ("--method", "integrated-gradients(steps=0)", 2, ("steps",)),
         ("--method", "attention", 2, ("attention", "LogisticRegression", "random, shapley")),
-        ("--measure", "soft(draws=0)", 2, ("draws",)),
         ("--rationales", "human --kd 0.3", 2, ()),
-        ("--rationales", "human --bins 0.1", 2, ()),
-        ("--model", "m(task=ner)", 2, ()),
-        ("--model", "{linear}(window=4)", 2, ("window", ">= 8")),
-        ("--model", "{linear}(precision=float17)", 2, ("precision", "'float17'")),
-        ("--model", "{linear}(trust_pickle=yes)", 2, ("trust_pickle",)),
         ("--model", "{linear}(lables=[NEG,POS])", 2, ("'labels'",)),
         ("--model", "{linear}(labels=[NEG,POS,x])", 2, ("2 names",)),
-        ("--model", "{linear}(labels=[POS,NEG])", 2, ()),
         ("--model", "{linear}(labels=[a,b])", 1, ("NEG, POS", "a, b")),
         ("--model", "./nowhere", 1, ("nowhere",)),
         ("--config", "films", 1, ("films",)),
@@ -357,35 +318,24 @@ def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(command, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.ray)])
-def test_a_killed_run_or_worker_gives_the_same_bytes(command, tmp_path, workers):
-    """A killed run goes on by ``--resume``; Ray starts a killed worker anew by itself."""
+@pytest.mark.ray
+def test_a_killed_worker_gives_the_same_bytes(command, tmp_path):
+    """Ray starts it anew by itself."""
     psutil = pytest.importorskip("psutil")
-    if workers:
-        pytest.importorskip("ray")
+    pytest.importorskip("ray")
     subprocess.run(command(tmp_path / "whole.jsonl"), env=ENVIRONMENT, check=True, timeout=300)
     out = tmp_path / "p.jsonl"
-    partial = get_partial_path(out)
-    more = ("--workers", str(workers)) if workers else ()
-    running = subprocess.Popen(command(out, *more), env=ENVIRONMENT, stderr=subprocess.DEVNULL)
-    killed = False
-    for _ in range(6000):
-        if running.poll() is not None or killed:
-            break
+    partial, killed = get_partial_path(out), []
+    running = subprocess.Popen(command(out, "--workers", "2"), env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    while running.poll() is None and not killed:
         if partial.exists() and partial.read_bytes().count(b"\n") > 1:  # the settings and a first chunk
-            if not workers:
-                running.send_signal(signal.SIGKILL)
-                killed = True
-            below = psutil.Process(running.pid).children(recursive=True) if workers else []
-            for worker in [one for one in below if any("MapWorker" in word for word in one.cmdline())][:1]:
-                worker.kill()
-                killed = True
+            below = psutil.Process(running.pid).children(recursive=True)
+            killed = [one for one in below if any("MapWorker" in word for word in one.cmdline())][:1]
+        for worker in killed:
+            worker.kill()
         time.sleep(0.01)
     assert killed, "it ended before anything was killed"
-    running.wait(timeout=300)
-    assert running.returncode == (0 if workers else -signal.SIGKILL)
-    if not workers:
-        subprocess.run(command(out, "--resume"), env=ENVIRONMENT, check=True, timeout=300)
+    assert running.wait(timeout=300) == 0
     assert out.read_bytes() == (tmp_path / "whole.jsonl").read_bytes() and not partial.exists()
 
 

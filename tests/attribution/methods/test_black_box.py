@@ -40,11 +40,6 @@ def test_scores_of_a_linear_p_are_its_weights(method, size):
     assert sentences["rationales"][0]["soft_sentence_predictions"] == pytest.approx(sums, abs=EXACT)
 
 
-@pytest.mark.parametrize("method", ["random", "occlusion", "lime", *DRAWN])
-def test_a_text_of_nothing_has_no_scores(method):
-    assert explain_masks(lambda masks: np.full(len(masks), 0.5), 0, method)[0]["scores"].tolist() == []
-
-
 def test_lime_weighs_by_ridge_regression():
     """Of a linear p the weights shrink by the penalty alone, which 5,000 samples make small."""
     found, model = explain_masks(linear, 14, "lime")

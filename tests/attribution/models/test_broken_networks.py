@@ -38,7 +38,7 @@ def folder(tmp_path_factory) -> Path:
     return out
 
 
-@pytest.mark.parametrize("kind", ["bert", "roberta", "deberta-v2", "gpt2", "llama"])
+@pytest.mark.parametrize("kind", ["bert", "roberta", "llama"])
 def test_a_model_without_its_tokenizer(folder, tmp_path, kind):
     """transformers makes a tokenizer of special tokens alone, by which every word is unknown."""
     for name in ("config.json", "model.safetensors"):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution import build_settings, explain_instances, open_model
-from eraser_hub.attribution.models.labels import align_labels
 
 from ...needs import needs
 from ...refusals import refused
@@ -101,11 +100,6 @@ def test_deeplift_sums_to_the_difference_from_nothing(bag):
         assert found.sum() == pytest.approx(difference, abs=CLOSE)
         assert row["rationales"][0]["soft_rationale_predictions"] == pytest.approx(found.tolist(), abs=CLOSE)
     assert bag.notes.maxima["largest convergence delta"] < CLOSE
-
-
-def test_names_against_those_of_the_networks_config_are_refused(bag):
-    with refused("NEG, POS", "POS, NEG", argument="labels"):
-        align_labels(bag, ("NEG", "POS"), ("POS", "NEG"))
 
 
 def test_a_network_that_embeds_twice_has_no_gradients(model):

@@ -169,9 +169,7 @@ def test_a_word_that_covers_two_tokens_is_shared_by_them():
     ("settings", "step"),
     [
         ({"strip_accents": "unicode"}, None),
-        ({"analyzer": "char_wb"}, None),
         ({"tokenizer": str.split, "token_pattern": None}, None),
-        ({"preprocessor": str.upper}, None),
         ({"analyzer": str.split}, None),
         ({}, "mix"),
         ({}, "select"),
@@ -220,16 +218,6 @@ def test_a_model_that_takes_no_strings_or_is_not_fitted(model, mentions):
     with refused(*mentions) as caught:
         open_model(model)
     assert len(str(caught.error).splitlines()) == 1
-
-
-def test_a_model_of_one_s_own_is_asked_token_lists():
-    class Lengths(LogisticRegression):
-        classes_ = np.array(["a", "b"])
-
-        def predict_proba(self, lists):
-            return [[len(one) / 9, 1 - len(one) / 9] for one in lists]
-
-    assert open_model(Lengths()).proba(["a b c"]).tolist() == [[3 / 9, 1 - 3 / 9]]
 
 
 def test_explaining_imports_neither_networks_nor_captum():

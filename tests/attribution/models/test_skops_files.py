@@ -91,17 +91,10 @@ def test_a_pipeline_comes_back_and_is_written_alike(tmp_path, estimator):
     assert (tmp_path / "a.skops").read_bytes() == (tmp_path / "b.skops").read_bytes()
 
 
-@pytest.mark.parametrize("estimator", [GradientBoostingClassifier(n_estimators=2), SVC(), "no strings", "not fitted"])
-def test_what_cannot_be_checked_or_asked_is_refused(tmp_path, estimator):
-    mention = {"no strings": "over strings", "not fitted": "fitted"}.get(str(estimator), type(estimator).__name__)
-    if isinstance(estimator, SVC):  # dense, so that its arrays are numpy's
-        pipeline = estimator.fit([[0], [1]], [0, 1])
-    elif isinstance(estimator, str):
-        pipeline = LogisticRegression().fit([[0], [1]], [0, 1]) if estimator == "no strings" else LogisticRegression()
-    else:
-        pipeline = fitted(estimator)
-    skops.io.dump(pipeline, tmp_path / "m.skops")
-    with refused(mention, file="m.skops"):
+@pytest.mark.parametrize("kind", [GradientBoostingClassifier, SVC, LogisticRegression])
+def test_what_cannot_be_checked_or_asked_is_refused(tmp_path, kind):
+    skops.io.dump(kind().fit([[0], [1]], [0, 1]), tmp_path / "m.skops")
+    with refused(kind.__name__, file="m.skops"):
         load_pipeline(tmp_path / "m.skops")
 
 
