@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 
-from tools.site import mathml
-
 from ..source_copy import ROOT
 
 pytestmark = pytest.mark.slow
@@ -142,10 +140,3 @@ def test_a_page_fits_its_window_and_everybody_can_use_it(
         browser.get(f"{origin}{page}.html")
         assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth"), (width, scheme)
         assert serious_findings(browser) == [], (width, scheme)
-
-
-def test_a_formula_becomes_mathml() -> None:
-    pytest.importorskip("latex2mathml")
-    inline, block = (mathml(r"\frac{a}{b}", block=block) for block in (False, True))
-    assert inline.startswith("<math") and "<mfrac>" in inline
-    assert block.startswith('<div class="formula" tabindex="0"><math') and 'display="block"' in block

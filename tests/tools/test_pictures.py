@@ -12,24 +12,16 @@ from eraser_hub.reports.highlight import highlight
 from tools.browser import VIEWS, take_views
 from tools.pictures import DOCUMENT_IMAGES, SHOWN, card_picture, open_file
 
-from ..refusals import refused
-
 CARDS = files("eraser_hub.datasets_scripts").joinpath("cards")
 
 
 @pytest.mark.unit
-def test_each_dataset_that_is_shown_has_a_small_picture_beside_its_card():
+def test_cards_and_documents_have_small_pictures():
     assert set(SHOWN) <= set(list_datasets())
-    for name in SHOWN:
-        content = CARDS.joinpath(f"{name}.png").read_bytes()
-        assert content.startswith(b"\x89PNG") and 2_000 < len(content) < 100_000
-
-
-@pytest.mark.unit
-def test_the_documents_have_small_pictures():
-    pictures = sorted(DOCUMENT_IMAGES.glob("*.png"))
-    assert [path.stem for path in pictures] == ["documents", "highlight", "report"]
-    assert all(2_000 < path.stat().st_size < 150_000 for path in pictures)
+    assert {path.stem for path in DOCUMENT_IMAGES.glob("*.png")} == {"documents", "highlight", "report"}
+    for path in (*(CARDS.joinpath(f"{name}.png") for name in SHOWN), *DOCUMENT_IMAGES.glob("*.png")):
+        content = path.read_bytes()
+        assert content.startswith(b"\x89PNG") and 2_000 < len(content) < 150_000
 
 
 @pytest.mark.browser
@@ -59,13 +51,3 @@ def test_a_page_is_taken_in_both_widths_and_themes(browser, tmp_path):
     for path, (width, scheme) in zip(paths, VIEWS, strict=True):
         picture = image.open(io.BytesIO(path.read_bytes())).convert("L")
         assert picture.width == width and (picture.getpixel((0, 0)) > 128) == (scheme == "light")
-
-
-@pytest.mark.browser
-def test_a_page_without_its_content_gives_no_picture(browser, tmp_path, monkeypatch):
-    monkeypatch.setattr("tools.browser.WAITING_SECONDS", 0.3)
-    page = tmp_path / "page.html"
-    page.write_text("<p>nothing")
-    with refused("#there"):
-        take_views(browser, "page", tmp_path, lambda: open_file(browser, page, "#there"))
-    assert not list(tmp_path.glob("*.png"))
