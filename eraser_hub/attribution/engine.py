@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,7 +169,7 @@ class Engine:
         model = self.model
         ids = [number for _, number in batch]
         values = check_outputs(outputs, ids, len(model.label_names), model.description, self._get_id)
-        values = values if model.order is None else values[:, model.order]
+        values = values if model.order is None else values.take(model.order, axis=1)
         self.known.update(zip([unit.key for unit, _ in batch], values, strict=True))
         self.passes += len(batch)
         if self.on_passes is not None:
@@ -195,28 +195,28 @@ def check_outputs(
         DataError: no array of numbers, wrong shape, another number of labels, NaN, infinite or negative values, rows
             that do not sum to 1.
     """
-    message, row, rows = "", 0, len(texts)
+    rows = len(texts)
+
+    def refuse(message: str, row: int = 0) -> NoReturn:
+        raise DataError(f"{whose}: {message}", instance=get_id(texts[row]))
+
     try:
         values = to_array(output)
     except (TypeError, ValueError):
-        values = np.zeros(0)
-        message = f"expected an array of numbers (inputs, labels), found {type(output).__name__}"
-    if message:
-        pass
-    elif values.ndim != 2 or len(values) != rows:
-        message = f"expected probabilities of shape ({rows}, {labels}), found {values.shape}"
-    elif values.shape[1] != labels:
-        message = f"expected {labels} labels as in the dataset, found {values.shape[1]} in its output"
-    elif not (finite := np.isfinite(values).all(axis=1)).all():
-        message = f"its output holds NaN or infinite values for {rows - finite.sum()} of {rows} inputs of a batch"
-        row = int(finite.argmin())
-    else:
-        sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
-        bad = (least < 0) | (np.abs(sums - 1) > SUM_TOLERANCE)
-        if bad.any():
-            row = int(bad.argmax())
-            found = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
-            message = f"expected non-negative probabilities that sum to 1, found {found}"
-    if message:
-        raise DataError(f"{whose}: {message}", instance=get_id(texts[row]))
+        refuse(f"expected an array of numbers (inputs, labels), found {type(output).__name__}")
+    if values.ndim != 2 or len(values) != rows:
+        refuse(f"expected probabilities of shape ({rows}, {labels}), found {values.shape}")
+    columns = values.shape[-1]
+    if columns != labels:
+        refuse(f"expected {labels} labels as in the dataset, found {columns} in its output")
+    finite = np.isfinite(values).all(axis=1)
+    if not finite.all():
+        wrong = f"{rows - finite.sum()} of {rows} inputs of a batch"
+        refuse(f"its output holds NaN or infinite values for {wrong}", int(finite.argmin()))
+    sums, least = values.sum(axis=1), values.min(axis=1, initial=0)
+    bad = (least < 0) | (np.abs(sums - 1) > SUM_TOLERANCE)
+    if bad.any():
+        row = int(bad.argmax())
+        found = f"{least[row]:.4g}" if least[row] < 0 else f"a row that sums to {sums[row]:.4g}"
+        refuse(f"expected non-negative probabilities that sum to 1, found {found}", row)
     return values
