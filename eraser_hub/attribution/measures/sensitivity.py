@@ -48,8 +48,9 @@ class Sensitivity(Measure):
                     variants.append(other)
             for other, p in zip(variants, engine.proba_of_whole([one.reading for one in variants]), strict=True):
                 other.p = p
+            filler, engine.filler = engine.filler, ""  # as for the scores that they are compared with
             rows = iter(compute_scores(model, variants, engine))
-        engine.readings = readings
+        engine.readings, engine.filler = readings, filler
         found: list[Mapping[str, Any]] = []
         for text, kept in zip(texts, masks, strict=True):
             assert text.scores is not None

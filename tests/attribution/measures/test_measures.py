@@ -7,6 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from eraser_hub.attribution import explain_texts
 from eraser_hub.attribution.measures import soft
 from eraser_hub.attribution.measures.infidelity import compute_infidelity
 from eraser_hub.attribution.measures.sensitivity import compute_max_sensitivity
@@ -178,6 +179,17 @@ def test_exact_scores_of_an_additive_p_are_neither_unfaithful_nor_sensitive():
     none, _ = measured(lambda masks: np.where(masks.all(axis=1), 0.9, 0.4), 20, asks[0])
     assert none["infidelity"] == none["infidelity_normalized"] == pytest.approx(0.25)
     assert measured(worth, 20, asks[1], method="random")[0]["sensitivity_max"] > 0.1
+
+
+def test_scores_are_computed_anew_without_a_paper_s_filler_as_they_were():
+    class Lengths:
+        label_names = ("0", "1")
+
+        def predict_proba(self, texts):
+            return [[1 - len(text) / 9, len(text) / 9] for text in texts]
+
+    settings = {"paper": "wang2022", "method": "occlusion", "measure": "sensitivity", "target": "1"}
+    assert explain_texts(Lengths(), ["a b"], **settings)[0]["sensitivity_max"] < EXACT
 
 
 def test_tokens_to_flip_is_the_first_change():
