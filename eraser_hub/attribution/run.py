@@ -211,8 +211,12 @@ def make_settings_for(
 
 
 def find_query(split: Split, place: str) -> bool | None:
-    """Return whether the model is shown the query: if queries differ; None where the model knows it by its training."""
-    return None if "uses_query" in read_facts(place) or Path(place).is_file() else has_different_queries(split)
+    """Return whether the model is shown the query: if queries differ; None where its training or its kind says it.
+
+    A model's file without such a record takes texts alone.
+    """
+    knows = "uses_query" in read_facts(place) or Path(split_model(place)[0]).is_file()
+    return None if knows else has_different_queries(split)
 
 
 def check_out(out: Path, inputs: Sequence[Any], force: bool, resume: bool) -> OutputWriter:

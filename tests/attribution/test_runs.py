@@ -109,6 +109,15 @@ def test_an_empty_file_and_a_header_cut_by_a_kill_are_written_over(run, tmp_path
     assert run(resume=name != "p.jsonl").out.read_bytes() == whole
 
 
+def test_a_file_s_settings_do_not_change_what_it_reads(run, tmp_path, linear):
+    rows = [{**made_row(number), "query": f"warm {number}"} for number in (1, 2)]
+    hub = write_hub(tmp_path / "hub", "c", {"validation": rows}, ["NEG", "POS"])
+    shutil.copy(linear / "model.skops", tmp_path)
+    models = [f"{tmp_path}/model.skops", f"{tmp_path}/model.skops(threads=1)"]
+    first, second = (run(f"{len(model)}.jsonl", model=model, dataset=hub, config="c", kd=0.1).out for model in models)
+    assert first.read_text() == second.read_text()
+
+
 def test_other_data_or_another_model_is_noticed(run, tmp_path, linear):
     run(stop_after=4)
     with refused("resume", "limit", "None", "3"):
