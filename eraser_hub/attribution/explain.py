@@ -229,8 +229,8 @@ def explain_texts(
             dict, or those of a Dataset or a DataFrame, whose id and query are taken.
         method: attribution method and its settings, as of `explain`.
         measure: measures and their settings, as of `explain`.
-        scores: for each text a score of each token, from any attribution method: lists, numpy arrays or torch tensors;
-            ``eraser_hub.token_scores`` takes them out of other libraries' results.
+        scores: for each text a score of each token, of one document after the other, in place of a method: lists, numpy
+            arrays or torch tensors; ``eraser_hub.token_scores`` takes them out of other libraries' results.
         queries: one for each text, as strings or lists of tokens; shown to the model. None of them for Instances and
             rows, which carry their own: a model of ``train`` sees them as in its training, any other model sees those
             of Instances, and those of rows where they differ.
@@ -289,6 +289,9 @@ def explain_texts(
     instances = _read_instances(listed, ids, queries, None if scores is None else list(scores))
     shown = True if len(queries) or _has_own_queries(model, listed, instances) else None
     stated: dict[str, Any] = {"labels": tuple(label_names)} if len(label_names) else {}
+    scored = any(one.scores is not None for one in instances)
+    if scored and methods:
+        raise DataError("expected `method` or `scores`, found both", argument="scores")
     opened = open_model(model, uses_query=shown, **stated)
     for name in ("bins", "fidelity_rates"):
         options[name] = _as_shares(options.get(name))
@@ -297,7 +300,7 @@ def explain_texts(
         embeds=opened.embeds,
         selects=opened.selects,
         method=methods[0] if methods else None,
-        scores=INSTANCES if any(one.scores is not None for one in instances) else "",
+        scores=INSTANCES if scored else "",
         measures=_as_calls(measure, "measure"),
         **options,
     )
@@ -359,7 +362,7 @@ def _list_texts(texts: Any) -> list[Any]:
         DataError: a string, a dict, or what cannot be listed.
     """
     if hasattr(texts, "columns") and callable(getattr(texts, "to_dict", None)):  # a DataFrame lists its columns' names
-        return list(texts.to_dict("records"))
+        return list(texts.astype(object).where(texts.notna(), None).to_dict("records"))  # a gap in it is NaN
     if isinstance(texts, str):
         message = f"expected a list of texts, found the string {show(texts)}: put it into a list"
         raise DataError(message, argument="texts")
@@ -377,17 +380,17 @@ def _read_instances(
         DataError: something that is no text; other numbers of ids, queries or scores; an id or a query beside an
             Instance or a row; an id twice.
     """
-    from .given import attach_scores
+    from .given import attach_token_scores
     from .instances import Instance, make_text_instance
 
     for name, given, what in (
         ("queries", queries, "one query"),
-        ("scores", scores or (), "scores"),
+        ("scores", scores, "scores"),
         ("ids", ids, "an id"),
     ):
         if isinstance(given, str):
             raise DataError(f"expected a list of {name}, found the string {show(given)}", argument=name)
-        if len(given) not in (0, len(texts)):
+        if given is not None and len(given) != len(texts) and (len(given) or name == "scores"):
             raise DataError(f"expected {what} for each of {len(texts)} texts, found {len(given)}", argument=name)
     instances, seen = list[Instance](), set[str]()
     for number, text in enumerate(texts):
@@ -407,7 +410,7 @@ def _read_instances(
         if one.id in seen:
             raise DataError("expected each id once, found it again", instance=one.id)
         seen.add(one.id)
-        instances.append(attach_scores(one, [scores[number]]) if scores else one)
+        instances.append(one if scores is None else attach_token_scores(one, scores[number]))
     return instances
 
 
@@ -417,19 +420,25 @@ def _read_row(number: int, row: Mapping[str, Any]) -> Instance:
     Raises:
         DataError: a row without any of them, or one that is not as it should be.
     """
+    from eraser_hub.conversion.built import LABEL_COLUMNS
+
     from .alignment import read_instance
     from .instances import make_text_instance
 
-    if row.get("documents") is not None or (row.get("tokens") is not None and row.get("id") is not None):
-        return read_instance(row)
     text = row.get("text") if row.get("text") is not None else row.get("tokens")
-    if text is None or isinstance(text, str) != (row.get("text") is not None):
+    if row.get("documents") is not None or (row.get("tokens") is not None and row.get("id") is not None):
+        instance = read_instance(row)
+    elif text is None or isinstance(text, str) != (row.get("text") is not None):
         message = f"expected documents, tokens or text, found the columns {show(sorted(map(str, row)))}"
         raise DataError(message, field=f"texts[{number}]")
-    identity = next((row[name] for name in ("annotation_id", "id") if row.get(name) is not None), number)
-    instance = make_text_instance(str(identity), text, row.get("query") or ())
-    label = row.get("label", row.get("classification"))
-    return replace(instance, label=label) if isinstance(label, str) else instance
+    else:
+        identity = next((row[name] for name in ("annotation_id", "id") if row.get(name) is not None), number)
+        instance = make_text_instance(str(identity), text)
+    if not instance.query and row.get("query") is not None:  # beside tokens, too
+        instance = replace(instance, query=make_text_instance(instance.id, (), row["query"]).query)
+    # a number has no name without its dataset
+    label = next((row[name] for name in LABEL_COLUMNS if isinstance(row.get(name), str)), None)
+    return replace(instance, label=label)
 
 
 def _refuse(message: str, **given: Any) -> None:

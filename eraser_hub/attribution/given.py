@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -181,6 +182,23 @@ def _read_pairs(path: Path) -> Iterator[tuple[int, str, dict[str, Any]]]:
             raise DataError(fault[1], file=path, line=line, instance=row.get("id"), field=fault[0])
         spans = [[(index, index + 1) for index in indices] for indices in row[PAIR_FIELD]]
         yield line, str(row["id"]), {f"sequence_{number}": one for number, one in enumerate(spans)}
+
+
+def attach_token_scores(instance: Instance, numbers: Any) -> Instance:
+    """Return the instance with scores of all its tokens, one document after the other.
+
+    Raises:
+        DataError: another number of scores than tokens; scores that are no finite numbers.
+    """
+    size: int | str
+    try:
+        size = len(numbers)
+    except TypeError:
+        size = show(numbers)
+    if size != instance.bounds[-1]:
+        message = f"expected {instance.bounds[-1]} scores, one a token, found {size}"
+        raise DataError(message, instance=instance.id, field="scores")
+    return attach_scores(instance, [numbers[start:end] for start, end in pairwise(instance.bounds)])
 
 
 def attach_scores(instance: Instance, rows: Sequence[Sequence[float] | NDArray[np.float64]]) -> Instance:

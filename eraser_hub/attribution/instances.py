@@ -111,8 +111,11 @@ def make_text_instance(identity: str, text: str | Sequence[str], query: str | Se
     """Return a text, cut at blanks and line ends or into tokens already, as an instance whose document has its id.
 
     Raises:
-        DataError: a token that is no string.
+        DataError: a query that is neither a string nor a list, a token that is no string.
     """
+    if not isinstance(query, Iterable) or isinstance(query, bytes):
+        message = f"expected a string or a list of tokens, found {show(query)}"
+        raise DataError(message, instance=identity, field="query")
     tokens, asked = (tuple(split_tokens(one) if isinstance(one, str) else one) for one in (text, query))
     for place, token in chain(enumerate(asked), enumerate(tokens)):
         if not isinstance(token, str):

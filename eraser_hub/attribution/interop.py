@@ -26,7 +26,7 @@ from eraser_hub.records.files import GENERATOR, OutputWriter
 from eraser_hub.records.predictions import is_recorded, write_run
 
 from .alignment import read_instance
-from .given import SCORES_FIELD, attach_scores
+from .given import SCORES_FIELD, attach_token_scores
 from .models.units import to_array
 
 Words = str | Sequence[str] | Sequence[Sequence[str]]
@@ -174,12 +174,7 @@ def write_scores(
         instance = read_instance(row)
         if numbers is nothing:
             raise DataError("expected scores for each row, found none", instance=instance.id, argument="scores")
-        size = len(numbers) if hasattr(numbers, "__len__") else show(numbers)
-        if size != instance.bounds[-1]:
-            message = f"expected {instance.bounds[-1]} scores, one a token, found {size}"
-            raise DataError(message, instance=instance.id, field="scores")
-        parts = [numbers[start:end] for start, end in pairwise(instance.bounds)]
-        pairs = zip(instance.names, attach_scores(instance, parts).scores or (), strict=True)
+        pairs = zip(instance.names, attach_token_scores(instance, numbers).scores or (), strict=True)
         rationales = [{"docid": name, SCORES_FIELD: part} for name, part in pairs]
         lines.append(msgspec.json.encode({"annotation_id": instance.id, "rationales": rationales}) + b"\n")
     writer.write(path, b"".join(lines), is_recorded)

@@ -127,6 +127,22 @@ ROWS = [
 SAME = ["good film\nbad plot", "bad bad", ["good", "good"], ["good", "plot"]]
 
 
+@pytest.mark.parametrize(
+    "form", [{"tokens": ["good"]}, {"text": "good"}, {"documents": [{"docid": "d", "text": "good"}]}]
+)
+def test_rows_of_every_form_keep_query_and_label(form):
+    model, row = CountingModel(), {"id": "a", "annotation_id": "a", "query": "is it", "label": "NEG", **form}
+    frame = pytest.importorskip("pandas").DataFrame([row, {**row, "id": "b", "annotation_id": "b", "query": None}])
+    found = explain_texts(model, frame, target="gold")
+    assert ["is", "it", "good"] in model.asked
+    assert found[0]["rationales"][0]["soft_rationale_predictions"][0] < 0
+
+
+def test_given_scores_are_those_of_one_document_after_the_other():
+    (found,) = explain_texts(CountingModel(), [TEXTS[3]], scores=[[1, 2]])
+    assert [part["soft_rationale_predictions"] for part in found["rationales"]] == [[1], [2]]
+
+
 def test_rows_are_texts_with_ids_and_not_names_of_columns():
     import datasets
     import pandas as pd
@@ -159,6 +175,10 @@ def test_rows_are_texts_with_ids_and_not_names_of_columns():
         (["x", "y"], {"queries": ["b"]}, ("queries", "found 1")),
         (["x", "y"], {"ids": ["b"]}, ("ids", "found 1")),
         (["x", "y"], {"ids": ["b", "b"]}, ("b",)),
+        (["x"], {"queries": [None]}, ("query", "None")),
+        (["x"], {"scores": []}, ("scores", "found 0")),
+        (["x"], {"scores": [[1, 2]]}, ("scores", "1 scores", "found 2")),
+        (["x"], {"scores": [[1]], "method": "lime"}, ("`method` or `scores`",)),
     ],
 )
 def test_what_is_no_text_is_one_clear_error(texts, more, mentions):
