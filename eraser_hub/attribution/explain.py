@@ -459,7 +459,8 @@ def _as_calls(value: Any, argument: str) -> list[Any]:
 
 
 def _as_shares(value: Any) -> tuple[Any, ...] | None:
-    return None if value is None else tuple(value) if isinstance(value, Iterable) else (value,)
+    several = isinstance(value, Iterable) and not isinstance(value, str)
+    return None if value is None else tuple(value) if several else (value,)
 
 
 @contextmanager

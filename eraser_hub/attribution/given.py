@@ -20,7 +20,7 @@ from eraser_hub.records.predictions import read_instances, read_plain_rows
 from .instances import Instance
 from .models.units import to_array
 from .outputs import FORMATS
-from .settings import HUMAN
+from .settings import HUMAN, MODEL
 
 SCORES_FIELD = SOFT_FIELDS["soft"]
 PAIR_FIELD = "rationale"  # of the perturbation benchmark's results: indices of each sequence
@@ -139,7 +139,8 @@ def open_given(source: str | Path, what: Literal["rationales", "scores"], kind: 
         return Given(HUMAN, None, what, "", {})
     path = Path(source)
     if path.suffix not in FORMATS:
-        message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(path.name)}"
+        kinds = f"{HUMAN}, {MODEL} or " if what == "rationales" else ""
+        message = f"expected {kinds}a file ending in {' or '.join(FORMATS)}, found {show(path.name)}"
         raise DataError(message, argument=what)
     if not path.is_file():
         raise DataError("no such file", argument=what, file=path)

@@ -302,14 +302,15 @@ def _answer(model: Model, texts: Sequence[Text], engine: Engine) -> list[dict[st
     The answer's own probability has a name of its own: beside ``pred_proba`` the label would have to be a class.
 
     Raises:
-        DataError: another target than the answer, given rationales, or an erasure that leaves marks: there is no
-            probability to score them by.
+        DataError: another target than the answer, given rationales, sentences, or an erasure that leaves marks: there
+            is no probability to score them by.
     """
     settings = texts[0].settings
     wrong = {
         "erase": settings.erase != "remove",
         "rationales": settings.rationales,
         "target": settings.target != "predicted",
+        "units": settings.units != "tokens",
     }
     for argument, given in wrong.items():
         if given or not texts[0].by_sequence:

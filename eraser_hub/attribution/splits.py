@@ -52,7 +52,8 @@ def explain_split(
     All places are looked at before the first model is opened, which is opened once for all of its runs.
     """
     named = isinstance(model, str | os.PathLike)
-    place = os.fspath(model) if named else f"{type(model).__module__}.{type(model).__qualname__}"
+    kind = type(model[0] if isinstance(model, tuple) and model else model)  # a network, beside its tokenizer
+    place = os.fspath(model) if named else f"{kind.__module__}.{kind.__qualname__}"
     if not named and (resume or workers):  # no record tells one object from another
         message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"
         raise DataError(message, argument="resume" if resume else "workers")

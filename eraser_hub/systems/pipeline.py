@@ -43,14 +43,9 @@ IDENTIFIER, CLASSIFIER = STAGES = ("identifier", "classifier")
 # --- sentences ---------------------------------------------------------------------------------------------------
 
 
-def find_sentence_sizes(instance: Instance) -> Sequence[Sequence[int]]:
-    """Return the number of tokens of each sentence, per document; a document without known sentences is one."""
-    return instance.sentences or [(len(document),) if document else () for document in instance.documents]
-
-
 def find_sentence_bounds(instance: Instance) -> list[tuple[int, int]]:
     """Return the start and end of each sentence, in flat token positions."""
-    return list(pairwise(accumulate(chain.from_iterable(find_sentence_sizes(instance)), initial=0)))
+    return list(pairwise(accumulate(chain.from_iterable(instance.sentence_sizes), initial=0)))
 
 
 def make_sentence_instances(instance: Instance) -> list[Instance]:
@@ -243,7 +238,7 @@ class SentenceSelector:
         bounds = find_sentence_bounds(one)
         chosen = [np.arange(*bounds[number]) for number in sorted(rank_tokens(scores)[: self.number].tolist())]
         values = iter(scores.tolist())
-        by_document = tuple(tuple(next(values) for _ in sizes) for sizes in find_sentence_sizes(one))
+        by_document = tuple(tuple(next(values) for _ in sizes) for sizes in one.sentence_sizes)
         return Selection(np.concatenate([NO_POSITIONS, *chosen]), by_document)
 
 

@@ -171,9 +171,14 @@ def check_answers(model: Any, one: Instance) -> None:
             rest = tuple(token for at, token in enumerate(one.tokens) if (at in found["rationale"][0]) == kept)
             assert found[field] == model.answer(model.read(replace(one, documents=(rest,))))[0]
         assert agreement["new_p"] == ([found["pred_label"] == found[field] for field in fields] == [True, False])
-    for method, kind in (("occlusion", "perturbation"), ("random", "eraser")):
+    wrong = (
+        ("occlusion", "perturbation", "tokens"),
+        ("random", "eraser", "tokens"),
+        ("random", "perturbation", "sentences"),
+    )
+    for method, kind, units in wrong:
         with refused(type(model.network).__name__):
-            list(explain_instances(model, [one], build_settings(method=method), kind=kind))
+            list(explain_instances(model, [one], build_settings(method=method, units=units), kind=kind))
 
 
 WORDS = (*GOOD, *BAD, *FILLER, "##s", "##ing", "play", "好", "坏", "电", "影", "？", "Is", "it", "?", "-")

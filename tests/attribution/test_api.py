@@ -107,6 +107,7 @@ def test_bad_input_is_refused():
         ({"fidelity_rates": (1.2,)}, "fidelity_rates", ("1.2",)),
         ({"kd": float("nan")}, "kd", ("nan",)),
         ({"bins": (0.1, 0.1)}, "bins", ("0.1",)),
+        ({"bins": "0.5"}, "bins", ("'0.5'",)),
         ({"erase": "drop"}, "erase", ("'drop'",)),
         ({"seed": -1}, "seed", ("-1",)),
         ({"kds": 0.1}, "kds", ("did you mean 'kd'?",)),

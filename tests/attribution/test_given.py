@@ -78,6 +78,8 @@ def test_a_file_is_named_by_its_argument(tmp_path):
     for path in (tmp_path / "none.jsonl", tmp_path / "s.csv"):
         with refused(path.name, argument="scores"):
             open_given(path, "scores")
+    with refused("human, model or", "'humans'", argument="rationales"):
+        open_given("humans", "rationales")
 
 
 def test_what_fits_is_attached(tmp_path):

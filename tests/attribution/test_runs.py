@@ -224,6 +224,10 @@ def test_a_model_in_memory_explains_a_dataset(run, linear, tmp_path):
             run("d.jsonl", model=CountingModel(), **argument)
 
 
+def test_a_network_beside_its_tokenizer_is_named(run, network, tokenizer):
+    assert "BertForSequenceClassification" in run(model=(network(), tokenizer), limit=1).signature
+
+
 # --- the command line --------------------------------------------------------------------------------------------
 
 

@@ -235,5 +235,5 @@ def open_subwords(tokenizer: str | Path, longest: int) -> Subwords:
     try:
         return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        message = f"cannot open the tokenizer: {get_first_line(error)}; without a network name a folder"
+        message = f"cannot open the tokenizer: {get_first_line(error)}; without a connection, name a folder"
         raise DataError(message, argument="tokenizer", file=tokenizer) from error
