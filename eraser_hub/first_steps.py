@@ -22,11 +22,17 @@ FAITHFULNESS_KEYS = ("comprehensiveness", "sufficiency", "comprehensiveness_aopc
 
 NEXT = """\
 Next
+  # rows in Python
   cd {out} && python -c 'from datasets import load_dataset; print(load_dataset("eraser", "movies")["validation"][0])'
-  eraser-hub check --dataset {out}/eraser     the integrity table
-  eraser-hub stats --dataset {out}/eraser     the papers' tables, recomputed
-  eraser-hub build eraser --config movies      the real release, downloaded
-  eraser-hub --help                            scores, explanations, reports, publishing"""
+  # the integrity table; the papers' tables, recomputed
+  eraser-hub check --dataset {out}/eraser
+  eraser-hub stats --dataset {out}/eraser
+  # a model trained, explained and judged, with the extra: pip install 'eraser-hub[explain]'
+  eraser-hub bench --dataset {out}/eraser --config movies --split val --model logistic-regression --quick --out bench
+  # the real release, downloaded
+  eraser-hub build eraser --config movies
+  # all commands
+  eraser-hub --help"""
 
 
 @dataclass(frozen=True, slots=True)

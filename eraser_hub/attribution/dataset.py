@@ -159,9 +159,9 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     if not folder.exists() and place.repository is None:
         message = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
         raise DataError(message, file=name)
-    if folder.is_dir() and not (folder / "README.md").is_file():
-        message = "expected a dataset folder with README.md and Parquet files, found no README.md"
-        raise DataError(message, file=name)
+    if folder.exists() and not (folder / "README.md").is_file():
+        found = "no README.md" if folder.is_dir() else "a file"
+        raise DataError(f"expected a dataset folder with README.md and Parquet files, found {found}", file=name)
     try:
         splits = datasets.load_dataset(
             place.repository or name, config, revision=place.revision, split=None, streaming=True

@@ -281,7 +281,8 @@ def explain_texts(
         raise DataError(message, argument="method")
     options: dict[str, Any] = dict(settings)
     for name in options.keys() - TextSettings.__annotations__.keys():
-        raise DataError(describe_choice(name, TextSettings.__annotations__), argument=name)
+        known = [*(explain_texts.__kwdefaults__ or {}), *TextSettings.__annotations__]
+        raise DataError(describe_choice(name, known), argument=name)
     if isinstance(label_names, str):
         raise DataError(f"expected a list of label_names, found the string {show(label_names)}", argument="label_names")
     writer = None if out is None else _check_out(Path(out), force)

@@ -92,6 +92,8 @@ def _find_label(instance: Instance, target: str, model: Model, p: NDArray[np.flo
         return int(p.argmax())
     names, gold = model.label_names, target == "gold"
     name = instance.label if gold else target
+    if gold and name is None:
+        raise DataError("expected a label for `target` gold, found none", instance=instance.id, argument="target")
     if name not in names:
         message = f"expected one of {', '.join((*TARGETS, *names))}; found {show(name if gold else target)}"
         raise DataError(message, instance=instance.id if gold else None, argument="target")

@@ -202,6 +202,9 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         Raises:
             DataError: there is none; names those there are.
         """
+        if isinstance(name, str) and name.count("(") != name.count(")"):
+            message = f"expected each bracket with its partner, found {show(name)}"
+            raise DataError(message, argument=argument or self.noun)
         if not isinstance(name, str) or name not in self:
             raise DataError(describe_choice(name, self), argument=argument or self.noun)
         return self[name]

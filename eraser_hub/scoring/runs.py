@@ -79,8 +79,8 @@ def parse_systems(arguments: Sequence[str], *, seeds: bool = False) -> list[Syst
     for words in filter(None, map(describe_bad_name, names)):
         raise DataError(f"{words} (NAME=FILE names a system)")
     if len(set(names)) != len(names):
-        message = f"expected a name of its own for each system (NAME=FILE), found {', '.join(names)}"
-        raise UsageError(message)
+        message = "expected a name of its own for each system (NAME=FILE; several runs of it: NAME=FILE,FILE), found "
+        raise UsageError(message + ", ".join(names))
     return [System(name, tuple(paths)) for name, (_, _, paths) in zip(names, named, strict=True)]
 
 

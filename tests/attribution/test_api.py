@@ -110,7 +110,10 @@ def test_bad_input_is_refused():
         ({"bins": "0.5"}, "bins", ("'0.5'",)),
         ({"erase": "drop"}, "erase", ("'drop'",)),
         ({"seed": -1}, "seed", ("-1",)),
-        ({"kds": 0.1}, "kds", ("did you mean 'kd'?",)),
+        ({"kds": 0.1}, "kds", ("did you mean 'kd'",)),
+        ({"methods": "lime"}, "methods", ("did you mean 'method'?",)),
+        ({"method": "lime(samples=7"}, "method", ("bracket",)),
+        ({"target": "gold"}, "target", ("a label", "found none")),
     ],
 )
 def test_wrong_settings_are_refused(settings, argument, mentions):

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 
 from eraser_hub import build
+from eraser_hub.attribution.method import METHODS
 from eraser_hub.experiments import reproduce as module
 from eraser_hub.experiments import run_folder
 from eraser_hub.experiments.reproduce import load_tables, read_print, reproduce
+from eraser_hub.records.registry import make_settings
 from eraser_hub.reports.board_lines import read_score_file
+from eraser_hub.systems.system import SYSTEMS
 
 from ..command_line import invoke
 from ..needs import needs
@@ -74,6 +77,17 @@ def test_printed_figures_stand_where_the_papers_have_them():
     soft = read_print(tables["eraser-4"], "movies")[1]
     assert soft[4]["auprc"] == "0.467" and soft[0] == {}  # attention of BERT + LSTM, of GloVe + LSTM
     assert read_print(tables["eraser-2"], "movies")[1][0]["f1"] == "0.799 ± 0.138"
+
+
+def test_fast_rows_are_calls_that_systems_and_methods_take():
+    from eraser_hub.systems.finetuning import FineTuning  # imports torch
+
+    content = load_tables()
+    for name, model in content["models"].items():
+        kind = FineTuning if name == "encoder" else SYSTEMS.find(name)
+        make_settings(kind, model["fast"], name, "model")
+    for row in (row for table in content["tables"].values() for row in table["rows"]):
+        METHODS.make(row.get("fast") or row.get("method") or "occlusion")
 
 
 def test_rows_run_and_those_that_cannot_say_why(hub, tmp_path, only, caplog):

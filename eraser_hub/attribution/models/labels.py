@@ -71,8 +71,8 @@ def _find_order(model: Model, names: Sequence[str], dataset_names: Sequence[str]
         message = f"the model names its labels {names[0]}, ..: taken in the dataset's order {listing}"
         model.notes.say(f"{message}; say `labels` if it is another")
         return in_order
-    message = f"{model.description}: expected the labels {listing}, found {shown}"
-    raise DataError(f"{message}; state the dataset's name of each output, in the model's order, with `labels`")
+    message = f"{model.description}: expected the labels {listing}, found {shown}; state the dataset's name of each "
+    raise DataError(f"{message}output, in the model's order, with the model: NAME(labels=[A,B]), in Python label_names")
 
 
 def _contradict(stated: Sequence[str], own: Sequence[str]) -> bool:

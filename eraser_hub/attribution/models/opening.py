@@ -266,6 +266,9 @@ def _open_place(name: str, facts: Mapping[str, Any], settings: Opening) -> Model
         raise DataError(message, file=place)
     elif kind is None and not place.is_dir() and is_path_like(name):
         raise DataError("no such model file or folder", file=place)
+    elif kind is None and not place.is_dir() and name in importlib.import_module("eraser_hub.systems.system").SYSTEMS:
+        message = "expected a model, found the name of a system: `eraser-hub train` makes a model of it"
+        raise DataError(message, file=name)
     opened = importlib.import_module(KINDS[kind or "transformers"]).open_folder(place, facts, settings)
     return opened
 
@@ -289,7 +292,11 @@ def _open_object(model: Any, settings: Opening) -> Model:
 
         return from_objects(*pair, settings)
     message = f"expected a model with predict_proba(token lists), found {type(model).__name__}"
-    if hasattr(model, "save_pretrained"):
+    if isinstance(model, tuple):
+        message += ": give a pair as the network, then its tokenizer"
+    elif callable(getattr(model, "predict", None)):
+        message += ", whose classifier gives no probabilities"
+    elif hasattr(model, "save_pretrained"):
         message += ": give it with its tokenizer, as a pair"
     elif callable(model):
         message += ": give an object whose predict_proba calls it, with the labels as label_names"

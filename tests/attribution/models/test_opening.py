@@ -59,6 +59,11 @@ def test_a_password_is_refused_and_not_repeated(name):
         assert "secret" not in str(caught.error) and caught.error.file is None
 
 
+def test_the_name_of_a_system_is_no_model_yet():
+    with refused("eraser-hub train", file="logistic-regression"):
+        open_model("logistic-regression")
+
+
 def test_what_is_no_model(tmp_path):
     (tmp_path / "m.txt").write_text("x")
     (tmp_path / "stopped" / ".training").mkdir(parents=True)
