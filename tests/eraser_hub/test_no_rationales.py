@@ -42,7 +42,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
                "--eval-split", "test", "--out", folder / "model")  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "no-rationale: accuracy" in done.stdout and "eval-rationale" not in done.stdout
-    assert "eval-rationale: 0 of 20 instances of test are marked" in " ".join(done.stderr.split())
+    assert "eval-rationale: left out, for 0 of 20 instances of test are marked" in " ".join(done.stderr.split())
     return folder
 
 
