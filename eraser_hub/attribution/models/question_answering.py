@@ -101,7 +101,7 @@ class AnswerModel(TransformerModel):
         """Return token scores by a gradient method, text by text: the network does not hide padding from an answer."""
         rows = [super(AnswerModel, self).gradients([text], method)[0] for text in texts]
         # with the sum's own sign, as in the authors' code: a negative one reverses the ranking
-        return [row / row.sum() for row in rows] if explains_logits(self, method) else rows
+        return [row / (row.sum() or 1) for row in rows] if explains_logits(self, method) else rows
 
     def explained(self, text: Text) -> list[Explained]:
         """Return the window of the best answer."""
