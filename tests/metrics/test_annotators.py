@@ -166,11 +166,6 @@ def test_wrong_rows_are_named(row, field):
     assert (caught.value.instance, caught.value.field) == ("a", field)
 
 
-def test_texts_of_single_annotators_are_an_error():
-    with pytest.raises(DataError, match="two annotators"):
-        compute([GOOD])
-
-
 @pytest.mark.parametrize(("people", "expected"), [(2, 0.29), (3, 0.39), (5, 0.21)])
 def test_kappa_with_the_own_majority_is_biased_as_the_card_says(people, expected):
     """Annotators who mark a fifth of the tokens at random."""

@@ -196,8 +196,3 @@ def test_what_is_refused(row, field, words):
     with pytest.raises(DataError) as error:
         compute([{"annotation_id": "x", **row}], REFERENCES[:1])
     assert error.value.instance == "x" and error.value.field == field and words in str(error.value)
-
-
-def test_bare_quotes_need_their_text():
-    with pytest.raises(DataError, match="quotes: expected the text"):
-        compute([{"id": "a", "quotes": ["warm"]}])

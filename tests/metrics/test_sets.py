@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from itertools import combinations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.rationale_set_agreement import RationaleSetAgreement
-from eraser_hub.metrics.sets import answer_f1, find_truth, set_f1, split_answer
+from eraser_hub.metrics.sets import answer_f1, find_truth, split_answer
 
-index_sets = st.frozensets(st.integers(0, 9), min_size=1, max_size=5)
 GOLD = [{"id": 1, "rationale_ids": [[[1]]]}]
 MARKED = {"id": 1, "rationale": [[1]]}
 HALVES = [0.5, 0.5]
@@ -53,16 +49,6 @@ def test_paper_divides_new_p_by_the_gold_records(golden):
             assert found[key] == pytest.approx(case["expected"][key], abs=1e-9)
         alone = compute(predictions, references, only_predicted=True)
         assert alone["new_p"] * len(predictions) == pytest.approx(found["new_p"] * len(references), abs=1e-9)
-
-
-@given(st.lists(index_sets, min_size=2, max_size=4), index_sets)
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_truth_is_between_the_best_single_set_and_the_best_union(golds, predicted):
-    truth = find_truth(golds, predicted)
-    unions = [frozenset().union(*some) for size in range(1, 5) for some in combinations(golds, size)]
-    score = set_f1(truth, predicted)
-    assert max(set_f1(gold, predicted) for gold in golds) <= score <= max(set_f1(one, predicted) for one in unions)
-    assert truth in unions if any(gold & predicted for gold in golds) else not truth
 
 
 @pytest.mark.parametrize(
@@ -112,13 +98,8 @@ def test_rows_without_gold_sets_count_where_they_can():
 def test_answers():
     gold = [{**GOLD[0], "answers": ["north of France", "the north"]}]
     assert compute([{**MARKED, "answer": "in the north"}], gold)["answer_f1"] == pytest.approx(2 / 3)
-    said = [
-        ("in May", "in May", "in June"),
-        ("in May", "in May", "in May"),
-        ("in May", "In May", ""),
-        ("", "", "in May"),
-    ]
     keys = ("pred_label", "rationale_pred_label", "non_rationale_pred_label")
+    said = [("in May", "in May", "in June"), ("in May",) * 3, ("in May", "In May", ""), ("", "", "in May")]
     rows = [{"id": at, "rationale": [[1]], **dict(zip(keys, each, strict=True))} for at, each in enumerate(said)]
     found = compute(rows, [{**GOLD[0], "id": at, "answer": "in May"} for at in range(4)], per_instance=True)
     assert found["per_instance"]["new_p"] == [1, 0, 0, 1] and found["per_instance"]["answer_f1"] == [1, 1, 1, 0]
