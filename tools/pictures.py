@@ -20,8 +20,7 @@ from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list
 from eraser_hub.reports.board_lines import read_score_file
 from eraser_hub.reports.board_page import collect_board_lines, write_board
 from eraser_hub.reports.highlight import Highlight, highlight
-from eraser_hub.reports.marked_instances import read_answers
-from eraser_hub.reports.marked_pairs import mark_pair, pair_rows
+from eraser_hub.reports.marks import mark_pair, pair_rows, read_answers
 from eraser_hub.reports.report_page import ReportFiles, make_report
 from eraser_hub.scoring.runs import parse_systems
 from eraser_hub.scoring.scored_split import ScoredSplit, read_split
@@ -42,7 +41,7 @@ _PAPER = f'<!DOCTYPE html><html lang="en"><meta charset="utf-8"><body style="{_S
 def show(split: ScoredSplit, identity: str | None = None, predictions: Path | None = None) -> Highlight:
     """Highlight a row of a split, by default the first; of the perturbation benchmark the first pair."""
     if split.kind == "perturbation":
-        return Highlight(mark_pair(pair_rows(split.rows)[0], None, split.labels.names))
+        return Highlight({"": mark_pair(pair_rows(split.rows)[0], None, split.labels.names)})
     row = next(row for row in split.rows if identity in (None, row["annotation_id"]))
     answer = None if predictions is None else read_answers(split, predictions)[row["annotation_id"]]
     return highlight(row, answer, label_names=split.labels.names)

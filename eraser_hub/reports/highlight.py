@@ -1,4 +1,4 @@
-"""One instance in the terminal or in a notebook: gold evidence and predicted rationale over the same text.
+"""A text with gold evidence and the rationales of one or several methods, in a notebook or a terminal.
 
 Every mark has a sign beside its colour, so it is readable in a pipe, in monochrome print and for colour-blind readers.
 Gold evidence is underlined and opens with ``‹`` and its group's number; a predicted span is between ``⟦`` and ``⟧``.
@@ -6,90 +6,61 @@ Gold evidence is underlined and opens with ``‹`` and its group's number; a pre
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eraser_hub.metrics.plain import make_annotation
-from eraser_hub.records.errors import show_controls
+from eraser_hub.metrics import plain
+from eraser_hub.records.errors import DataError, cut, show_controls
 
-from .marked_instances import MarkedDocument, MarkedInstance, mark_instance
-from .marked_pairs import mark_record
+from .marks import MarkedDocument, MarkedInstance, mark_instance, mark_pair
 from .markup import fill_template
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
 
-TOKEN_FIELDS = frozenset(("id", "tokens", "rationale_mask"))  # of a row of human_rationales
-SHADES = 5  # distinguishable steps of the soft scores' background
-_SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-# Okabe and Ito's palette: distinguishable with any of the common colour deficiencies
-GOLD, PREDICTED = "#0072B2", "#D55E00"
-_SHADE_HEX = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")
-_LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # evidence groups, distinguishable without colour
+# a mapping without any of them holds several outputs by name
+OUTPUT_FIELDS = frozenset((*plain.ID_FIELDS, *plain.FORMS, "rationales", "rationale_mask", "outcome"))
+TEXT_FIELDS = frozenset(("text", "tokens", "rationale_mask"))  # of rows other than those of ``eraser``
+SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+# Okabe and Ito's blue, and their vermilion darkened until it reads on white and on black: distinguishable with any of
+# the common colour deficiencies
+COLOURS = {"gold": "#0072B2", "predicted": "#BD5000"}
+SHADES = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")  # of soft scores, light to dark
+LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # of evidence groups
 
 
-def format_group_number(group: int) -> str:
-    """Return the number of an evidence group, counted from 1, in superscript."""
-    return str(group + 1).translate(_SUPERSCRIPT)
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A token as it is drawn: what opens before it, how it looks, what closes after it."""
+class Piece(NamedTuple):
+    """A token as it is drawn: (sign, kind of mark) before and after it, its groups, and the step of its soft score."""
 
     text: str
+    before: list[tuple[str, str]]
+    after: list[tuple[str, str]]
     groups: tuple[int, ...]
-    opens: tuple[int, ...]
-    closes: tuple[int, ...]
     predicted: bool
-    span_opens: bool
-    span_closes: bool
     shade: int
 
 
 def make_pieces(document: MarkedDocument) -> list[list[Piece]]:
     """Return the document's tokens with their marks, sentence by sentence."""
-    groups, predicted = document.groups_at(), document.predicted_at()
-    shades = document.shades(SHADES) or [0] * document.num_tokens
-    opens, closes = defaultdict[int, set[int]](set), defaultdict[int, set[int]](set)
-    for start, end, group in document.gold:
-        opens[start].add(group)
-        closes[end - 1].add(group)
-    starts = {start for start, _ in document.predicted or ()}
-    ends = {end - 1 for _, end in document.predicted or ()}
-    pieces = (
-        Piece(
-            text,
-            groups[token],
-            tuple(sorted(opens[token])),
-            tuple(sorted(closes[token])),
-            predicted[token],
-            token in starts,
-            token in ends,
-            shades[token],
-        )
-        for token, text in enumerate(chain.from_iterable(document.sentences))
-    )
+    tokens = list(chain.from_iterable(document.sentences))
+    before: list[list[tuple[str, str]]] = [[] for _ in tokens]
+    after: list[list[tuple[str, str]]] = [[] for _ in tokens]
+    for start, group in sorted({(start, group) for start, _, group in document.gold}):
+        before[start].append((f"‹{str(group + 1).translate(SUPERSCRIPT)}", "gold"))
+    for start in sorted({start for start, _ in document.predicted or ()}):
+        before[start].append(("⟦", "predicted"))
+    for end in {end for _, end in document.predicted or ()}:
+        after[end - 1].append(("⟧", "predicted"))
+    for end, _ in {(end, group) for _, end, group in document.gold}:
+        after[end - 1].append(("›", "gold"))
+    shades = document.shades(len(SHADES)) or [0] * len(tokens)
+    marks = zip(tokens, before, after, document.groups_at(), document.predicted_at(), shades, strict=True)
+    pieces = (Piece(show_controls(text), *others) for text, *others in marks)
     return [list(islice(pieces, len(sentence))) for sentence in document.sentences]
-
-
-def fold_sentences(document: MarkedDocument, fold: bool) -> Iterator[tuple[bool, list[list[Piece]]]]:
-    """Yield the document's sentences in runs, each folded away or shown.
-
-    Sentences without a mark in them or beside them are folded. A document without any mark keeps its first three.
-    """
-    lines = make_pieces(document)
-    marked = [any(piece.groups or piece.predicted for piece in line) for line in lines]
-    if any(marked):
-        near = [any(marked[max(0, index - 1) : index + 2]) for index in range(len(lines))]
-    else:
-        near = [index <= 2 for index in range(len(lines))]
-    for folded, run in groupby(zip(near, lines, strict=True), key=lambda place: fold and not place[0]):
-        yield folded, [line for _, line in run]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,48 +68,119 @@ class Highlight:
     """Result of `highlight`: HTML in a notebook, rich text in a terminal, plain text by ``str``.
 
     Attributes:
-        instance: the marked instance.
+        marked: the text as each system marks it, by the system's name ("" for one without a name).
         fold: True folds away sentences far from any mark.
     """
 
-    instance: MarkedInstance
+    marked: Mapping[str, MarkedInstance]
     fold: bool = True
 
     @property
-    def small_print(self) -> list[str]:
-        """The lines below the texts: the legend, and a hint for a label's number."""
-        label, known = self.instance.label, self.instance.label_known
-        unnamed = [] if known or not label else [f"gold {label} is a label's number: `label_names` has its name"]
-        return [make_legend(self.instance), *unnamed]
+    def first(self) -> MarkedInstance:
+        """The text as the first system marks it; what it says of the gold is the same in all."""
+        return next(iter(self.marked.values()))
+
+    def fold_sentences(self, place: int) -> Iterator[tuple[bool, list[tuple[list[Piece], ...]]]]:
+        """Yield runs of a document's sentences, (whether it is folded away, each sentence as each system marks it).
+
+        Folded are sentences without a mark in them or beside them. Without any mark the first three are shown.
+        """
+        rows = list(zip(*(make_pieces(marked.documents[place]) for marked in self.marked.values()), strict=True))
+        marks = [[any(p.groups or p.predicted for p in chain(*row)) for row in rows]]
+        marks.append([any(p.shade == len(SHADES) - 1 for p in chain(*row)) for row in rows])
+        found = next(filter(any, marks), [number == 1 for number in range(len(rows))])
+        near = [not self.fold or any(found[max(0, at - 1) : at + 2]) for at in range(len(rows))]
+        for shown, run in groupby(zip(near, rows, strict=True), key=lambda pair: pair[0]):
+            yield not shown, [row for _, row in run]
+
+    def describe(self, name: str) -> str:
+        """Return a system's name and what it predicts."""
+        marked = self.marked[name]
+        words = [name] if name else []
+        if marked.predicted_label is not None:
+            probability = marked.probabilities.get(marked.predicted_label)
+            certainty = "" if probability is None else f" p={probability:.3f}"
+            verdict = {True: " (right)", False: " (wrong)", None: ""}[marked.right]
+            words.append(f"predicted {marked.predicted_label}{certainty}{verdict}")
+        return show_controls(" · ".join(words))
+
+    def describe_document(self, place: int) -> str:
+        """Return a document's heading: the side of a pair, its name where it has its own, and its length."""
+        document = self.first.documents[place]
+        words = [self.first.titles[place]] if self.first.titles else []
+        words += [document.docid] if document.docid != self.first.annotation_id else []
+        return show_controls(" · ".join([*words, f"{document.num_tokens:,} tokens"]))
+
+    def list_top(self, name: str, place: int) -> str:
+        """Return the top tokens of a side of a pair, most important first; those of both sides have a star."""
+        tops = self.marked[name].tops
+        shared = set.intersection(*map(set, tops)) if len(tops) > 1 else set()
+        words = [word + "*" * (word in shared) for word in tops[place]] if tops else []
+        stars = "   (* on both sides)" if shared else ""
+        return f"top tokens: {show_controls(' · '.join(words))}{stars}" if words else ""
+
+    @property
+    def legend(self) -> list[str]:
+        """The lines below the texts: the marks that occur, and a hint for a label's number."""
+        documents = [document for marked in self.marked.values() for document in marked.documents]
+        empty = sum(document.empty_gold for document in self.first.documents)
+        parts = {
+            "‹¹ › gold evidence and its group": any(document.gold for document in documents),
+            "⟦ ⟧ predicted rationale": any(document.predicted for document in documents),
+            "shade: score, from the document's lowest to its highest": any(document.soft for document in documents),
+            f"{empty} empty evidence {'span' if empty == 1 else 'spans'} not drawn": empty,
+        }
+        marks = " · ".join(words for words, shown in parts.items() if shown)
+        label, known = self.first.label, self.first.label_known
+        hint = f"gold {show_controls(label)} is a label's number: `label_names` has its name"
+        return [marks or "no evidence and no prediction to mark", *([hint] if label and not known else [])]
 
     def _repr_html_(self) -> str:
         """Return self-contained markup: inline styles only, no script, every text escaped."""
         return fill_template(
-            "highlight.html",
-            instance=self.instance,
-            fold=self.fold,
-            small_print=self.small_print,
-            stretches=fold_sentences,
-            group_mark=format_group_number,
-            title=_title,
-            top=_top,
-            skipped=_skipped,
-            gold=GOLD,
-            predicted=PREDICTED,
-            shades=_SHADE_HEX,
-            lines=_LINE_STYLES,
+            "highlight.html", shown=self, count=count_sentences, colours=COLOURS, shades=SHADES, lines=LINE_STYLES
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        yield _heading(self.instance)
-        for place, document in enumerate(self.instance.documents):
-            yield Text(f"\n{_title(self.instance, place)}", style="bold")
-            yield _terminal(document, fold=self.fold)
-            if top := _top(self.instance, place):
-                yield Text(top, style="dim")
-        yield Text("\n" + "\n".join(self.small_print), style="dim")
+        first, names, several = self.first, list(self.marked), len(self.marked) > 1
+        head = Text(show_controls(first.annotation_id), style="bold")
+        head.append(f"  gold {show_controls(first.label)}" if first.label else "", style="not bold")
+        head.append("" if several else f"  {self.describe(names[0])}", style="not bold")
+        head.rstrip()
+        yield head
+        if first.query:
+            yield Text(f"query: {show_controls(first.query)}")
+        for place in range(len(first.documents)):
+            yield Text(f"\n{self.describe_document(place)}", style="bold")
+            drawn = [self._draw(name, place, number) for number, name in enumerate(names)]
+            yield Text("\n\n" if several else "").join(drawn)
+        yield Text("\n" + "\n".join(self.legend), style="dim")
+
+    def _draw(self, name: str, place: int, column: int) -> Text:
+        """Return a document as one system marks it."""
+        from rich.text import Text
+
+        text = Text()
+        if len(self.marked) > 1:
+            text.append(f"{self.describe(name)}\n", style="bold")
+        for folded, rows in self.fold_sentences(place):
+            if folded:
+                text.append(f"{count_sentences(len(rows))}\n", style="dim")
+                continue
+            for row in rows:
+                for number, piece in enumerate(row[column]):
+                    text.append(" " if number else "")
+                    for sign, kind in piece.before:
+                        text.append(sign, style=f"bold {COLOURS[kind]}")
+                    text.append(piece.text, style=_get_style(piece))
+                    for sign, kind in piece.after:
+                        text.append(sign, style=f"bold {COLOURS[kind]}")
+                text.append("\n")
+        text.append(self.list_top(name, place), style="dim")
+        text.rstrip()
+        return text
 
     def __str__(self) -> str:
         import io
@@ -151,123 +193,95 @@ class Highlight:
         return stream.getvalue()
 
 
+def count_sentences(count: int) -> str:
+    """Return what stands in place of folded sentences."""
+    return f"… {count:,} {'sentence' if count == 1 else 'sentences'} …"
+
+
+def _get_style(piece: Piece) -> str:
+    styles = [f"underline {COLOURS['gold']}"] if piece.groups else []
+    if piece.predicted:
+        styles.append("bold" if piece.groups else f"bold {COLOURS['predicted']}")
+    if piece.shade:
+        styles.append(f"on {SHADES[piece.shade]}" if styles else f"black on {SHADES[piece.shade]}")
+    return " ".join(styles)
+
+
 def highlight(
-    row: Mapping[str, Any],
-    instance: Mapping[str, Any] | None = None,
-    *,
-    label_names: Sequence[str] | None = None,
-    fold: bool = True,
+    row: Any, instance: Any = None, *, label_names: Sequence[str] | None = None, fold: bool = True
 ) -> Highlight:
-    """Show a dataset row's documents with gold evidence and, if given, a model's rationale and soft scores.
+    """Show a text with gold evidence and the rationales and scores of a model, or of several side by side.
 
     Args:
-        row: a row of the ``eraser`` dataset, of ``human_rationales``, or a record of ``bilingual_perturbation``.
-        instance: the model's output for it in the ERASER results format (a record's in the benchmark's own); None
-            shows the gold alone.
-        label_names: the names of the row's ClassLabel, e.g. ``dataset.features["classification"].names``.
+        row: a row of ``eraser`` or ``human_rationales``, a record of ``bilingual_perturbation``, a plain row (text or
+            tokens with a rationale), or a text alone: a string or a list of tokens.
+        instance: the model's output for it, as `explain_texts` returns it, or as a plain row: a 0/1 mask, scores,
+            spans or quotes (a record's in the benchmark's own format). Several by name: ``{"lime": output, ..}``.
+            None shows the gold alone.
+        label_names: the names of the row's ClassLabel, where it holds a number without a name.
         fold: leave out sentences that lie far from every mark, saying how many.
 
     Returns:
         An object that a notebook shows as HTML and ``rich.print`` in the terminal; ``str()`` gives plain text.
 
     Raises:
-        DataError: the instance does not fit the row (see `eraser_hub.reports.marked_instances.mark_instance`).
+        DataError: an output does not fit the row: another id or document, a span outside its document, scores of
+            another number; the words are those of `score`.
 
     Examples:
-        >>> row = {"annotation_id": "a", "query": "", "classification": "POS",
-        ...        "documents": [{"docid": "d", "text": "a fine film"}],
-        ...        "evidences": [[{"docid": "d", "start_token": 1, "end_token": 2}]]}
-        >>> "‹¹fine›" in str(highlight(row))
-        True
+        >>> from eraser_hub import highlight
+        >>> print(highlight("a fine film", {"ours": [0, 1, 0], "theirs": [0, 1, 1]}))  # doctest: +NORMALIZE_WHITESPACE
+        0
+        <BLANKLINE>
+        3 tokens
+        ours
+        a ⟦fine⟧ film
+        <BLANKLINE>
+        theirs
+        a ⟦fine film⟧
+        <BLANKLINE>
+        ⟦ ⟧ predicted rationale
     """
-    if "sample_type" in row:
-        return Highlight(mark_record(row, instance, label_names), fold)
-    if row.keys() >= TOKEN_FIELDS:
-        row, _ = make_annotation(row, str(row["id"]), Counter())
-    return Highlight(mark_instance(row, instance, label_names=label_names), fold)
+    several = isinstance(instance, Mapping) and bool(instance) and OUTPUT_FIELDS.isdisjoint(instance)
+    several = several and not any(isinstance(output, str | float | int | None) for output in instance.values())
+    marked: dict[str, MarkedInstance] = {}
+    for name, output in (instance if several else {"": instance}).items():
+        try:
+            if isinstance(row, Mapping) and "sample_type" in row:
+                outputs = None if output is None else {plain.row_id(output) or "": output}
+                marked[name] = mark_pair([row], outputs, label_names)
+            else:
+                marked[name] = mark_instance(*read_fitting(row, output), label_names=label_names)
+        except DataError as error:
+            error.argument = f"instance[{name!r}]" if several else "instance"
+            raise
+    return Highlight(marked, fold)
 
 
-def make_legend(instance: MarkedInstance) -> str:
-    """Return the legend, which names only the marks that occur."""
-    parts = []
-    if any(document.gold for document in instance.documents):
-        parts.append("‹¹ › gold evidence and its group")
-    if any(document.predicted for document in instance.documents):
-        parts.append("⟦ ⟧ predicted rationale")
-    if any(document.soft is not None for document in instance.documents):
-        parts.append("shade: soft score, from the document's lowest to its highest")
-    empty = sum(document.empty_gold for document in instance.documents)
-    if empty:
-        parts.append(f"{empty} empty evidence {'span' if empty == 1 else 'spans'} not drawn")
-    return " · ".join(parts) or "no evidence and no prediction to mark"
+def read_fitting(row: Any, instance: Any = None) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """Return a text and an output for it as a row of ``eraser`` and an instance that fits it; see `highlight`."""
+    from eraser_hub.metrics.match import Matcher, read_gold, read_predictions  # with Arrow
 
-
-def _title(instance: MarkedInstance, place: int) -> str:
-    """Return a document's heading: its name and length, and the side of a pair."""
-    document = instance.documents[place]
-    side = f"{instance.titles[place]} · " if instance.titles else ""
-    return f"{side}{show_controls(document.docid)} · {document.num_tokens} tokens"
-
-
-def _top(instance: MarkedInstance, place: int) -> str:
-    """Return the top tokens of one side, most important first; tokens of both sides are marked."""
-    if place >= len(instance.tops) or not instance.tops[place]:
-        return ""
-    shared = set.intersection(*map(set, instance.tops)) if len(instance.tops) > 1 else set()
-    words = " · ".join(show_controls(word) + ("*" if word in shared else "") for word in instance.tops[place])
-    return f"top tokens: {words}" + ("   (* on both sides)" if shared else "")
-
-
-def _heading(instance: MarkedInstance) -> Text:
-    from rich.text import Text
-
-    head = Text(show_controls(instance.annotation_id), style="bold")
-    if instance.label:
-        head.append(f"  gold {show_controls(instance.label)}", style="")
-    if instance.predicted_label is not None:
-        verdict = {True: " (right)", False: " (wrong)", None: ""}[instance.right]
-        probability = instance.probabilities.get(instance.predicted_label)
-        certainty = "" if probability is None else f" p={probability:.3f}"
-        head.append(f"  predicted {show_controls(instance.predicted_label)}{certainty}{verdict}")
-    if instance.query:
-        head.append(f"\nquery: {show_controls(instance.query)}")
-    return head
-
-
-def _terminal(document: MarkedDocument, *, fold: bool) -> Text:
-    from rich.text import Text
-
-    text = Text()
-    for folded, lines in fold_sentences(document, fold):
-        if folded:
-            text.append(f"{_skipped(len(lines))}\n", style="dim")
-            continue
-        for line in lines:
-            for index, piece in enumerate(line):
-                text.append(" " if index else "")
-                for group in piece.opens:
-                    text.append(f"‹{format_group_number(group)}", style=f"bold {GOLD}")
-                text.append("⟦" * piece.span_opens, style=f"bold {PREDICTED}")
-                text.append(show_controls(piece.text), style=_style(piece))
-                text.append("⟧" * piece.span_closes, style=f"bold {PREDICTED}")
-                text.append("›" * len(piece.closes), style=f"bold {GOLD}")
-            text.append("\n")
-    text.rstrip()
-    return text
-
-
-def _skipped(count: int) -> str:
-    return f"… {count} {'sentence' if count == 1 else 'sentences'} …"
-
-
-def _style(piece: Piece) -> str:
-    styles = []
-    if piece.groups:
-        styles.append(f"underline {GOLD}")
-    if piece.predicted:
-        styles.append("bold" if piece.groups else f"bold {PREDICTED}")
-    if piece.shade:
-        styles.append(f"on {_SHADE_HEX[piece.shade]}")
-        if not piece.groups and not piece.predicted:
-            styles.append("black")
-    return " ".join(styles)
+    row = {"text": row} if isinstance(row, str | list) else row
+    if not isinstance(row, Mapping):
+        raise DataError(f"expected a row or a text, found {cut(row)}", argument="row")
+    if "evidences" not in row and not TEXT_FIELDS.isdisjoint(row):
+        # a text alone is a plain row without a rationale
+        cells = {"rationale": []} | {name: value for name, value in row.items() if value is not None}
+        row, _ = plain.make_annotation(cells, plain.row_id(row) or plain.row_id(instance) or "0", Counter())
+    try:
+        # the label is read where it is marked: here it may be a number without a name
+        gold = read_gold([{**row, "classification": None}], required=("documents", "evidences"))
+    except UnicodeError:
+        raise DataError(
+            "expected text, found half a character (a lone surrogate)", instance=plain.row_id(row)
+        ) from None
+    if instance is None:
+        return row, None
+    if plain.is_plain(instance):
+        name = plain.row_id(instance) or gold.ids[0]
+        instance = plain.make_instance(instance, name, plain.read_text(row, name), Counter())
+    read_predictions([instance])
+    marks = {name: instance[name] for name in (*plain.ID_FIELDS, "rationales") if name in instance}
+    Matcher(gold).add(read_predictions([marks]))
+    return row, instance

@@ -1,18 +1,18 @@
-"""One instance in the terminal and in a notebook."""
+"""One text in the terminal and in a notebook."""
 
 from __future__ import annotations
 
 import html.parser
 import io
+import math
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 
 import eraser_hub
-from eraser_hub.records.errors import show_controls
 from eraser_hub.reports.highlight import highlight
+
+from ..refusals import refused
 
 pytestmark = pytest.mark.unit
 
@@ -20,49 +20,105 @@ NAMES = ("NEG", "POS")
 
 
 def test_signs_stay_without_colour(row, instance):
-    text = str(highlight(row, instance, label_names=NAMES))
-    assert "a ‹¹fine ‹²⟦film› with› a⟧ dull end" in text
-    assert "‹²short›" in text
-    assert "gold POS  predicted POS p=0.750 (right)" in text
-    assert "1 empty evidence span not drawn" in text
-    assert "\x1b" not in text
-    assert text == str(eraser_hub.highlight(row, instance, label_names=NAMES))
-
-
-def test_colours_in_a_terminal(row, instance):
+    text = str(eraser_hub.highlight(row, instance, label_names=NAMES))
+    assert "a ‹¹fine ‹²⟦film› with› a⟧ dull end" in text and "‹²short›" in text
+    assert "gold POS  predicted POS p=0.750 (right)" in text and "query: what of it ?" in text
+    assert "1 empty evidence span not drawn" in text and "\x1b" not in text
+    assert "(wrong)" in str(highlight(row, instance | {"classification": "NEG"}, label_names=NAMES))
+    assert "predicted" not in str(highlight(row, label_names=NAMES))
     stream = io.StringIO()
     Console(file=stream, force_terminal=True, color_system="truecolor", width=80).print(highlight(row, instance))
     assert "\x1b[" in stream.getvalue()
 
 
-def test_each_sentence_has_the_direction_of_its_script(row):
-    row["documents"][0]["text"] = "שלום עולם\nhello world"
-    page = highlight({**row, "evidences": []})._repr_html_()
-    assert page.count('<p dir="auto"') >= 2
+def test_methods_side_by_side(row, instance):
+    other = instance | {"rationales": [{"docid": "d1", "hard_rationale_predictions": []}], "classification": "NEG"}
+    shown = highlight(row, {"lime": instance, "random": other}, label_names=NAMES)
+    first, second = str(shown).split("d1 · 10 tokens\n")[1].split("\n\n")[:2]
+    assert first.startswith("lime · predicted POS p=0.750 (right)\na ‹¹fine ‹²⟦film› with› a⟧ dull end")
+    assert second.startswith("random · predicted NEG p=0.250 (wrong)\na ‹¹fine ‹²film› with› a dull end")
+    assert shown._repr_html_().count("repeat(2,") == 6  # names, sentences and top tokens of two documents
+    with refused(instance="one", argument="instance['b']", field="rationales.docid"):
+        highlight(row, {"a": instance, "b": instance | {"rationales": [{"docid": "d9"}]}})
 
 
-def test_wrong_and_without_prediction(row, instance):
-    instance["classification"] = "NEG"
-    assert "(wrong)" in str(highlight(row, instance, label_names=NAMES))
-    assert "predicted" not in str(highlight(row, label_names=NAMES))
-    row["classification"] = 1
-    assert "gold 1 is a label's number: `label_names` has its name" in str(highlight(row))
-    assert "label_names" not in str(highlight(row, label_names=NAMES))
+def test_texts_and_plain_rows():
+    assert "a ⟦b⟧ c" in str(highlight("a b c", [0, 1, 0])) and "a ⟦b⟧ c" in str(highlight(["a", "b", "c"], ["b"]))
+    assert "‹¹b c›" in str(highlight({"id": "7", "text": "a b c", "quotes": ["b c"]}))
+    row = {"id": 7, "label": 1, "tokens": ["a", "b c", "", "d"], "rationale_mask": [True, True, False, True]}
+    text = str(highlight(row))
+    assert "‹¹a b\u00a0c›" in text and "‹¹d›" in text and "gold 1 is a label's number" in text
+    assert "is a label's number" not in str(highlight(row, label_names=NAMES))
+    record = {"id": "1", "sample_type": "ori", "tokens": [["a", "b"]], "rationale_ids": [[[0]]], "label": 1}
+    output = {"id": "1", "rationale": [[1]], "rationale_tokens": [["b", "a"]], "pred_label": 1}
+    assert "‹¹a› ⟦b⟧" in str(highlight(record, output)) and "top tokens: b" in str(highlight(record, output))
+
+
+def test_explained_texts_are_shown_as_they_are(tiny_model):
+    (prediction,) = eraser_hub.explain_texts(tiny_model, ["a good film"], method="occlusion", kd=0.3)
+    assert "a ⟦good⟧ film" in str(highlight("a good film", {"occlusion": prediction}))
+
+
+@pytest.fixture
+def tiny_model():
+    class Counting:
+        label_names = NAMES
+
+        def predict_proba(self, token_lists):
+            good = [min(tokens.count("good"), 1) * 0.8 + 0.1 for tokens in token_lists]
+            return [[1 - p, p] for p in good]
+
+    return Counting()
+
+
+SPAN = "rationales[0].hard_rationale_predictions[0]"
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "mentions"),
+    [
+        ({"annotation_id": "two"}, "annotation_id", ("'one'",)),
+        ({"rationales": [{"docid": "d9"}]}, "rationales.docid", ("'d9'",)),
+        ({"rationales": [{"docid": "d1"}, {"docid": "d1"}]}, "rationales.docid", ("'d1' again",)),
+        ([{"start_token": 2, "end_token": 99}], None, ("10", "99")),
+        ([{"start_token": -1, "end_token": 2}], None, ("-1",)),
+        ([{"start_token": 2.0, "end_token": 3}], f"{SPAN}.start_token", ("2.0",)),
+        ([1.0], None, ("10", "found 1")),
+        ([math.nan] * 10, None, ("nan",)),
+        ({"classification": 1}, "classification", ("found 1",)),
+        ({"rationale": [0, 1]}, "rationale", ("11 values", "found 2")),
+    ],
+)
+def test_an_output_that_does_not_fit(row, instance, change, field, mentions):
+    if isinstance(change, list):
+        name = "soft_rationale_predictions" if isinstance(change[0], float) else "hard_rationale_predictions"
+        change = {"rationales": [{"docid": "d1", name: change}]}
+    changed = change if "rationale" in change else instance | change
+    with refused(*mentions, field=field, argument="instance"):
+        highlight(row, changed)
+
+
+@pytest.mark.parametrize("text", [3, None, {"x": 1}, ["a", 1], "\ud800"])
+def test_what_is_no_text(text):
+    with refused():
+        highlight(text)
+
+
+def test_a_row_that_is_none(row):
+    row["evidences"][0][0]["docid"] = "d7"
+    with refused("'d7'", field="evidences.docid"):
+        highlight(row)
+    del row["evidences"]
+    with refused(field="evidences"):
+        highlight(row)
 
 
 def test_a_document_cannot_steer_the_terminal(row):
-    row["documents"][1]["text"] = "\x1b[31mred\x07 \x9b2J \u202eevil [bold]not markup[/bold] \ud800"
+    row["documents"][1]["text"] = "\x1b[31mred\x07 \x9b2J \u202eevil [bold]not markup[/bold]"
     row["annotation_id"] = "\x1b]0;title\x07"
     text = str(highlight(row))
-    assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text and "\x9b" not in text
+    assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(text)
     assert "␛[31mred␇" in text and "<U+202E>evil" in text and "[bold]not markup[/bold]" in text
-    text.encode("utf-8")
-
-
-def test_a_row_of_tokens_is_drawn():
-    row = {"id": 7, "label": 1, "tokens": ["a", "b c", "", "d"], "rationale_mask": [True, True, False, True]}
-    assert "‹¹a b\u00a0c›" in str(highlight(row)) and "‹¹d›" in str(highlight(row))
-    assert "‹" not in str(highlight({"id": 7, "label": 1, "tokens": ["a"], "rationale_mask": [False]}))
 
 
 class _Collector(html.parser.HTMLParser):
@@ -80,16 +136,18 @@ class _Collector(html.parser.HTMLParser):
 
 def test_notebook_markup_is_escaped(row, instance):
     hostile = "<script>alert(1)</script><img/src=x/onerror=alert(2)>\"'&amp;"
-    row["documents"][1] = {"docid": hostile.replace(" ", ""), "text": hostile}
-    row["evidences"][1][1].update(docid=hostile.replace(" ", ""), end_token=1)
+    row["documents"][1] = {"docid": hostile, "text": hostile}
+    row["evidences"][1][1].update(docid=hostile, end_token=1)
     row["query"] = row["annotation_id"] = instance["annotation_id"] = hostile
-    instance["rationales"][1]["docid"] = hostile.replace(" ", "")
+    instance["rationales"][1].update(docid=hostile, soft_rationale_predictions=[1.0])
     instance["classification"] = hostile
+    instance["classification_scores"] = {hostile: 1.0}
+    page = highlight(row, {hostile: instance, "b": instance}, label_names=NAMES)._repr_html_()
     parsed = _Collector()
-    parsed.feed(highlight(row, instance, label_names=NAMES)._repr_html_())
-    assert parsed.tags <= {"div", "p", "b", "i", "span", "details", "summary"}
-    assert parsed.attributes <= {"style", "dir"}
-    assert hostile in "".join(parsed.text)
+    parsed.feed(page)
+    assert parsed.tags <= {"div", "p", "b", "i", "span", "br", "details", "summary"}
+    assert parsed.attributes <= {"style", "dir", "tabindex"} and hostile in "".join(parsed.text)
+    assert page.count('<p dir="auto"') >= 6, "each sentence has the direction of its script"
 
 
 def test_far_sentences_are_folded(row):
@@ -97,11 +155,3 @@ def test_far_sentences_are_folded(row):
     text = str(highlight(row))
     assert "line 0" in text and "line 7" not in text and "… 29 sentences …" in text
     assert "line 29" in str(highlight(row, fold=False))
-
-
-@settings(max_examples=50, derandomize=True, deadline=None)
-@given(st.text(max_size=40))
-def test_visible_text_has_no_control_characters(text):
-    seen = show_controls(text)
-    assert not any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 for c in seen)
-    seen.encode("utf-8")

@@ -2,105 +2,119 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.reports.marked_instances import MarkedDocument, mark_instance
+from eraser_hub.reports.marks import (
+    MarkedDocument,
+    choose_evidences,
+    find_lost_partners,
+    mark_instance,
+    mark_pair,
+    pair_rows,
+    read_answers,
+)
+from eraser_hub.scoring.scored_split import read_split
 
 from ..refusals import refused
 
 pytestmark = pytest.mark.unit
 
 NAMES = ("NEG", "POS")
-SPANS = "rationales[0].hard_rationale_predictions"
-SPAN = f"{SPANS}[0]"
-
-
-def first_span(instance):
-    return instance["rationales"][0]["hard_rationale_predictions"][0]
 
 
 def test_marks_of_a_row(row, instance):
     marked = mark_instance(row, instance, label_names=NAMES)
     first, second = marked.documents
     assert (marked.label, marked.predicted_label, marked.right) == ("POS", "POS", True)
-    assert first.gold == ((1, 3, 0), (2, 4, 1)) and first.empty_gold == 1
-    assert second.gold == ((0, 1, 1),)
-    assert first.predicted == ((2, 5),), "identical spans collapse to one"
-    assert second.predicted == ()
-    assert first.groups_at()[2] == (0, 1)
+    assert first.gold == ((1, 3, 0), (2, 4, 1)) and first.empty_gold == 1 and first.groups_at()[2] == (0, 1)
+    assert second.gold == ((0, 1, 1),) and second.predicted == ()
+    assert first.predicted == ((2, 5),), "equal spans count once"
     assert first.predicted_at() == [False, False, True, True, True, False, False, False, False, False]
-    assert first.shades(100)[0] == 0 and first.shades(100)[-1] == 99
-    assert second.shades() == [0], "a document without contrast has no shade"
-
-
-def test_gold_alone(row):
-    marked = mark_instance(row, label_names=NAMES)
-    assert marked.right is None and marked.documents[0].predicted is None and marked.documents[0].soft is None
+    assert first.shades(100)[0] == 0 and first.shades(100)[-1] == 99 and second.shades() == [0]
+    alone = mark_instance(row, label_names=NAMES)
+    assert alone.right is None and alone.documents[0].predicted is None and alone.documents[0].soft is None
 
 
 @pytest.mark.parametrize(
-    ("change", "field", "mentions"),
+    ("fields", "names", "right"),
     [
-        (lambda i: i.update(annotation_id="two"), "annotation_id", ("'two'",)),
-        (lambda i: i["rationales"][0].update(docid="d9"), "rationales[0].docid", ("'d9'",)),
-        (lambda i: i["rationales"][1].update(docid="d1"), "rationales[1].docid", ("'d1'",)),
-        (lambda i: first_span(i).update(end_token=99), SPAN, ("10 tokens", "[2, 99)")),
-        (lambda i: first_span(i).update(start_token=-1), SPAN, ("[-1, 5)",)),
-        (lambda i: first_span(i).update(start_token=2.0), f"{SPAN}.start_token", ("2.0",)),
-        (
-            lambda i: i["rationales"][0].update(soft_rationale_predictions=[1.0]),
-            "rationales[0].soft_rationale_predictions",
-            ("10 scores", "found 1"),
-        ),
-        (
-            lambda i: i["rationales"][1].update(soft_rationale_predictions=[math.nan]),
-            "rationales[1].soft_rationale_predictions[0]",
-            ("nan",),
-        ),
-        (lambda i: i.update(classification=1), "classification", ("found 1",)),
+        ({}, None, None),  # a number without its name
+        ({"classification": -1}, NAMES, None),  # a split without gold labels
+        ({"classification": None}, NAMES, None),
+        ({"classification": "POS"}, None, True),
+        ({"label": "NEG"}, None, False),  # the built datasets hold the name, too
     ],
 )
-def test_an_output_that_does_not_fit(row, instance, change, field, mentions):
-    change(instance)
-    with refused(*mentions, instance="one", field=field):
-        mark_instance(row, instance, label_names=NAMES)
+def test_right_needs_the_name_of_the_label(row, instance, fields, names, right):
+    assert mark_instance(row | fields, instance, label_names=names).right is right
 
 
-@pytest.mark.parametrize(
-    ("change", "field", "mentions"),
-    [
-        (lambda r: r.pop("evidences"), "evidences", ("'evidences'",)),
-        (lambda r: r["evidences"][0][0].update(docid="d7"), "evidences[0][0]", ("'d7'",)),
-        (lambda r: r.update(classification=7), "classification", ("0 to 1,", "found 7")),
-    ],
-)
-def test_a_row_that_is_none(row, change, field, mentions):
-    change(row)
-    with refused(*mentions, field=field):
-        mark_instance(row, label_names=NAMES)
+def test_quotes_and_faults_of_fields_that_scoring_does_not_read(row, instance):
+    found = {"text": "fine film", "status": "exact", "docid": "d1", "start_token": 1, "end_token": 3}
+    quotes = mark_instance(row, instance | {"quotes": [found, {"text": "bad", "status": "invented"}]}).quotes
+    assert quotes == (("fine film", "exact", "d1 1–3"), ("bad", "invented", ""))
+    with refused("7", instance="one", field="quotes[0]"):
+        mark_instance(row, instance | {"quotes": [7]})
+    with refused("0 to 1", "found 7", instance="one", field="classification"):
+        mark_instance(row | {"classification": 7}, label_names=NAMES)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20), st.integers(2, 100))
 def test_shades_keep_the_order(scores, levels):
-    document = MarkedDocument("d", (tuple("x" for _ in scores),), soft=tuple(scores))
-    shades = document.shades(levels)
+    shades = MarkedDocument("d", (("x",) * len(scores),), soft=tuple(scores)).shades(levels)
     assert all(0 <= shade < levels for shade in shades)
-    for (a, s), (b, t) in zip(
-        sorted(zip(scores, shades, strict=True)), sorted(zip(scores, shades, strict=True))[1:], strict=False
-    ):
-        assert a == b or s <= t
+    assert [shade for _, shade in sorted(zip(scores, shades, strict=True))] == sorted(shades)
 
 
-def test_a_label_without_a_name_is_neither_right_nor_wrong(row, instance):
-    assert mark_instance(row, instance).right is None, "a number without its name"
-    row["classification"] = -1
-    assert mark_instance(row, instance, label_names=NAMES).right is None, "a split without gold labels"
-    row["classification"] = None
-    assert mark_instance(row, instance, label_names=NAMES).right is None
-    row["classification"] = "POS"
-    assert mark_instance(row, instance).right is True
+def test_sides_ranks_and_shared_tokens_of_a_pair():
+    text = {"tokens": [["very", "good", "film", "good"]], "rationale_ids": [[[0, 1], [3]]], "language": "en"}
+    original = {"id": "1", "sample_type": "ori", "rel_ids": ["2", "3"], "label": 1, **text}
+    perturbed = {"id": "2", "tokens": [["good", "movie"]], "sample_type": "disturb", "rel_ids": None, "label": 1}
+    ranking = [["good", "good", "film", "very"]]
+    outputs = {
+        "1": {"id": "1", "rationale": [[3, 1]], "rationale_tokens": ranking, "pred_label": 0},
+        "2": {"id": "2", "rationale": [[0]], "rationale_tokens": [["good", "movie"]], "pred_label": 1},
+    }
+    (pair,) = pair_rows([original, perturbed])
+    assert pair == (original, perturbed) and find_lost_partners([original, perturbed]) == ["3"]
+    marked = mark_pair(pair, outputs, ("neg", "pos"))
+    assert (marked.annotation_id, marked.language, marked.titles) == ("1 / 2", "en", ("original", "perturbed"))
+    assert (marked.label, marked.predicted_label, marked.right) == ("pos", "neg", False)
+    assert marked.documents[0].gold == ((0, 2, 0), (3, 4, 1)) and marked.documents[0].predicted == ((1, 2), (3, 4))
+    assert marked.ranks == ({1: 1, 3: 2}, {0: 1}) and marked.tops == (("good", "good"), ("good",))
+    alone = mark_pair(pair, None)
+    assert (alone.predicted_label, alone.tops, alone.documents[0].predicted) == (None, (), None)
+
+
+@pytest.mark.parametrize(
+    ("change", "instance", "field", "mentions"),
+    [
+        (lambda o: o.pop("2"), "2", None, ()),
+        (lambda o: o["1"].update(rationale=[[9]]), "1", "rationale[0]", ("from 0 to 1,", "found 9")),
+        (lambda o: o["1"].update(rationale=[[True]]), "1", "rationale[0][0]", ("found True",)),
+        (lambda o: o["1"].update(rationale=[[0], [0]]), "1", "rationale", ("1 sequences", "[[0], [0]]")),
+        (lambda o: o["1"].update(rationale_tokens="word"), "1", "rationale_tokens", ("'word'",)),
+    ],
+)
+def test_outputs_that_do_not_fit_a_pair(change, instance, field, mentions):
+    rows = [{"id": name, "tokens": [["a", "b"]], "sample_type": "ori", "label": None} for name in "12"]
+    outputs = {row["id"]: {"id": row["id"], "rationale": [[0]], "rationale_tokens": [["a", "b"]]} for row in rows}
+    change(outputs)
+    with refused(*mentions, instance=instance, field=field):
+        mark_pair(rows, outputs)
+
+
+def test_answers_and_gold_of_a_split(hub, samples, tmp_path):
+    split = read_split(hub / "eraser", "movies", "validation")
+    answers = read_answers(split, samples / "predictions" / "eraser" / "movies.val.jsonl")
+    assert list(answers) == split.ids and choose_evidences(split, "evidence") == ({}, "")
+    file, name = tmp_path / "p.jsonl", split.ids[0]
+    file.write_text(f'{{"id": "{name}", "rationale": [[0, 4]]}}\n')
+    ((docid, spans),) = [rationale.values() for rationale in read_answers(split, file)[name]["rationales"]]
+    assert docid == split.rows[0]["documents"][0]["docid"] and len(spans) == 1, "a plain row"
+    file.write_text(file.read_text() * 2)
+    with refused(name, file=file):
+        read_answers(split, file)
