@@ -24,7 +24,7 @@ def ask(
     dataset: Place,
     *,
     endpoint: str,
-    out: Place,
+    out: Place | None = None,
     config: str | None = None,
     split: str = "test",
     shots: Annotated[int, PROMPT] = 0,
@@ -57,7 +57,7 @@ def ask(
         model: Name of the model on the server.
         dataset: Dataset folder (hub/eraser), Hub id or hf:// path.
         endpoint: Base URL of an OpenAI-compatible server, such as http://localhost:8000/v1.
-        out: Predictions to write: a file ending in .jsonl.
+        out: Predictions to write: a file ending in .jsonl; a dry run does without.
         config: Config; by default the only or the default one.
         split: Split to ask about.
         shots: Examples from the train split, drawn by the seed.
@@ -92,12 +92,12 @@ def ask(
     Examples:
         >>> import eraser_hub
         >>> url = "http://localhost:8000/v1"
-        >>> print(*eraser_hub.ask("llama", "hub/eraser", endpoint=url, out="quotes.jsonl", dry_run=True)[-2:-1])
+        >>> print(*eraser_hub.ask("llama", "hub/eraser", endpoint=url, dry_run=True)[-2:-1])
         13 prompts, about 3425 tokens (UTF-8 bytes / 4), and at most 13312 of answers; nothing was asked
 
         $ eraser-hub ask --dataset hub/eraser --config movies --endpoint http://localhost:8000/v1 --model NAME \
           --out quotes.jsonl
-        $ eraser-hub ask --dataset hub/eraser --config fever --endpoint URL --model NAME --out quotes.jsonl --dry-run
+        $ eraser-hub ask --dataset hub/eraser --config fever --endpoint URL --model NAME --dry-run
     """
     import asyncio
 
@@ -147,6 +147,8 @@ def ask(
     place, prompt_file = os.fspath(dataset), None if prompt is None else Path(prompt)
     if dry_run:
         return list(run.describe_plan(run.make_plan(place, config, split, limit, prompt_file, settings)))
+    if out is None:
+        raise UsageError("expected the file of predictions", argument="out")
     path, writer = Path(out), OutputWriter(find_inputs(place, prompt, cache), force)
     check_format(path, writer=writer)
     if path.suffix != ".jsonl":

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
 
@@ -158,7 +159,8 @@ def explain(
     }
     of_texts: dict[str, Any] = {"queries": queries, "ids": ids}
     if not isinstance(dataset, str | os.PathLike):
-        of_data: dict[str, Any] = {"config": config, "split": split != "test", "limit": limit, "sample": sample}
+        of_data: dict[str, Any] = {"config": config, "split": split != "test", "limit": limit is not None}
+        of_data["sample"] = sample is not None
         of_data |= {"rationales": rationales, "workers": workers, "resume": resume}
         _refuse("expected a dataset beside it, found texts in memory", **of_data)
         given: Any = {"out": out, "force": force, "method": method, "measure": measure, "scores": scores}
@@ -293,20 +295,21 @@ def explain_texts(
     scored = any(one.scores is not None for one in instances)
     if scored and methods:
         raise DataError("expected `method` or `scores`, found both", argument="scores")
-    opened = open_model(model, uses_query=shown, **stated)
     for name in ("bins", "fidelity_rates"):
         options[name] = _as_shares(options.get(name))
-    chosen = build_settings(
+    build = partial(
+        build_settings,
         paper,
-        embeds=opened.embeds,
-        selects=opened.selects,
         method=methods[0] if methods else None,
         scores=INSTANCES if scored else "",
         measures=_as_calls(measure, "measure"),
         **options,
     )
-    if isinstance(chosen.method, Random) and chosen.method.draws > 1:
+    asked = build().method  # what no model can mend is told before one is opened
+    if isinstance(asked, Random) and asked.draws > 1:
         raise DataError("expected one draw for texts in memory: call once for each `seed`", argument="method")
+    opened = open_model(model, uses_query=shown, **stated)
+    chosen = build(embeds=opened.embeds, selects=opened.selects)
     bare = next((one.id for one in instances if chosen.rationales == "human" and one.rationale is None), None)
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", instance=bare)

@@ -55,7 +55,7 @@ class Method:
 
     def search(self, text: Text) -> Search[Scores]:
         """Ask for erased inputs of one text; return the scores of its tokens."""
-        raise NotImplementedError
+        raise DataError(f"expected a method with `search` or `scores`, found neither in {type(self).__name__}")
 
     def check(self, model: Model) -> None:
         """Refuse a model that lacks what the method needs, or a missing package.
@@ -91,7 +91,7 @@ class Measure:
 
     def search(self, text: Text) -> Search[Mapping[str, Any]]:
         """Ask for erased inputs of one text; return the fields of its prediction."""
-        raise NotImplementedError
+        raise DataError(f"expected a measure with `search` or `measure`, found neither in {type(self).__name__}")
 
 
 METHODS = Registry("eraser_hub.methods", "method", Method, "eraser_hub.attribution.methods")

@@ -21,7 +21,7 @@ from .method import METHODS, Method
 from .models.opening import find_trainings, open_model, read_model_settings
 from .ray_data import explain_on_ray
 from .run import OnProgress, Run, RunReport, check_out, execute, find_query, make_settings_for
-from .settings import FILE, HUMAN, MODEL, find_preset
+from .settings import FILE, HUMAN, MODEL, build_settings, find_preset
 
 MAX_EXAMPLE_ROWS = 500  # rows of train that a prompt's examples are taken from
 
@@ -64,11 +64,14 @@ def explain_split(
     for training, _ in models:
         for _, path in plans:
             check_out(_name_file(path, training), inputs, force, resume)
+    if not (methods or rationales or scores):
+        rationales = find_preset(paper).rationales
+    options |= {"scores": FILE if scores else ""}
+    options["rationales"] = rationales if rationales in ("", HUMAN, MODEL) else FILE
+    for method, _ in plans:  # what neither data nor model can mend is told before they are opened
+        build_settings(paper, method=method, seed=seed, **options)
     split = open_split(dataset, config, split_name)
     split = split if sample is None else split.sample(sample, seed)
-    preset = find_preset(paper)
-    if not (methods or rationales or scores):
-        rationales = preset.rationales
     given = (
         open_given(rationales or scores, "rationales" if rationales else "scores", split.kind)
         if ((rationales and rationales != MODEL) or scores)
@@ -93,8 +96,6 @@ def explain_split(
                 given,
                 limit,
                 method=method,
-                rationales=rationales if rationales in ("", HUMAN, MODEL) else FILE,
-                scores=FILE if scores else "",
                 seed=seed + number,
                 **options,
             )

@@ -70,12 +70,25 @@ def make_settings(kind: type[Part], given: Mapping[str, Any], name: str, argumen
     try:
         return msgspec.convert(given, kind)
     except msgspec.ValidationError as error:
-        expected, _, place = str(error).partition(" - at `$.")
-        key = place.rstrip("`").partition("[")[0]
-        expected = expected.partition(", got")[0].replace("Expected", "expected", 1).replace("`", "")
+        expected, key = describe_expected(error)
         if expected.startswith("Invalid enum"):  # it does not say which values there are
             expected = f"expected one of {', '.join(get_args(get_type_hints(kind)[key]))}"
         raise DataError(f"{name}, {key}: {expected}, found {show(given.get(key))}", argument=argument) from None
+
+
+# msgspec's words, and ours
+WORDS = {
+    "int": "a whole number", "float": "a number", "bool": "True or False", "str": "a string", "array": "a list",
+    "null": "None", "|": "or", ">=": "of at least", "<=": "of at most", ">": "above", "<": "below",
+}  # fmt: skip
+
+
+def describe_expected(error: msgspec.ValidationError) -> tuple[str, str]:
+    """Return what was expected, ``expected a whole number of at least 2``, and the name of the field."""
+    expected, _, place = str(error).partition(" - at `$.")
+    words = expected.partition(", got")[0].replace("Expected", "expected", 1).replace("`", "").split(" ")
+    words = [word.removesuffix(".0") if word[0].isdigit() else WORDS.get(word, word) for word in words]
+    return " ".join(words), place.rstrip("`").partition("[")[0]
 
 
 def _split_at_commas(text: str, argument: str = "") -> list[str]:

@@ -16,7 +16,13 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from eraser_hub.attribution.models.pieces import decode_places
-from eraser_hub.attribution.models.words import count_positions, load_tokenizer, make_open_error, silence
+from eraser_hub.attribution.models.words import (
+    count_positions,
+    find_loading_options,
+    load_tokenizer,
+    make_open_error,
+    silence,
+)
 from eraser_hub.records.errors import DataError, show
 
 from .readings import PAD, SPECIAL, Lexicon, PaddedReadings, SubwordLexicon, Vocabulary
@@ -86,7 +92,8 @@ def load_pretrained(kind: str, name: str, trust_remote_code: bool, **more: Any) 
     """
     silence()
     try:
-        network = getattr(transformers, kind).from_pretrained(name, trust_remote_code=trust_remote_code, **more)
+        options = find_loading_options(name, trust_remote_code)
+        network = getattr(transformers, kind).from_pretrained(name, **options, **more)
         return network, load_tokenizer(name, trust_remote_code)
     except DataError:
         raise

@@ -62,7 +62,7 @@ class Objective(ABC, Generic[Example]):
 
     def predict(self, batch: Sequence[Example]) -> tuple[Tensor, Tensor]:
         """Return logits of examples with a ``label``, (batch, labels), and the loss beside that of labels, (batch,)."""
-        raise NotImplementedError
+        raise DataError(f"expected an objective with `predict` or `validate`, found neither in {type(self).__name__}")
 
     def batches(self) -> list[list[Example]]:
         """Return batches of validation examples of similar length, the longest first."""

@@ -132,14 +132,20 @@ def lock_run_folder(out: Path, verb: str, settings: Mapping[str, Any]) -> Iterat
         DataError: the folder holds other files, or trainings with other settings; the message lists the differences.
         BusyError: another run is at work here.
     """
-    with hold_lock(out / ".lock", BUSY, out):
-        record, now = out / f"{verb}.json", json.loads(json.dumps(settings))
-        if not record.is_file():
-            if any(each.name[0] != "." for each in out.iterdir()):
-                message = f"expected a new folder or one of `{verb}`, found other files"
+    new = [place for place in (out, *out.parents) if not place.exists()]
+    try:
+        with hold_lock(out / ".lock", BUSY, out):
+            record, now = out / f"{verb}.json", json.loads(json.dumps(settings))
+            if not record.is_file():
+                if any(each.name[0] != "." for each in out.iterdir()):
+                    message = f"expected a new folder or one of `{verb}`, found other files"
+                    raise DataError(message, file=out, argument="out")
+                atomic_write(record, json.dumps(now, indent=2).encode())
+            if differences := describe_differences(read_json_object(record), now):
+                message = f"the folder holds a run with other settings: {'; '.join(differences)}; choose another folder"
                 raise DataError(message, file=out, argument="out")
-            atomic_write(record, json.dumps(now, indent=2).encode())
-        if differences := describe_differences(read_json_object(record), now):
-            message = f"the folder holds a run with other settings: {'; '.join(differences)}; choose another folder"
-            raise DataError(message, file=out, argument="out")
-        yield
+            yield
+    except BaseException:
+        if new and {path.name for path in out.rglob("*") if path.is_file()} <= {f"{verb}.json"}:
+            shutil.rmtree(new[-1])  # it was refused before it had done anything
+        raise

@@ -14,7 +14,7 @@ import numpy as np
 
 from eraser_hub.attribution.dataset import Split, has_different_queries, open_split
 from eraser_hub.attribution.models.labels import align_labels
-from eraser_hub.attribution.models.opening import CHECKPOINT_DIR, is_path_like, open_model
+from eraser_hub.attribution.models.opening import CHECKPOINT_DIR, is_path_like, open_model, refuse_credentials
 from eraser_hub.attribution.settings import find_preset
 from eraser_hub.metrics.errors import check_choice, check_number, find_similar
 from eraser_hub.metrics.sets import answer_f1
@@ -307,6 +307,8 @@ def read_systems(text: str) -> tuple[str, dict[str, System]]:
     Raises:
         DataError: a misspelt system, a setting that it does not have, or a value that it cannot have.
     """
+    if not Path(text).is_dir():
+        refuse_credentials(text)
     name, given = (text, {}) if Path(text).is_dir() else parse_call(text, "model")
     lists = {key: values for key, values in given.items() if isinstance(values, list)}
     for key, values in lists.items():

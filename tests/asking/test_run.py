@@ -40,7 +40,7 @@ def test_the_documents_stand_in_the_prompt_word_for_word(asking, hub):
 
 def test_a_dry_run_shows_two_prompts_with_examples_drawn_by_the_seed(hub):
     def dry(**how):
-        return ask("scripted", hub, config="movies", endpoint="http://h", out="p.jsonl", dry_run=True, **how)
+        return ask("scripted", hub, config="movies", endpoint="http://h", dry_run=True, **how)
 
     *prompts, counted, signature = dry()
     assert sum(part.startswith("===") for part in prompts) == 2
@@ -212,7 +212,14 @@ def test_a_killed_run_loses_no_answer_that_came(hub, tmp_path):
     [
         *[("limit", 0), ("budget", 0), ("shots", -1), ("seed", 2**63), ("temperature", 2.5), ("threshold", 0.4)],
         *[("max_tokens", 0), ("attempts", 0), ("concurrency", True), ("timeout", 0), ("structured", "")],
-        *[("several", ""), ("samples", 3), ("sample_temperature", 0.0), ("model", "a\udc80"), ("out", "p.parquet")],
+        *[
+            ("several", ""),
+            ("samples", 3),
+            ("sample_temperature", 0.0),
+            ("model", "a\udc80"),
+            ("out", "p.parquet"),
+            ("out", None),
+        ],
         *[("consistency", ("erased",)), ("consistency", ("alone", "alone"))],
     ],
 )

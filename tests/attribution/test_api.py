@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from eraser_hub import explain
 from eraser_hub.attribution import Instance, explain_texts, open_model
 
 from ..refusals import refused
@@ -97,7 +98,7 @@ def test_bad_input_is_refused():
     ("settings", "argument", "mentions"),
     [
         ({"method": "lime(sample=7)"}, "method", ("lime", "did you mean 'samples'?")),
-        ({"method": "lime(samples=1)"}, "method", ("lime, samples", ">= 2")),
+        ({"method": "lime(samples=1)"}, "method", ("lime, samples", "a whole number of at least 2")),
         ({"method": "occlusion(beam=2)"}, "method", ("occlusion", "no settings")),
         ({"method": "random(draws=3)"}, "method", ("one draw",)),
         ({"measure": "soft(masks=words)"}, "measure", ("soft, masks", "'words'")),
@@ -113,12 +114,14 @@ def test_bad_input_is_refused():
         ({"kds": 0.1}, "kds", ("did you mean 'kd'",)),
         ({"methods": "lime"}, "methods", ("did you mean 'method'?",)),
         ({"method": "lime(samples=7"}, "method", ("bracket",)),
+        ({"paper": "lei2016"}, "paper", ("eraser, wang2022, carton2020", "'lei2016'")),
         ({"target": "gold"}, "target", ("a label", "found none")),
     ],
 )
 def test_wrong_settings_are_refused(settings, argument, mentions):
+    """Before a model is opened where no model can mend them."""
     with refused(*mentions, argument=argument):
-        explain_texts(CountingModel(), ["a fine film"], **settings)
+        explain_texts(CountingModel() if argument == "target" else "./no-model", ["a fine film"], **settings)
 
 
 ERASER = {"documents": [{"docid": "d", "text": "good film\nbad plot"}], "query": "is it", "evidences": []}
@@ -183,16 +186,16 @@ def test_rows_are_texts_with_ids_and_not_names_of_columns():
         (["x"], {"scores": []}, ("scores", "found 0")),
         (["x"], {"scores": [[1, 2]]}, ("scores", "1 scores", "found 2")),
         (["x"], {"scores": [[1]], "method": "lime"}, ("`method` or `scores`",)),
+        (["x"], {"limit": 0}, ("limit", "a dataset")),
     ],
 )
 def test_what_is_no_text_is_one_clear_error(texts, more, mentions):
     with refused(*mentions):
-        explain_texts(CountingModel(), texts, **more)
+        (explain if "limit" in more else explain_texts)(CountingModel(), texts, **more)
 
 
 @pytest.mark.parametrize("name", ["p.jsonl", "p.parquet"])
 def test_texts_in_memory_go_to_a_file(name, tmp_path):
-    from eraser_hub import explain
     from eraser_hub.records.predictions import read_instances
 
     out = tmp_path / name

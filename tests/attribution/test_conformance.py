@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances, open_model
-from eraser_hub.attribution.method import MEASURES, METHODS
+from eraser_hub.attribution.method import MEASURES, METHODS, Measure, Method
 from eraser_hub.attribution.models.labels import align_labels
 from eraser_hub.records import extras
 
@@ -102,6 +102,12 @@ def test_a_method(name, models, monkeypatch):
         models[0].provides = frozenset()
         with refused(name, argument="method"):
             explain(models[0], TEXTS, name)
+
+
+def test_a_part_without_a_hook_is_told():
+    for settings in ({"method": Method()}, {"measures": [Measure()]}):
+        with refused("`search`"):
+            list(explain_instances(open_model(CountingModel()), TEXTS, build_settings(**settings)))
 
 
 @pytest.mark.parametrize("name", MEASURES)

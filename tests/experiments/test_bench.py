@@ -140,6 +140,15 @@ def test_what_cannot_be_is_refused_before_the_work(hub, tmp_path, wrong, argumen
     assert not (tmp_path / "out").exists()
 
 
+def test_a_bench_without_an_extra_leaves_nothing(hub, tmp_path, monkeypatch):
+    from eraser_hub.records import extras
+
+    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
+    with refused("eraser-hub[explain]"):
+        run(hub, tmp_path / "runs" / "out")
+    assert not list(tmp_path.iterdir())
+
+
 def test_models_have_names_of_their_own():
     planned = plan_models(["A=x/model", "y/model", "lstm(epochs=3)", "../../up=random-forest"])
     assert [one.name for one in planned] == ["A", "model", "lstm", "../../up"]

@@ -164,8 +164,8 @@ def test_defaults_are_the_papers():
         ("glove-lstn(epochs=1)", ("'glove-lstm'",)),
         ("lstm(hidden_size=big)", ("hidden_size", "'big'")),
         ("lstm(epochs=0)", ("epochs", "0")),
-        ("bilstm(hidden_size=0)", ("hidden_size", ">= 1")),
-        ("lstm(dropout=1)", ("dropout", "< 1.0")),
+        ("bilstm(hidden_size=0)", ("hidden_size", "of at least 1")),
+        ("lstm(dropout=1)", ("dropout", "below 1")),
         ("lstm(learning_rate=1e38)", ("learning_rate", "1e+38")),
         ("logistic-regression(features=luck)", ("features", "'luck'")),
         ("logistic-regression(tokenizer=roberta-base)", ("carton2020",)),
@@ -176,11 +176,14 @@ def test_defaults_are_the_papers():
         ("./nowhere", ("nowhere",)),
         ("lstm(clip=[1,1])", ("clip", "[1, 1]")),
         ("lstm(luck=[1,2])", ("'luck'",)),
+        ("https://me:secret@host/m", ("a user name and a password",)),
+        ("lstm(embeddings=me:secret@host)", ("a user name and a password",)),
     ],
 )
 def test_settings_that_fit_no_system_are_refused(call, mentions, hub, tmp_path):
-    with refused(*mentions, argument="model"):
+    with refused(*mentions, argument="model") as caught:
         train(hub, call, config="movies", out=tmp_path / "m")
+    assert "secret" not in str(caught.error)
     assert not (tmp_path / "m").exists()
 
 

@@ -20,7 +20,7 @@ from eraser_hub.conversion.readers import describe_value
 from eraser_hub.records.errors import DataError, hide_credentials
 from eraser_hub.records.predictions import SEED
 from eraser_hub.records.readers import read_json_object
-from eraser_hub.records.registry import make_settings, parse_call
+from eraser_hub.records.registry import describe_expected, make_settings, parse_call
 
 from .labels import align_labels
 from .model import Model
@@ -163,9 +163,14 @@ def split_model(model: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
     text = os.fspath(model)
     if not isinstance(model, str) or os.path.exists(text):  # a file's name may have brackets, too
         return text, {}
+    refuse_credentials(text)
+    return parse_call(text, "model")
+
+
+def refuse_credentials(text: str) -> None:
+    """Refuse the address of a model with a user name and a password, or a token, and do not repeat it."""
     if USER.match(text) or hide_credentials(text) != text:
         raise DataError("expected a path or a Hub id, found a user name and a password, or a token", argument="model")
-    return parse_call(text, "model")
 
 
 def read_model_settings(model: str | os.PathLike[str]) -> ModelSettings:
@@ -203,9 +208,7 @@ def read_facts(model: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         msgspec.convert(facts, Facts)
     except msgspec.ValidationError as error:
-        expected, _, at = str(error).partition(" - at `$.")
-        field = at.rstrip("`")
-        expected = expected.partition(", got")[0].replace("Expected", "expected").replace("`", "")
+        expected, field = describe_expected(error)
         raise DataError(f"{expected}, found {describe_value(facts[field])}", file=path, field=field) from None
     return facts
 

@@ -22,6 +22,7 @@ from .objects import TokenModel
 from .skops_files import check_takes_strings, load_pipeline
 from .skops_files import save_pipeline as save_pipeline
 from .units import Unit
+from .words import find_loading_options
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Method, Scores
@@ -233,7 +234,8 @@ def open_subwords(tokenizer: str | Path, longest: int) -> Subwords:
     import transformers
 
     try:
-        return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False), longest)
+        options = find_loading_options(str(tokenizer), trust_remote_code=False)
+        return Subwords(transformers.AutoTokenizer.from_pretrained(tokenizer, **options), longest)
     except Exception as error:  # transformers raises many kinds; its first line names what is missing
         message = f"cannot open the tokenizer: {get_first_line(error)}; without a connection, name a folder"
         raise DataError(message, argument="tokenizer", file=tokenizer) from error

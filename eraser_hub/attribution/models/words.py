@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import numpy as np
 
@@ -23,14 +26,32 @@ def silence() -> None:
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
+def find_loading_options(name: str, trust_remote_code: bool) -> dict[str, Any]:
+    """Return options of from_pretrained, by which it does not try the Hub for half a minute where there is no network.
+
+    Args:
+        name: folder or Hub id.
+        trust_remote_code: run the code that the model brings.
+    """
+    from huggingface_hub import constants
+
+    offline = False
+    if not Path(name).is_dir() and not getproxies():
+        try:
+            socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, None)
+        except OSError:
+            offline = True
+    return {"trust_remote_code": trust_remote_code, "local_files_only": offline}
+
+
 def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
     """Load the tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
     import transformers
 
-    load = transformers.AutoTokenizer.from_pretrained
-    tokenizer = load(name, trust_remote_code=trust_remote_code)
+    load, options = transformers.AutoTokenizer.from_pretrained, find_loading_options(name, trust_remote_code)
+    tokenizer = load(name, **options)
     if getattr(tokenizer, "add_prefix_space", None) is False:
-        tokenizer = load(name, add_prefix_space=True, trust_remote_code=trust_remote_code)
+        tokenizer = load(name, add_prefix_space=True, **options)
     check_vocabulary(tokenizer, name)
     return tokenizer
 
@@ -102,7 +123,7 @@ def open_network(
     import transformers
 
     silence()
-    options: dict[str, Any] = {"trust_remote_code": trust_remote_code}
+    options = find_loading_options(name, trust_remote_code)
     try:
         config = transformers.AutoConfig.from_pretrained(name, **options)
         architecture = (config.architectures or ["an encoder without a task"])[0]

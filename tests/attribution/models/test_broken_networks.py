@@ -64,3 +64,11 @@ def test_a_hub_id_that_is_nowhere(name):
     with refused("folder") as caught:
         open_model(name)
     assert len(str(caught.error).splitlines()) == 1
+
+
+def test_the_hub_is_not_tried_without_a_network(tmp_path, monkeypatch):
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_: (_ for _ in ()).throw(OSError("no network")))
+    monkeypatch.setattr("eraser_hub.attribution.models.words.getproxies", dict)
+    from eraser_hub.attribution.models.words import find_loading_options
+
+    assert [find_loading_options(name, False)["local_files_only"] for name in ("org/m", str(tmp_path))] == [True, False]

@@ -86,10 +86,10 @@ def test_what_is_no_model(tmp_path):
     [
         ("windo=9", ("did you mean 'window'?",)),
         ("config=movies", ("'config'",)),
-        ("window=7", ("window", ">= 8", "7")),
-        ("window=wide", ("window", "int", "'wide'")),
+        ("window=7", ("window", "of at least 8", "7")),
+        ("window=wide", ("window", "a whole number or None", "'wide'")),
         ("task=translation", ("task", "auto, classification", "'translation'")),
-        ("trust_pickle=yes", ("trust_pickle", "bool", "'yes'")),
+        ("trust_pickle=yes", ("trust_pickle", "True or False", "'yes'")),
         ("window=9, window=9", ("once",)),
         ("9", ("NAME(SETTING=VALUE, ..)",)),
     ],
