@@ -11,7 +11,6 @@ import pytest
 
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.statistics import Score, Statistics, mean, mean_columns
-from eraser_hub.scoring import statistics
 from eraser_hub.scoring.compare import compare
 
 HEADLINE = "token_macro_f1"
@@ -67,10 +66,7 @@ def test_few_differing_documents_have_no_verdict_and_a_constant_difference_no_in
     assert (test["p"], test["verdict"], test["differing_clusters"]) == (1 / 8, "undecided", 4)
     test = keys_of(compare({"a": [make_run(base[:6])], "b": [make_run(base[:6] - 1)]}))[HEADLINE]
     assert np.isnan(test["ci"]).all() and (test["p"], test["verdict"]) == (1 / 32, "better")
-
-
-def test_documents_that_a_score_does_not_count_carry_no_interval():
-    values = np.r_[np.random.default_rng(0).normal(size=8), [math.nan] * 20]
+    values = np.r_[base[:8], [math.nan] * 20]  # documents that a score does not count
     first, alone = (
         keys_of(compare({"a": [make_run(own)], "b": [make_run(own**2)]}))[HEADLINE] for own in (values, values[:8])
     )
@@ -108,22 +104,34 @@ def test_equal_systems_leave_the_family_and_are_named_once():
 
 
 def test_faithfulness_of_different_models_is_shown_and_not_tested():
-    random = np.random.default_rng(0)
-    runs = [
-        make_run(own, "comprehensiveness", metric="eraser_faithfulness")
-        for own in random.normal(size=(2, 40)) + np.array([[0], [1]])
-    ]
+    values, key = np.random.default_rng(0).normal(size=(2, 40)) + np.array([[0], [1]]), "comprehensiveness"
+    runs = [make_run(own, key, metric="eraser_faithfulness") for own in values]
     systems = {"a": [runs[0]], "b": [runs[1]]}
-    assert keys_of(compare(systems))["comprehensiveness"]["verdict"] == "worse"
-    for models in ({"a": ["1"], "b": ["2"]}, None):
-        if models is None:
-            for at, run in enumerate(runs):
-                run["eraser_faithfulness"].columns["full_input"] = np.full(40, 0.5 + 0.1 * at)
-        found = compare(systems, models=models)
-        test = keys_of(found)["comprehensiveness"]
+    assert keys_of(compare(systems))[key]["verdict"] == "worse"
+    by_digest = compare(systems, models={"a": ["1"], "b": ["2"]})
+    for at, run in enumerate(runs):
+        run["eraser_faithfulness"].columns["full_input"] = np.full(40, 0.5 + 0.1 * at)
+    for found in (by_digest, compare(systems)):
+        test = keys_of(found)[key]
         assert (test["verdict"], test["reason"], test["p_holm"]) == ("undecided", "different models", None)
         assert any("grow with a model's confidence" in line for line in found["notes"])
-    assert keys_of(compare(systems, primary="comprehensiveness"))["comprehensiveness"]["verdict"] == "worse", "declared"
+    assert keys_of(compare(systems, primary=key))[key]["verdict"] == "worse", "declared"
+
+
+def test_what_a_design_cannot_show_is_said(monkeypatch):
+    def lines(found, start):
+        return [line for line in found["notes"] if line.startswith(start)]
+
+    assert lines(compare_shifted(0, 1, resamples=19), "no star is possible")
+    found = compare_shifted(0, 0.1)
+    assert lines(found, "each system has one run") and not lines(found, "no star")
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    assert compare_shifted(0, 0.1)["notes"] == found["notes"], "one run needs no scipy"
+    with pytest.raises(DataError, match=r"several runs need scipy.*eraser-hub\[stats\]"):
+        compare({"a": make_runs(0.2, 0.1, 1), "b": make_runs(0, 0.1, 2)})
+    monkeypatch.undo()
+    pytest.importorskip("scipy")
+    assert lines(compare({"a": make_runs(0.2, 0.1, 1), "b": make_runs(0, 0.1, 2, runs=1)}), "one run of b: ")
 
 
 def make_runs(shift, spread, seed, runs=3, n=40):
@@ -151,30 +159,6 @@ def test_several_runs_widen_what_another_seed_would_change():
     assert keys_of(draws)[HEADLINE]["df"] > 30, "draws of a training are averaged: two trainings do not differ here"
 
 
-def test_several_runs_without_scipy_name_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    with pytest.raises(DataError, match=r"several runs need scipy.*eraser-hub\[stats\]"):
-        compare({"a": make_runs(0.2, 0.1, 1), "b": make_runs(0, 0.1, 2)})
-
-
-def test_one_run_is_said_and_scipy_is_not_needed_for_it(monkeypatch):
-    def fail():
-        raise AssertionError
-
-    monkeypatch.setattr(statistics, "import_scipy", fail)
-    found = compare_shifted(0, 0.1)
-    assert [line for line in found["notes"] if line.startswith("each system has one run")]
-    monkeypatch.undo()
-    pytest.importorskip("scipy")
-    mixed = compare({"a": make_runs(0.2, 0.1, 1), "b": make_runs(0, 0.1, 2, runs=1)})
-    assert [line for line in mixed["notes"] if line.startswith("one run of b: ")]
-
-
-def test_a_star_that_no_test_can_reach_is_said():
-    assert [line for line in compare_shifted(0, 1, resamples=19)["notes"] if line.startswith("no star is possible")]
-    assert not [line for line in compare_shifted(0, 1)["notes"] if "no star" in line]
-
-
 def test_detectable_is_found_in_four_cases_of_five():
     random = np.random.default_rng(3)
 
@@ -198,12 +182,10 @@ def test_systems_are_joined_on_ids_and_by_what_they_share():
 
 def test_clusters_are_exchanged_as_one():
     values, clusters = np.random.default_rng(4).normal(size=(2, 24)), np.repeat(np.arange(8), 3)
-    systems = {
-        name: [make_run(own, clusters=clusters, clustering="documents")] for name, own in zip("ab", values, strict=True)
-    }
-    sums = {name: [make_run(own.reshape(8, 3).mean(axis=1))] for name, own in zip("ab", values, strict=True)}
-    found = compare(systems)
-    assert keys_of(found)[HEADLINE]["p"] == keys_of(compare(sums))[HEADLINE]["p"]
+    pairs = list(zip("ab", values, strict=True))
+    found = compare({name: [make_run(own, clusters=clusters, clustering="documents")] for name, own in pairs})
+    sums = compare({name: [make_run(own.reshape(8, 3).mean(axis=1))] for name, own in pairs})
+    assert keys_of(found)[HEADLINE]["p"] == keys_of(sums)[HEADLINE]["p"]
     assert (found["instances"], found["clusters"]) == (24, 8) and "|cluster:documents|clusters:8|" in found["signature"]
 
 
@@ -223,22 +205,17 @@ BASE = np.arange(8.0)
 
 
 @pytest.mark.parametrize(
-    ("systems", "settings", "words"),
+    ("other", "settings", "words"),
     [
-        ({"a": [make_run(BASE)]}, {}, "expected two systems or more"),
-        ({"a": [make_run(BASE)], "b": []}, {}, "expected two systems or more"),
-        (
-            {"a": [make_run(BASE)], "b": [make_run(BASE[1:])]},
-            {},
-            "b: expected the annotations of a, found 1 on one side",
-        ),
-        ({"a": [make_run(BASE)], "b": [make_run(BASE, metric="other")]}, {}, "expected systems that share a score"),
-        ({"a": [make_run(BASE)], "b": [make_run(BASE, clusters=np.arange(8) % 2)]}, {}, "expected the same clusters"),
-        ({"a": [make_run(BASE)], "b": [make_run(BASE)]}, {"primary": "token_f1"}, "primary: expected one of"),
-        ({"a": [make_run(BASE)], "b": [make_run(BASE)]}, {"minimum_effect": -1}, "minimum_effect: expected"),
-        ({"a": [make_run(BASE)], "b": [make_run(BASE)]}, {"resamples": 0}, "^resamples: expected"),
+        ([], {}, "expected two systems or more"),
+        ([make_run(BASE[1:])], {}, "b: expected the annotations of a, found 1 on one side"),
+        ([make_run(BASE, metric="other")], {}, "expected systems that share a score"),
+        ([make_run(BASE, clusters=np.arange(8) % 2)], {}, "expected the same clusters"),
+        ([make_run(BASE)], {"primary": "token_f1"}, "primary: expected one of"),
+        ([make_run(BASE)], {"minimum_effect": -1}, "minimum_effect: expected"),
+        ([make_run(BASE)], {"resamples": 0}, "^resamples: expected"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(systems, settings, words):
-    with pytest.raises(DataError, match="(?s)" + words.replace("(", "\\(")):
-        compare(systems, **settings)
+def test_what_cannot_be_compared_is_refused(other, settings, words):
+    with pytest.raises(DataError, match="(?s)" + words):
+        compare({"a": [make_run(BASE)], "b": other}, **settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -42,33 +43,27 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return set_sizes
 
 
-def no_hard(predictions: Rows, references: Rows) -> None:
-    for row in predictions:
-        for rationale in row["rationales"]:
-            del rationale["hard_rationale_predictions"]
+def drop(fields: tuple[str, ...], of_rationales: tuple[str, ...]) -> Callable[[Rows, Rows], None]:
+    """Predictions without these fields."""
+
+    def change(predictions: Rows, references: Rows) -> None:
+        for row in predictions:
+            for target, keys in ((row, fields), *((rationale, of_rationales) for rationale in row["rationales"])):
+                for key in keys:
+                    del target[key]
+
+    return change
 
 
-def no_sentence_scores(predictions: Rows, references: Rows) -> None:
-    for row in predictions:
-        for rationale in row["rationales"]:
-            del rationale["soft_sentence_predictions"]
-
-
-def spans_alone(predictions: Rows, references: Rows) -> None:
-    no_sentence_scores(predictions, references)
-    for row in predictions:
-        for key in [*ERASED, "classification", "classification_scores", "tokens_to_flip", "thresholded_scores"]:
-            del row[key]
-        for rationale in row["rationales"]:
-            del rationale["soft_rationale_predictions"]
+HARD, SOFT, SENTENCES = (f"{kind}_predictions" for kind in ("hard_rationale", "soft_rationale", "soft_sentence"))
+LABEL = ("classification", "classification_scores", "tokens_to_flip", "thresholded_scores")
 
 
 def sentences_late(predictions: Rows, references: Rows) -> None:
     """The first annotations do not say their sentences."""
-    no_sentence_scores(predictions, references)
-    for row in references[:15]:
-        for group in row["evidences"]:
-            group[0] |= {"start_sentence": -1, "end_sentence": -1}
+    drop((), (SENTENCES,))(predictions, references)
+    for group in (group for row in references[:15] for group in row["evidences"]):
+        group[0] |= {"start_sentence": -1, "end_sentence": -1}
 
 
 def some_without_evidence(predictions: Rows, references: Rows) -> None:
@@ -76,68 +71,55 @@ def some_without_evidence(predictions: Rows, references: Rows) -> None:
         row["evidences"] = []
     references[1]["evidences"] = [[], references[1]["evidences"][0] * 2]
     for row in predictions[::4]:
-        row["rationales"][0]["hard_rationale_predictions"] = []
-
-
-def numbers_as_ids(predictions: Rows, references: Rows) -> None:
-    for rows in (predictions, references):
-        for row in rows:
-            row["annotation_id"] = int(row["annotation_id"][1:])
+        row["rationales"][0][HARD] = []
 
 
 def no_rationale_at_first(predictions: Rows, references: Rows) -> None:
     """Only later instances tell which fields rationales have."""
     for row, reference in zip(predictions[:20], references[:20], strict=True):
-        row["rationales"] = []
-        reference["evidences"] = []
+        row["rationales"], reference["evidences"] = [], []
     references[2]["evidences"] = [[]]
 
 
-def no_rationale_at_all(predictions: Rows, references: Rows) -> None:
-    for row in predictions:
-        row["rationales"] = []
-
-
-def one_without_answer(predictions: Rows, references: Rows) -> None:
+def numbers_and_one_without_answer(predictions: Rows, references: Rows) -> None:
+    for row in (*predictions, *references):
+        row["annotation_id"] = int(row["annotation_id"][1:])
     for row in predictions:
         row["outcome"] = "answered"
-    own = {"annotation_id": predictions[0]["annotation_id"], "classification": None, "rationales": []}
-    predictions[0] = own | {"outcome": "refused"}
+    predictions[0] |= {"classification": None, "rationales": [], "outcome": "refused"}
+    for key in (*ERASED, *LABEL[1:]):
+        del predictions[0][key]
 
 
 def labels_of_their_own(predictions: Rows, references: Rows) -> None:
     """Nobody says which labels there are: those of the annotations, and one that every instance scores."""
-    for row in predictions:
-        for part in (row, *row["thresholded_scores"]):
-            for key, value in part.items():
-                if key.endswith("classification_scores"):
-                    value["NEITHER"] = 0.0
+    for part in (part for row in predictions for part in (row, *row["thresholded_scores"])):
+        for key in (key for key in part if key.endswith("classification_scores")):
+            part[key]["NEITHER"] = 0.0
     predictions[3]["classification"] = "NEITHER"
 
 
-CHANGES: list[Callable[[Rows, Rows], None]] = [
-    no_hard,
-    no_sentence_scores,
-    spans_alone,
-    sentences_late,
-    some_without_evidence,
-    numbers_as_ids,
-    no_rationale_at_first,
-    one_without_answer,
-    no_rationale_at_all,
-    labels_of_their_own,
-]
+CHANGES: dict[str, Callable[[Rows, Rows], None]] = {
+    "no hard": drop((), (HARD,)),
+    "spans alone": drop((*ERASED, *LABEL), (SOFT, SENTENCES)),
+    "no rationale": lambda predictions, _: [row.update(rationales=[]) for row in predictions],
+    "sentences late": sentences_late,
+    "some without evidence": some_without_evidence,
+    "no rationale at first": no_rationale_at_first,
+    "numbers, one without answer": numbers_and_one_without_answer,
+    "labels of their own": labels_of_their_own,
+}
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("name", CHANGES)
 def test_chunks_parquet_and_the_built_dataset_have_the_scores_of_the_corpus(
-    change: Callable[[Rows, Rows], None], tmp_path: Path, small_chunks: Callable[[], None]
+    name: str, tmp_path: Path, small_chunks: Callable[[], None]
 ) -> None:
     predictions, references = random_case(5, n=40)
-    change(predictions, references)
-    if "at_first" not in change.__name__:
+    CHANGES[name](predictions, references)
+    if "at first" not in name:
         random.Random(1).shuffle(predictions)
-    inputs = written(tmp_path, predictions, references, "docs" if change is no_hard else "docs.jsonl")
+    inputs = written(tmp_path, predictions, references, "docs" if name == "no hard" else "docs.jsonl")
     sums = ScoreSettings(iou_thresholds=(0.2, 0.5))
     rows = replace(sums, per_instance=True, by="classification")
     expected = nested(score(*inputs, rows))
@@ -154,7 +136,7 @@ def test_chunks_parquet_and_the_built_dataset_have_the_scores_of_the_corpus(
     built = datasets.Dataset.from_list([{**row, "annotation_id": str(row["annotation_id"])} for row in references])
     built = built.cast_column("classification", datasets.ClassLabel(names=LABELS))
     built.to_parquet(str(tmp_path / "built" / "validation-00000-of-00001.parquet"))
-    names = [*LABELS, "NEITHER"] if change is labels_of_their_own else LABELS
+    names = [*LABELS, "NEITHER"] if name == "labels of their own" else LABELS
     (tmp_path / "README.md").write_text(CARD.replace("NAMES", json.dumps(names)), "utf-8")
     of_dataset = Inputs(ScoredSplit(split="val", dataset=tmp_path, config="built"), inputs.results)
     of_built = nested(score(*of_dataset, replace(rows, unmarked="skip")))
@@ -228,20 +210,13 @@ def test_raw_documents_are_checked_as_build_checks_them(tmp_path: Path) -> None:
     with refused("docs,", repr(name), file="val.jsonl", line=1) as caught:
         score(*inputs)
     assert caught.first.field.endswith("docid")
-
-
-def test_a_document_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    inputs = written(tmp_path, *random_case(3, n=9))
-    path = tmp_path / "docs.jsonl"
-    count = len(path.read_text("utf-8").splitlines())
-    path.write_text(path.read_text("utf-8") * 2, "utf-8")
-    with refused(file="docs.jsonl", line=count + 1):
-        score(*inputs)
-
-
-def test_a_fault_is_told_with_the_number_of_further_ones(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=40)
+    shutil.rmtree(tmp_path / "docs")
     for row in predictions[::2]:
-        row["rationales"][0]["hard_rationale_predictions"][0]["end_token"] = 999
-    with refused("found 999", file="p.jsonl", line=1, total=20):
-        score(*written(tmp_path, predictions, references))
+        row["rationales"][0][HARD][0]["end_token"] = 999
+    inputs = written(tmp_path, predictions, references)
+    with refused("found 999", file="p.jsonl", line=1, total=5):
+        score(*inputs)
+    documents = tmp_path / "docs.jsonl"
+    documents.write_text(documents.read_text("utf-8") * 2, "utf-8")
+    with refused(file="docs.jsonl", line=19):
+        score(*inputs)

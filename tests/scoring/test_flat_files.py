@@ -56,14 +56,6 @@ def test_the_numbers_are_those_of_instances(suffix: str, tmp_path: Path) -> None
     assert not any("run.json" in note for note in scores.notes)
 
 
-def test_rows_without_ids_and_gold_without_labels(tmp_path: Path) -> None:
-    gold = write(tmp_path / "gold.jsonl", [{"text": "a fine film", "rationale": ["fine"]}])
-    predicted = write(tmp_path / "p.jsonl", [{"quotes": ["Fine film"], "label": "good"}])
-    scores = score_flat(gold, predicted)
-    assert (scores.scores["token_micro_p"], scores.scores["token_micro_r"]) == (0.5, 1.0)
-    assert "accuracy" not in scores.scores and any(note.startswith("labels: none") for note in scores.notes)
-
-
 @pytest.mark.parametrize(
     ("side", "line", "change", "field"),
     [
@@ -88,47 +80,37 @@ def test_faults_name_the_files_of_the_user(
 
 
 def test_plain_rows_answer_a_dataset(samples: Path, tmp_path: Path) -> None:
-    source = samples / "eraser" / "movies"
-    instances = [
-        json.loads(line)
-        for line in (samples / "predictions" / "eraser" / "movies.val.jsonl").read_text("utf-8").splitlines()
-    ]
-    rows = [
-        {
-            "id": one["annotation_id"],
-            "rationale": [[span["start_token"], span["end_token"]] for span in rationale["hard_rationale_predictions"]],
-            "label": one["classification"],
-        }
-        for one in instances
-        for rationale in one["rationales"]
-    ]
-    found = eraser_hub.score(write(tmp_path / "p.jsonl", rows), dataset=source, split="val")
-    expected = eraser_hub.score(samples / "predictions" / "eraser" / "movies.val.jsonl", dataset=source, split="val")
+    where: Any = {"dataset": samples / "eraser" / "movies", "split": "val"}
+    file, rows = samples / "predictions" / "eraser" / "movies.val.jsonl", []
+    for row in map(json.loads, file.read_text("utf-8").splitlines()):
+        (rationale,) = row["rationales"]
+        spans = [[span["start_token"], span["end_token"]] for span in rationale["hard_rationale_predictions"]]
+        rows.append({"id": row["annotation_id"], "rationale": spans, "label": row["classification"]})
+    found, expected = (eraser_hub.score(one, **where) for one in (write(tmp_path / "p.jsonl", rows), file))
     for key in ("token_macro_f1", "iou_macro_f1", "macro_f1"):
         assert found[key] == expected[key]
     rows[2]["rationale"] = [[0, 10**6]]
     with refused(file="p.jsonl", line=3, instance=rows[2]["id"], field="rationale[0]"):
-        eraser_hub.score(write(tmp_path / "p.jsonl", rows), dataset=source, split="val")
+        eraser_hub.score(write(tmp_path / "p.jsonl", rows), **where)
 
 
-def test_numbers_are_names_of_labels(tmp_path: Path) -> None:
+def test_rows_without_ids_and_labels_and_numbers_as_labels(tmp_path: Path) -> None:
+    gold = write(tmp_path / "gold.jsonl", [{"text": "a fine film", "rationale": ["fine"]}])
+    scores = score_flat(gold, write(tmp_path / "p.jsonl", [{"quotes": ["Fine film"], "label": "good"}]))
+    assert (scores.scores["token_micro_p"], scores.scores["token_micro_r"]) == (0.5, 1.0)
+    assert "accuracy" not in scores.scores and any(note.startswith("labels: none") for note in scores.notes)
     rows = [{"id": f"t{label}", "tokens": ["a", "b"], "rationale": [0, 1], "label": label} for label in range(11)]
-    gold = write(tmp_path / "gold.jsonl", rows)
     answers = [{"id": row["id"], "rationale": [0, 1], "label": str(row["label"])} for row in rows]
-    assert score_flat(gold, write(tmp_path / "p.jsonl", answers))["accuracy"] == 1
+    assert score_flat(write(gold, rows), write(tmp_path / "p.jsonl", answers))["accuracy"] == 1
 
 
-def test_runs_are_averaged_and_all_of_them_read(tmp_path: Path) -> None:
-    gold = write(tmp_path / "gold.jsonl", GOLD)
-    one, other = write(tmp_path / "a.jsonl", PREDICTED), write(tmp_path / "b.jsonl", PREDICTED)
-    scores = eraser_hub.score(f"ours={one},{other}", gold)
+def test_runs_a_function_of_a_row_and_what_a_file_has_not(tmp_path: Path) -> None:
+    gold, predicted, other = (write(tmp_path / f"{name}.jsonl", PREDICTED) for name in "gpq")
+    write(gold, GOLD)
+    scores = eraser_hub.score(f"ours={predicted},{other}", gold)
     assert len(scores.runs) == 2 and scores.name == "ours"
     with refused(file="none.jsonl"):
-        eraser_hub.score(f"ours={one},{tmp_path / 'none.jsonl'}", gold)
-
-
-def test_a_function_of_a_row_is_a_score_and_what_a_file_has_not_is_refused(tmp_path: Path) -> None:
-    gold, predicted = write(tmp_path / "gold.jsonl", GOLD), write(tmp_path / "p.jsonl", PREDICTED)
+        eraser_hub.score(f"ours={predicted},{tmp_path / 'none.jsonl'}", gold)
     assert eraser_hub.score(predicted, gold, metric=lambda row, _: len(row["tokens"]) if "tokens" in row else 0)
     for name, value in (("config", "movies"), ("split", "val"), ("paper", "eraser")):
         with refused(value, argument=name):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -11,10 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eraser_hub import board, build, import_corpus, report
+from eraser_hub import build, import_corpus
 from eraser_hub import score as score_by_api
 from eraser_hub.conversion.eraser.annotators import read_annotators
-from eraser_hub.metrics.plain import spans_from_mask
 from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
 
@@ -23,22 +21,17 @@ from ..refusals import refused
 pytestmark = pytest.mark.filterwarnings("ignore")
 PEOPLE = ("ann", "bob", "cid")
 TEXTS = 14
-COLUMNS: dict[str, Any] = {
-    "tokens": ["one", "two"],
-    "mask": ["one mask", "two mask"],
-    "label": "label",
-    "id": "id",
-    "annotator": "who",
-}
+COLUMNS: dict[str, Any] = {"tokens": ["one", "two"], "mask": ["one mask", "two mask"], "label": "label"}
+COLUMNS |= {"id": "id", "annotator": "who"}
+FORMS = {"majority": lambda marks: marks.sum(axis=0) * 2 > len(marks), "union": lambda marks: marks.any(axis=0)}
 
 
 def draw(seed: int = 0) -> list[dict[str, Any]]:
-    """Rows of three people with two documents each; nobody marks the last text, one person alone the first."""
+    """Rows of three people with two documents each; nobody marks the last text."""
     random, rows = np.random.default_rng(seed), []
     for at in range(TEXTS):
-        sizes = random.integers(3, 9, size=2)
         row: dict[str, Any] = {"id": f"t{at}", "who": list(PEOPLE), "label": random.choice(["good", "bad"], 3).tolist()}
-        for side, size in zip(("one", "two"), sizes, strict=True):
+        for side, size in zip(("one", "two"), random.integers(3, 9, size=2), strict=True):
             row[side] = [f"{side}{number}" for number in range(size)]
             common = random.random(size) < 0.4
             marks = [(common ^ (random.random(size) < 0.2)).astype(int).tolist() for _ in PEOPLE]
@@ -47,79 +40,49 @@ def draw(seed: int = 0) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    return import_corpus({"test": draw()}, "posts", out=tmp_path, **COLUMNS).folder
+def make(folder: Path, rows: list[dict[str, Any]]) -> tuple[Path, Path]:
+    """A corpus, and predictions of the first two tokens of every document."""
+    corpus, path = import_corpus({"test": rows}, "posts", out=folder, **COLUMNS).folder, folder / "system.jsonl"
+    hard = {"hard_rationale_predictions": [{"start_token": 0, "end_token": 2}]}
+    with path.open("w") as file:
+        for row in map(json.loads, (corpus / "test.jsonl").read_text().splitlines()):
+            rationales = [{"docid": docid, **hard} for docid in row["docids"]]
+            file.write(json.dumps({"annotation_id": row["annotation_id"], "rationales": rationales}) + "\n")
+    return corpus, path
 
 
 @pytest.fixture
-def predictions(tmp_path: Path, corpus: Path) -> Path:
-    random, path = np.random.default_rng(1), tmp_path / "system.jsonl"
-    lines = []
-    for name, text in read_annotators(corpus / "annotators/posts.parquet").items():
-        rationales = []
-        for docid, marks in zip(text.row["docids"], text.documents(), strict=True):
-            scores = np.clip(marks.mean(axis=0) * 0.6 + random.random(marks.shape[1]) * 0.4, 0, 1)
-            spans = [
-                {"start_token": a, "end_token": b} for a, b in spans_from_mask((scores > 0.5).astype(int).tolist())
-            ]
-            hard = {"hard_rationale_predictions": spans, "soft_rationale_predictions": scores.tolist()}
-            rationales.append({"docid": docid, **hard})
-        lines.append(json.dumps({"annotation_id": name, "rationales": rationales}))
-    path.write_text("\n".join(lines) + "\n")
-    return path
+def made(tmp_path: Path) -> tuple[Path, Path]:
+    return make(tmp_path, draw())
 
 
-def texts_of(corpus: Path) -> dict[str, Any]:
-    return dict(read_annotators(corpus / "annotators/posts.parquet"))
-
-
-def read_scores(predictions: Path) -> dict[str, list[np.ndarray]]:
-    rows = [json.loads(line) for line in predictions.read_text().splitlines()]
-    return {
-        row["annotation_id"]: [np.array(one["soft_rationale_predictions"]) for one in row["rationales"]] for row in rows
-    }
-
-
-def f1(gold: np.ndarray, found: np.ndarray) -> float:
-    hits = int((gold & found).sum())
-    return 2 * hits / (gold.sum() + found.sum()) if hits else 0.0
-
-
-FORMS = {"majority": lambda marks: marks.sum(axis=0) * 2 > len(marks), "union": lambda marks: marks.any(axis=0)}
+def texts_of(corpus: Path) -> list[Any]:
+    return list(dict(read_annotators(corpus / "annotators/posts.parquet")).values())
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_form_is_scored_as_gold(corpus: Path, predictions: Path, form: str) -> None:
-    settings = ScoreSettings(gold=form, unmarked="score", auprc_policy="skip")
+def test_a_form_is_scored_as_gold_of_built_and_raw_corpora(made: tuple[Path, Path], form: str, tmp_path: Path) -> None:
+    (corpus, predictions), settings = made, ScoreSettings(gold=form, unmarked="score")
     found = score(ScoredSplit(corpus, "test"), predictions, settings)
-    given, micro = read_scores(predictions), np.zeros(3)
-    for name, text in texts_of(corpus).items():
-        for marks, scores in zip(text.documents(), given[name], strict=True):
-            gold, hard = FORMS[form](marks), scores > 0.5
-            micro += (gold & hard).sum(), hard.sum(), gold.sum()
-    assert found["token_micro_p"] == pytest.approx(micro[0] / micro[1])
-    assert found["token_micro_r"] == pytest.approx(micro[0] / micro[2])
-    assert f"|gold:{form}|" in found.signature
-    assert "|gold:" not in score(ScoredSplit(corpus, "test"), predictions, replace(settings, gold="evidence")).signature
-    assert not [note for note in found.notes if note.startswith("gold ")]
-
-
-def test_built_and_raw_corpora_have_the_same_gold(corpus: Path, predictions: Path, tmp_path: Path) -> None:
+    golds = [FORMS[form](marks) for text in texts_of(corpus) for marks in text.documents()]
+    hits, marked = sum(gold[:2].sum() for gold in golds), sum(gold.sum() for gold in golds)
+    assert found["token_micro_p"] == pytest.approx(hits / (2 * len(golds)))
+    assert found["token_micro_r"] == pytest.approx(hits / marked) and f"|gold:{form}|" in found.signature
     built = build("own", corpus, out=tmp_path / "hub").folder
-    for form in ("majority", "union"):
-        raw = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold=form))
-        other = score(ScoredSplit(split="test", dataset=built, config="posts"), predictions, ScoreSettings(gold=form))
-        assert raw.scores == pytest.approx(other.scores, nan_ok=True) and raw.signatures == other.signatures
+    other = score(ScoredSplit(split="test", dataset=built, config="posts"), predictions, settings)
+    assert found.scores == pytest.approx(other.scores, nan_ok=True) and found.signatures == other.signatures
+    evidence = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="evidence", unmarked="score"))
+    assert "|gold:" not in evidence.signature and not [note for note in found.notes if note.startswith("gold ")]
 
 
-def test_people_are_scored_against_the_majority_of_the_others(corpus: Path, predictions: Path) -> None:
+def test_people_are_scored_against_the_majority_of_the_others(made: tuple[Path, Path]) -> None:
+    corpus, predictions = made
     people = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(unmarked="score")).people
     assert people is not None and people.annotators == 3
     micro, accuracy = [], []
     for at in range(3):
         sums, hits = np.zeros(3), []
-        for text in texts_of(corpus).values():
+        for text in texts_of(corpus):
             own, others = text.marks[at], np.delete(text.marks, at, axis=0).all(axis=0)
             sums += (own & others).sum(), own.sum(), others.sum()
             labels = [text.labels[name] for name in PEOPLE]
@@ -130,9 +93,6 @@ def test_people_are_scored_against_the_majority_of_the_others(corpus: Path, pred
     assert people.scores["token_micro_f1"] == pytest.approx(fmean(micro))
     assert people.spread["token_micro_f1"] == pytest.approx(np.std(micro, ddof=1))
     assert people.scores["accuracy"] == pytest.approx(fmean(accuracy))
-
-
-def test_people_stand_in_score_file_table_and_frame(corpus: Path, predictions: Path, tmp_path: Path) -> None:
     found = score_by_api(str(predictions), dataset=corpus, split="test")
     block = found.as_json()["people"]
     assert block["annotators"] == 3 and block["gold"] == "majority of the others"
@@ -140,53 +100,29 @@ def test_people_stand_in_score_file_table_and_frame(corpus: Path, predictions: P
     assert "people" not in score_by_api(str(predictions), dataset=corpus, split="test", people=False).as_json()
 
 
-def test_a_corpus_without_annotators_has_evidence_alone(corpus: Path, predictions: Path) -> None:
+def test_without_annotators_evidence_counts_and_what_does_not_fit_is_refused(made: tuple[Path, Path]) -> None:
+    corpus, predictions = made
+    source, documents = ScoredSplit(corpus, "test"), corpus / "docs.jsonl"
+    text = documents.read_text()
+    documents.write_text(text.replace("one0 ", "one0 more ", 1))
+    with refused(file="posts.parquet", instance="t0", field="num_tokens"):
+        score(source, predictions, ScoreSettings(gold="union"))
+    documents.write_text(text)
     (corpus / "annotators/posts.parquet").unlink()
-    source_split = ScoredSplit(corpus, "test")
-    found = score(source_split, predictions, ScoreSettings())
+    found = score(source, predictions, ScoreSettings())
     assert found.people is None and "token_macro_f1" in found
     with refused("majority", argument="gold"):
-        score(source_split, predictions, ScoreSettings(gold="majority"))
+        score(source, predictions, ScoreSettings(gold="majority"))
 
 
 def test_texts_without_annotators_keep_their_evidence(tmp_path: Path) -> None:
-    rows = draw()
-    single = [{**row, "who": None} for row in rows[:1]]
-    for row in single:
-        row.update({"who": [None], "label": "good", "one mask": row["one mask"][:1], "two mask": row["two mask"][:1]})
-    corpus = import_corpus({"test": [*rows[1:], *single]}, "posts", out=tmp_path, **COLUMNS).folder
-    path, lines = tmp_path / "system.jsonl", []
-    for row in (json.loads(line) for line in (corpus / "test.jsonl").read_text().splitlines()):
-        hard = [
-            {"docid": docid, "hard_rationale_predictions": [{"start_token": 0, "end_token": 2}]}
-            for docid in row["docids"]
-        ]
-        lines.append(json.dumps({"annotation_id": row["annotation_id"], "rationales": hard}))
-    path.write_text("\n".join(lines) + "\n")
-    found = score(ScoredSplit(corpus, "test"), path, ScoreSettings(gold="union", per_instance=True))
-    note = f"gold union: 1 of {TEXTS} annotations have no annotators' marks; their evidence counts"
-    assert note in found.notes
-    evidence = score(ScoredSplit(corpus, "test"), path, ScoreSettings(per_instance=True))
-    place = found.ids.index("t0")
-    assert found.per_instance["token_macro_f1"][place] == evidence.per_instance["token_macro_f1"][place]
-
-
-def test_marks_that_do_not_fit_the_documents(corpus: Path, predictions: Path) -> None:
-    documents = (corpus / "docs.jsonl").read_text()
-    (corpus / "docs.jsonl").write_text(documents.replace("one0 ", "one0 more ", 1))
-    with refused(file="posts.parquet", instance="t0", field="num_tokens"):
-        score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(gold="union"))
-
-
-def test_reports_and_boards_have_a_row_of_people(corpus: Path, predictions: Path, tmp_path: Path) -> None:
-    built = build("own", corpus, out=tmp_path / "hub").folder
-    files = report(built, f"sys={predictions}", config="posts", split="test", out=tmp_path / "report", gold="majority")
-    page = files.page.read_text("utf-8")
-    assert ">people<" in page and "people: 3 annotators, each against the majority of the others" in page
-    content = json.loads(files.score_files[0].read_text())
-    assert any("|gold:majority|" in line for line in content["signature"])
-    people = content["people"]["scores"]
-    made = board(str(files.score_files[0]), out=tmp_path / "board", published=False)
-    rows = json.loads(made.files[1].read_text())["rows"]
-    assert [(row["system"], row["source"]) for row in rows] == [("people", "a score file"), ("sys", "a score file")]
-    assert rows[0]["scores"]["token_macro_f1"] == people["token_macro_f1"]
+    first, *rows = draw()
+    alone = {"who": [None], "label": "good", "one mask": first["one mask"][:1], "two mask": first["two mask"][:1]}
+    corpus, path = make(tmp_path, [*rows, first | alone])
+    union, evidence = (
+        score(ScoredSplit(corpus, "test"), path, ScoreSettings(gold=gold, per_instance=True))
+        for gold in ("union", "evidence")
+    )
+    assert f"gold union: 1 of {TEXTS} annotations have no annotators' marks; their evidence counts" in union.notes
+    at = union.ids.index("t0")
+    assert union.per_instance["token_macro_f1"][at] == evidence.per_instance["token_macro_f1"][at]

@@ -21,34 +21,6 @@ pytestmark = pytest.mark.unit
 Rows = list[dict[str, Any]]
 
 
-def test_unknown_fields_are_said_once_with_their_numbers(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=12)
-    expected = nested(score(*written(tmp_path, predictions, references)))
-    for row in predictions[:5]:
-        row["zebra"] = {"any": ["thing", 1e-3, None]}
-    predictions[7]["rationales"][0]["wall_clock"] = 0.5
-    scored = score(*written(tmp_path, predictions, references))
-    (note,) = [note for note in scored.notes if "zebra" in note or "wall" in note]
-    assert "rationales.wall_clock (in 1), zebra (in 5)" in note
-    compare(nested(scored), {key: part for key, part in expected.items() if key != "predictions_sha256"})
-
-
-def test_what_is_left_out_is_said(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=12)
-    for row in predictions:
-        del row["thresholded_scores"], row["tokens_to_flip"]
-        for rationale in row["rationales"]:
-            del rationale["soft_rationale_predictions"], rationale["soft_sentence_predictions"]
-    notes = " ".join(score(*written(tmp_path, predictions, references)).notes)
-    for words in (
-        "AUPRC, AP, ROC-AUC (no soft_rationale_predictions)",
-        "sentence AUPRC, AP, ROC-AUC (no soft_sentence_predictions)",
-        "comprehensiveness_aopc, sufficiency_aopc (no thresholded_scores)",
-        "tokens_to_flip_ratio (no tokens_to_flip)",
-    ):
-        assert words in notes
-
-
 @pytest.mark.parametrize("by_rows", [False, True])
 def test_only_predicted(by_rows: bool, tmp_path: Path) -> None:
     predictions, references = random_case(3, n=12)
@@ -99,3 +71,27 @@ def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
 def test_what_looks_like_a_mistake_is_asked_about(values, chance, question):
     lines = list(ask_about(Scores(scores=values, chance=chance)))
     assert [line.endswith(question) for line in lines] == ([True] if question else [])
+
+
+def test_what_is_left_out_and_unknown_fields_are_said_once_with_their_numbers(tmp_path: Path) -> None:
+    predictions, references = random_case(3, n=12)
+    for row in predictions:
+        del row["thresholded_scores"], row["tokens_to_flip"]
+        for rationale in row["rationales"]:
+            del rationale["soft_rationale_predictions"], rationale["soft_sentence_predictions"]
+    expected = nested(score(*written(tmp_path, predictions, references)))
+    for row in predictions[:5]:
+        row["zebra"] = {"any": ["thing", 1e-3, None]}
+    predictions[7]["rationales"][0]["wall_clock"] = 0.5
+    scored = score(*written(tmp_path, predictions, references))
+    (note,) = [note for note in scored.notes if "zebra" in note or "wall" in note]
+    assert "rationales.wall_clock (in 1), zebra (in 5)" in note
+    compare(nested(scored), {key: part for key, part in expected.items() if key != "predictions_sha256"})
+    notes = " ".join(scored.notes)
+    for scores, lacking in (
+        ("AUPRC, AP, ROC-AUC", "soft_rationale_predictions"),
+        ("sentence AUPRC, AP, ROC-AUC", "soft_sentence_predictions"),
+        ("comprehensiveness_aopc, sufficiency_aopc", "thresholded_scores"),
+        ("tokens_to_flip_ratio", "tokens_to_flip"),
+    ):
+        assert f"{scores} (no {lacking})" in notes

@@ -82,14 +82,6 @@ def test_mean_squares_of_documents_and_runs():
     assert fit_difference(first, second + runs).runs == pytest.approx(0.06)
 
 
-def test_several_samples_are_fitted_at_once():
-    first, second = np.random.default_rng(2).normal(size=(2, 5, 12, 3))
-    together = fit_difference(first, second)
-    for at in range(5):
-        for one, every in zip(fit_difference(first[at], second[at]), together, strict=True):
-            assert float(one) == pytest.approx(every[at])
-
-
 @pytest.mark.parametrize("family", CLUSTERED["families"])
 def test_holm_has_the_golden_values(family):
     assert holm(family["p"]) == pytest.approx(family["expected"]["holm"], abs=1e-9)
