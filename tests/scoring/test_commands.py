@@ -10,15 +10,11 @@ from ..command_line import invoke
 from ..refusals import refused
 
 
-@pytest.fixture(scope="module")
-def run():
-    return lambda *words: invoke(list(map(str, words)))
+def run(*words):
+    return invoke(list(map(str, words)))
 
 
-# -- score ------------------------------------------------------------------------------------------------------------
-
-
-def test_json_is_the_score_file(run, samples, tmp_path):
+def test_json_is_the_score_file(samples, tmp_path):
     words = ["score", "--dataset", samples / "eraser" / "movies", "--split", "val", "--by", "classification"]
     words += ["--predictions", samples / "predictions" / "eraser" / "movies.val.jsonl", "--confidence-level", "0.9"]
     done = run(*words, "--format", "json", "--out", tmp_path / "ours.json")
@@ -26,9 +22,6 @@ def test_json_is_the_score_file(run, samples, tmp_path):
     assert done.exit_code == 0 and found == json.loads((tmp_path / "ours.json").read_bytes())
     assert (found["config"], found["split"], "dataset" in found) == ("movies", "validation", False)
     assert set(found["by"]) == {"NEG", "POS"} and "|level:0.9|" in found["signature"][0]
-
-
-# -- compare ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -39,7 +32,7 @@ def movies(samples):
     return common, [folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"]
 
 
-def compare(run, common, *files, **options):
+def compare(common, *files, **options):
     words = [word for file in files for word in ("--predictions", file)]
     words += [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
     done = run("compare", *common, *words, "--format", "json")
@@ -58,14 +51,14 @@ def changed(path, source, change, digest=""):
     return path
 
 
-def test_a_table_and_json(run, movies):
+def test_a_table_and_json(movies):
     common, (ours, baseline) = movies
     named = ("--predictions", f"ours={ours}", "--predictions", f"difference={baseline}")
     table = run("compare", *common, *named)
     assert table.exit_code == 0, table.output
     assert "token_macro_f1" in table.output and "ours against difference" in table.output
     assert "difference (system)" in table.output, "a system may be called as a column is"
-    found = compare(run, common, ours, baseline, seed=3)
+    found = compare(common, ours, baseline, seed=3)
     assert any(note.startswith("different models (movies.val and movies.val.baseline)") for note in found["notes"])
     assert found["signature"].startswith("compare|") and "|n:24|" in found["signature"]
     headline = ["token_macro_f1", "iou_macro_f1", "average_precision"]
@@ -77,12 +70,12 @@ def test_a_table_and_json(run, movies):
     assert set(found["chance"]) == set(scores) and "token_macro_f1" in found["chance"]["movies.val"]
 
 
-def test_runs_clusters_and_the_family(run, movies, tmp_path):
+def test_runs_clusters_and_the_family(movies, tmp_path):
     pytest.importorskip("scipy")
     common, (ours, baseline) = movies
     second = changed(tmp_path / "second.jsonl", ours, lambda record: None)
     options = {"primary": "auprc", "minimum_effect": 0.1, "cluster_by": "classification"}
-    found = compare(run, common, f"ours={ours},{second}", f"theirs={baseline}", **options)
+    found = compare(common, f"ours={ours},{second}", f"theirs={baseline}", **options)
     tested = found["comparisons"][0]["keys"]["auprc"]
     assert tested["p_holm"] is None and tested["verdict"] == "undecided", "two clusters decide nothing"
     assert (tested["minimum_effect"], found["family"]) == (0.1, ["auprc"])
@@ -91,13 +84,13 @@ def test_runs_clusters_and_the_family(run, movies, tmp_path):
     assert "|cluster:classification|clusters:2|" in found["signature"]
 
 
-def test_models_are_known_by_their_digests(run, movies, tmp_path):
+def test_models_are_known_by_their_digests(movies, tmp_path):
     common, (ours, _) = movies
     files = [
         changed(tmp_path / f"{name}.jsonl", ours, lambda record: None, digest)
         for name, digest in (("one", "m1"), ("two", "m1"), ("three", "m2"))
     ]
-    found = compare(run, common, *files)
+    found = compare(common, *files)
     pairs = {(one["first"], one["second"]): one["keys"]["comprehensiveness_aopc"] for one in found["comparisons"]}
     (note,) = [note for note in found["notes"] if note.startswith("different models")]
     assert "(one and three; two and three)" in note and "comprehensiveness_aopc" in note
@@ -114,11 +107,11 @@ def remove(*fields):
     return change
 
 
-def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tmp_path):
+def test_systems_with_other_optional_fields_share_what_both_have(movies, tmp_path):
     common, (ours, baseline) = movies
     lacking = ("soft_rationale_predictions", "thresholded_scores", "tokens_to_flip")
     poorer = changed(tmp_path / "poorer.jsonl", baseline, remove(*lacking))
-    whole, shared = (compare(run, common, ours, other) for other in (baseline, poorer))
+    whole, shared = (compare(common, ours, other) for other in (baseline, poorer))
     first, second = whole["comparisons"][0]["keys"], shared["comparisons"][0]["keys"]
     assert set(first) - set(second) == set(shared["left_out"]["movies.val"])
     assert {"auprc", "tokens_to_flip_ratio", "comprehensiveness_aopc"} <= set(first) - set(second)
@@ -128,26 +121,27 @@ def test_systems_with_other_optional_fields_share_what_both_have(run, movies, tm
     assert "not compared, movies.val alone has them:" in turned.output and "auprc" in turned.output
 
 
-def test_sentences_by_scores_and_by_spans_are_not_compared(run, movies, tmp_path):
+def test_sentences_by_scores_and_by_spans_are_not_compared(movies, tmp_path):
     common, (ours, baseline) = movies
     spans = changed(tmp_path / "spans.jsonl", baseline, remove("soft_sentence_predictions"))
     for pair in ((ours, spans), (spans, ours)):
-        found = compare(run, common, *pair)
+        found = compare(common, *pair)
         keys = found["comparisons"][0]["keys"]
         assert "token_micro_f1" in keys and not any(key.startswith("sentence") for key in keys)
         assert all("sentence_macro_f1" in found["left_out"][name] for name in ("movies.val", "spans"))
 
 
-def test_wrong_usage_and_wrong_data(run, movies, tmp_path):
+def test_wrong_usage_and_wrong_data(movies, tmp_path):
     common, (ours, baseline) = movies
     both = ("--predictions", ours, "--predictions", baseline)
     for words in ((*common, "--predictions", ours), (*common, *both, "--format", "xml"), ("--split", "val", *both)):
         assert run("compare", *words).exit_code == 2, words
     cut = tmp_path / "cut.jsonl"
     cut.write_text(ours.read_text(encoding="utf-8")[:500], encoding="utf-8")
-    with refused(file="cut.jsonl", line=1):
-        raise run("compare", *common, "--predictions", ours, "--predictions", cut).exception
-    with refused("'nothing'", file="val.jsonl", line=1):
-        raise run("compare", *common, *both, "--cluster-by", "nothing").exception
-    with refused(file="val.jsonl", line=1, field="evidences"):
-        raise run("compare", *common, *both, "--cluster-by", "evidences").exception
+    for words, place in (
+        (("--predictions", ours, "--predictions", cut), {"file": "cut.jsonl"}),
+        ((*both, "--cluster-by", "nothing"), {"file": "val.jsonl"}),
+        ((*both, "--cluster-by", "evidences"), {"file": "val.jsonl", "field": "evidences"}),
+    ):
+        with refused(line=1, **place):
+            raise run("compare", *common, *words).exception

@@ -51,17 +51,6 @@ def test_parquet_errors_name_the_row(samples: Path, tmp_path: Path) -> None:
         score(source, tmp_path / "p.parquet")
 
 
-def test_a_built_dataset_scores_as_its_corpus(samples: Path, tmp_path: Path) -> None:
-    get_dataset("eraser").build(source=samples / "eraser", configs=["movies"], out=tmp_path)
-    source, results = sample(samples, "movies")
-    settings = ScoreSettings(by="classification", per_instance=True)
-    built = ScoredSplit(split="val", dataset=tmp_path / "eraser", config="movies")
-    found = nested(score(built, results, settings))
-    assert found.pop("dataset") == "eraser" and found == nested(score(source, results, settings))
-    with refused("train, validation, test,", "'dev'"):
-        score(ScoredSplit(split="dev", dataset=tmp_path / "eraser", config="movies"), results)
-
-
 def test_the_command_line_prints_the_keys_of_the_reference_scorer(samples: Path) -> None:
     source, results = sample(samples, "movies")
     words = ["score", "--dataset", source.data_dir, "--split", "val", "--predictions", results, "--format", "eraser"]
@@ -69,30 +58,6 @@ def test_the_command_line_prints_the_keys_of_the_reference_scorer(samples: Path)
     expected = score(source, results)
     assert json.loads(done.stdout) == json.loads(to_json_bytes(expected.to_eraser()))
     assert json.loads(done.stdout)["token_prf"]["instance_macro"]["f1"] == expected["token_macro_f1"]
-
-
-def test_boolq_sentences_are_read_as_the_reference_reads_them(samples: Path) -> None:
-    assert "sentences:[start,end)" in score(*sample(samples, "boolq")).signature
-
-
-def test_missing_files_are_told(samples: Path, tmp_path: Path) -> None:
-    source, results = sample(samples, "movies")
-    with refused("dev.jsonl", "'dev'", file=source.data_dir):
-        score(ScoredSplit(source.data_dir, "dev"), results)
-    with refused(file="nothing.jsonl"):
-        score(source, tmp_path / "nothing.jsonl")
-    (tmp_path / "val.jsonl").write_text("{}\n")
-    with refused("docs.jsonl", file=tmp_path):
-        score(ScoredSplit(tmp_path, "val"), results)
-
-
-def test_thresholds_of_many_digits_have_keys_and_a_signature_of_their_own(samples: Path) -> None:
-    inputs, third = sample(samples, "movies"), 0.3333333
-    scored = score(*inputs, ScoreSettings(iou_thresholds=(third, 0.5)))
-    first = scored.to_eraser()["iou_scores"][0]
-    assert first["threshold"] == third and first["micro"]["f1"] == scored[f"iou_micro_f1@{third!r}"]
-    rounded = score(*inputs, ScoreSettings(iou_thresholds=(0.333333, 0.5)))
-    assert "|iou:0.5,0.3333333|" in scored.signature and "|iou:0.5,0.333333|" in rounded.signature
 
 
 def test_the_modules_give_the_numbers_and_the_signatures_of_score(tmp_path: Path) -> None:
@@ -120,20 +85,15 @@ def test_annotations_that_share_a_document_are_drawn_together(samples: Path) -> 
     rows = [json.loads(line) for line in (inputs.source.data_dir / "val.jsonl").read_text("utf-8").splitlines()]
     documents = {evidence["docid"] for row in rows for group in row["evidences"] for evidence in group}
     assert len(documents) < len(rows), "the sample's questions share documents"
-    found, alone, labels = (
-        score(*inputs, ScoreSettings(n_resamples=50, per_instance=True, cluster_by=by))
-        for by in ("auto", "none", "classification")
-    )
-    for scored, words in (
-        (found, f"|cluster:documents|clusters:{len(documents)}|"),
-        (alone, f"|cluster:none|clusters:{len(rows)}|"),
-        (labels, "|cluster:classification|clusters:2|"),
-    ):
-        assert all(words in part for part in scored.signatures)
-    clusters = found.as_json()["per_instance"]["cluster"]
+    counts = {"auto": f"documents|clusters:{len(documents)}", "none": f"none|clusters:{len(rows)}"}
+    counts["classification"] = "classification|clusters:2"
+    scores = {by: score(*inputs, ScoreSettings(n_resamples=50, per_instance=True, cluster_by=by)) for by in counts}
+    for by, scored in scores.items():
+        assert all(f"|cluster:{counts[by]}|" in part for part in scored.signatures)
+        assert scored["token_macro_f1"] == scores["none"]["token_macro_f1"]
+    clusters = scores["auto"].as_json()["per_instance"]["cluster"]
     assert max(clusters) == len(documents) - 1 and clusters[0] == 0
-    assert found.intervals["token_macro_f1"] != alone.intervals["token_macro_f1"]
-    assert found["token_macro_f1"] == alone["token_macro_f1"]
+    assert scores["auto"].intervals["token_macro_f1"] != scores["none"].intervals["token_macro_f1"]
 
 
 FUNCTION = "def length(row, instance):\n    return len(instance['rationales'][0]['hard_rationale_predictions'])\n"
@@ -151,3 +111,30 @@ def test_a_score_of_ones_own_is_a_function_of_row_and_instance(samples: Path, tm
     for wrong in (f"{tmp_path}/mine.py:nothing", "length", f"{tmp_path}/none.py:length"):
         with refused(argument="metric"):
             score(*inputs, ScoreSettings(), [wrong])
+
+
+def test_a_built_dataset_scores_as_its_corpus_and_missing_files_are_told(samples: Path, tmp_path: Path) -> None:
+    get_dataset("eraser").build(source=samples / "eraser", configs=["movies"], out=tmp_path)
+    source, results = sample(samples, "movies")
+    settings = ScoreSettings(by="classification", per_instance=True)
+    built = ScoredSplit(split="val", dataset=tmp_path / "eraser", config="movies")
+    found = nested(score(built, results, settings))
+    assert found.pop("dataset") == "eraser" and found == nested(score(source, results, settings))
+    with refused("train, validation, test,", "'dev'"):
+        score(ScoredSplit(split="dev", dataset=tmp_path / "eraser", config="movies"), results)
+    with refused("dev.jsonl", "'dev'", file=source.data_dir):
+        score(ScoredSplit(source.data_dir, "dev"), results)
+    with refused(file="nothing.jsonl"):
+        score(source, tmp_path / "nothing.jsonl")
+    (tmp_path / "val.jsonl").write_text("{}\n")
+    with refused("docs.jsonl", file=tmp_path):
+        score(ScoredSplit(tmp_path, "val"), results)
+
+
+def test_thresholds_have_keys_and_a_signature_of_their_own_and_boolq_its_sentences(samples: Path) -> None:
+    inputs, third = sample(samples, "movies"), 0.3333333
+    scored = score(*inputs, ScoreSettings(iou_thresholds=(third, 0.5)))
+    first = scored.to_eraser()["iou_scores"][0]
+    assert first["threshold"] == third and first["micro"]["f1"] == scored[f"iou_micro_f1@{third!r}"]
+    assert "|iou:0.5,0.3333333|" in scored.signature
+    assert "sentences:[start,end)" in score(*sample(samples, "boolq")).signature
