@@ -70,72 +70,51 @@ def test_configs_splits_and_files_are_the_cards(folder):
     assert built.info("movies")["version"] == "1.2.3" and built.prose.startswith("# Words\n\n---\nMore.")
 
 
-@pytest.mark.parametrize(
-    ("harm", "file", "mentions"),
-    [
-        (lambda folder: open_built(folder / "none"), "none", ()),
-        (lambda folder: open_built(folder / "movies"), "movies/README.md", ()),
-        (lambda folder: open_built(folder).chosen(["films"]), None, ("movies, pairs,", "'films'")),
-        (
-            lambda folder: open_built(folder).files("movies", "dev"),
-            "movies",
-            ("train, validation,", "'dev'"),
-        ),
-    ],
-)
-def test_what_is_not_there_is_said_with_what_is(folder, harm, file, mentions):
-    with refused(*mentions, file=file or folder):
-        harm(folder)
-
-
-def test_a_split_without_files_is_named(folder):
+def test_what_is_not_there_is_said_with_what_is(folder):
+    for harm, file, mentions in (
+        (lambda: open_built(folder / "none"), "none", ()),
+        (lambda: open_built(folder / "movies"), "movies/README.md", ()),
+        (lambda: open_built(folder).chosen(["films"]), folder, ("movies, pairs,", "'films'")),
+        (lambda: open_built(folder).files("movies", "dev"), "movies", ("train, validation,", "'dev'")),
+    ):
+        with refused(*mentions, file=file):
+            harm()
+    for pattern in ("../x*.parquet", "/etc/*", "a/../../b", ""):
+        (folder / "README.md").write_text(CARD.replace("movies/train-*.parquet", f"'{pattern}'"))
+        with refused(repr(pattern), file=folder):
+            open_built(folder).splits("movies")
+    (folder / "README.md").write_text(CARD)
     (folder / "movies" / "validation-00000-of-00001.parquet").unlink()
     with refused("movies/validation-*.parquet", "movies/validation,", file=folder):
         open_built(folder).files("movies", "train")
+
+
+NO_NAME = "---\nconfigs: [{config_name: 3, data_files: [{split: a, path: b}]}]\n---\n"
 
 
 @pytest.mark.parametrize(
     ("card", "field", "found"),
     [
         ("words", None, "found none"),
+        ("---\nlicense: \udce4\n---\n", None, "0xe4"),
         ("---\na: [\n---\n", None, "while parsing"),
         ("---\n- 1\n---\n", None, "[1]"),
         ("---\nlicense: mit\n---\n", None, "`configs`"),
         ("---\nconfigs: [5]\n---\n", "configs[0]", "`int`"),
-        (
-            "---\nconfigs: [{config_name: 3, data_files: [{split: a, path: b}]}]\n---\n",
-            "configs[0].config_name",
-            "`int`",
-        ),
-        (
-            CARD.replace("dataset_info:", "dataset_info: {features: 3}\nother:"),
-            "dataset_info.features",
-            "`int`",
-        ),
+        (NO_NAME, "configs[0].config_name", "`int`"),
+        (CARD.replace("dataset_info:", "dataset_info: {features: 3}\nother:"), "dataset_info.features", "`int`"),
+        (None, None, "a pipe"),
     ],
 )
 def test_a_card_that_is_none(folder, card, field, found):
-    (folder / "README.md").write_text(card)
+    (folder / "README.md").unlink()
+    if card is None:
+        os.mkfifo(folder / "README.md")
+    else:
+        (folder / "README.md").write_text(card, errors="surrogateescape")
     with refused(found, file=folder / "README.md") as caught:
         open_built(folder)
     assert caught.first.field == field
-
-
-def test_a_card_that_is_no_text(folder):
-    (folder / "README.md").write_bytes(b"---\nlicense: \xe4\n---\n")
-    with refused("0xe4", file="README.md", line=2):
-        open_built(folder)
-    (folder / "README.md").unlink()
-    os.mkfifo(folder / "README.md")
-    with refused("a pipe", file="README.md"):
-        open_built(folder)
-
-
-@pytest.mark.parametrize("pattern", ["../x*.parquet", "/etc/*", "a/../../b", ""])
-def test_a_card_that_leads_out_of_its_folder(folder, pattern):
-    (folder / "README.md").write_text(CARD.replace("movies/train-*.parquet", f"'{pattern}'"))
-    with refused(repr(pattern), file=folder):
-        open_built(folder).splits("movies")
 
 
 def test_a_null_is_named_with_its_row_and_its_place(tmp_path):
@@ -152,55 +131,38 @@ def test_a_dataset_of_the_hub_is_fetched_as_far_as_it_is_read(folder, monkeypatc
     asked = []
 
     def fetch(repository, repo_type, revision, allow_patterns):
-        asked.append((repository, repo_type, revision, allow_patterns))
+        asked.append((repository, repo_type, revision, *allow_patterns))
         target = tmp_path / "cache" / "commit"
-        for pattern in allow_patterns:
-            for path in folder.glob(pattern):
-                link_or_copy(path, target / path.relative_to(folder))
+        for path in (path for pattern in allow_patterns for path in folder.glob(pattern)):
+            link_or_copy(path, target / path.relative_to(folder))
         return str(target)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
     built = open_built("org/eraser@v2")
     assert built.place.repository == "org/eraser" and built.configs == ["movies", "pairs"]
     assert len(built.rows("movies", "val")) == 3
-    assert asked[:1] == [("org/eraser", "dataset", "v2", ["README.md"])]
-    assert asked[1:] == [
-        ("org/eraser", "dataset", "commit", ["movies/train-*.parquet", "README.md"]),
-        ("org/eraser", "dataset", "commit", ["movies/validation-*.parquet", "README.md"]),
-    ]
+    files = [f"movies/{split}-*.parquet" for split in ("train", "validation")]
+    first, *others = asked
+    assert first == ("org/eraser", "dataset", "v2", "README.md")
+    assert others == [("org/eraser", "dataset", "commit", file, "README.md") for file in files]
     with refused("movies, pairs,", "'x'", file="org/eraser@v2"):
         built.chosen(["x"])
 
-
-def test_a_dataset_that_the_hub_does_not_give(monkeypatch):
-    def fetch(*arguments, **settings):
+    def fail(*_, **__):
         raise OSError("no network\nat all")
 
-    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fail)
     with refused("(no network)", file="org/eraser"):
         open_built("org/eraser")
 
 
-@pytest.mark.parametrize(
-    ("columns", "kinds", "mentions"),
-    [
-        (["evidences"], None, ("evidences", "['annotation_id', 'classification']")),
-        (
-            ["classification"],
-            pa.schema({"classification": pa.string()}),
-            ("classification as string", "int64"),
-        ),
-    ],
-)
-def test_columns_that_are_not_there(folder, columns, kinds, mentions):
+def test_columns_that_are_not_there_or_stand_twice(folder, tmp_path):
     (path,) = open_built(folder).files("movies", "val")
-    with refused(*mentions, file=path):
-        list(read_rows([path], columns, kinds=kinds))
-
-
-def test_a_column_that_stands_twice(tmp_path):
-    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-    pq.write_table(table, tmp_path / "x.parquet")
+    with refused("evidences", "['annotation_id', 'classification']", file=path):
+        list(read_rows([path], ["evidences"]))
+    with refused("classification as string", "int64", file=path):
+        list(read_rows([path], ["classification"], kinds=pa.schema({"classification": pa.string()})))
+    pq.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), tmp_path / "x.parquet")
     with refused("column a ", "2 times", file="x.parquet"):
         list(read_rows([tmp_path / "x.parquet"], ["a"]))
 
@@ -215,13 +177,7 @@ def test_rows_that_a_damaged_column_ends_early_are_missed(folder, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("label", "names", "name"),
-    [
-        ("x", None, "x"),
-        (1, ("a", "b"), "b"),
-        (-1, ("a",), None),
-        (None, None, None),
-    ],
+    ("label", "names", "name"), [("x", None, "x"), (1, ("a", "b"), "b"), (-1, ("a",), None), (None, None, None)]
 )
 def test_a_labels_name(label, names, name):
     assert get_label_name(label, names) == name

@@ -69,7 +69,7 @@ def test_real_corpora_come_back(config: str, corpora: Path, tmp_path: Path) -> N
     assert not ERASER.check(folder).errors
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(arbitrary_corpora())
 def test_every_quirk_comes_back(tmp_path_factory: pytest.TempPathFactory, corpus: dict[str, Any]) -> None:
     """Ids of both kinds, docids absent, null and in any order, double encoding, keys beyond the format, odd names."""

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eraser_hub import mask, tokens
+from eraser_hub import tokens
 from eraser_hub.conversion import get_dataset
 from eraser_hub.conversion.built import open_built
-from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.dataset import open_own
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
@@ -67,26 +66,6 @@ def test_figures_of_the_samples_equal_a_plain_recount(hub: Path, samples: Path, 
     assert figures["documents"] == len(counts)
     assert figures["tokens"] == pytest.approx(sum(size for size, _ in counts) / len(counts), abs=1e-9)
     assert figures["sentences"] == pytest.approx(sum(size for _, size in counts) / len(counts), abs=1e-9)
-
-
-@pytest.mark.parametrize("config", ["movies", "multirc", "fever", "esnli"])
-def test_lengths_by_class_against_a_plain_recount(hub: Path, config: str) -> None:
-    """Carton, Rathore and Tan (2020), Table 2 and Figure 1; MultiRC and FEVER with the query's tokens."""
-    lengths: dict[int, list[tuple[int, int]]] = {}
-    for split in ("train", "validation", "test"):
-        for row in open_built(hub).rows(config, split):
-            more = len(row["query"].split()) if config in ("multirc", "fever") else 0
-            marked = sum(map(sum, mask(row)))
-            lengths.setdefault(row["classification"], []).append((sum(map(len, tokens(row))) + more, marked + more))
-    tables = ERASER.stats(hub, [config])
-    pairs = [pair for of_label in lengths.values() for pair in of_label]
-    figures = table(tables, "carton_table_2")[config,]
-    assert figures["rows"].value == len(pairs)
-    assert figures["text_length"].value == pytest.approx(sum(n for n, _ in pairs) / len(pairs))
-    assert figures["rationale_length"].value == pytest.approx(sum(k for _, k in pairs) / len(pairs))
-    for number, label in enumerate(CONFIGS[config].label_names):
-        share = 100 * sum(k / n for n, k in lengths[number]) / len(lengths[number])
-        assert table(tables, "carton_figure_1")[config, label]["rationale_percent"].value == pytest.approx(share)
 
 
 def test_whole_splits_of_the_real_corpora_give_the_printed_figures(corpora: Path) -> None:
@@ -149,25 +128,19 @@ def test_a_corpus_of_ones_own_has_tables_of_its_own(samples: Path, tmp_path: Pat
     folder = tmp_path / "mine"
     shutil.copytree(samples / "eraser" / "movies", folder, ignore=shutil.ignore_patterns("test*", "human*"))
     (folder / "corpus.yaml").write_text("name: mine\nlabels: [NEG, POS]\ncomprehensive: [val]\n")
-    rows = {row["annotation_id"]: row for row in annotations(folder / "val.jsonl")}
-    people, marks = [], {"Anna": [0, 1], "Ben": [1, 2]}
-    for name in list(rows)[:2]:
+    people = []
+    for row in annotations(folder / "val.jsonl")[:2]:
+        name = row["annotation_id"]
         size = len(split_tokens((folder / "docs" / name).read_text("utf-8")))
-        people += [
-            {"annotation_id": name, "annotator": who, "label": "POS", "rationale_positions": [positions]}
-            | {"split": "validation", "docids": [name], "num_tokens": [size]}
-            for who, positions in marks.items()
-        ]
+        given = {"annotation_id": name, "label": "POS", "split": "validation", "docids": [name], "num_tokens": [size]}
+        people += [given | {"annotator": "Anna", "rationale_positions": [[0, 1]]}]
+        people += [given | {"annotator": "Ben", "rationale_positions": [[1, 2]]}]
     (folder / "annotators").mkdir()
     pq.write_table(pa.Table.from_pylist(people, schema=ANNOTATORS), folder / "annotators" / "mine.parquet")
     own: Any = open_own(folder)
     tables = own.stats(own.build(None, source=folder, out=tmp_path / "hub").folder)
-    assert (tables.dataset, [table.name for table in tables.tables]) == (
-        "mine",
-        ["sizes", "evidence", "table_2", "gold", "annotators"],
-    )
-    gold = table(tables, "gold")
-    words = [gold["mine", split]["gold"].value for split in ("train", "validation")]
+    assert [table.name for table in tables.tables] == ["sizes", "evidence", "table_2", "gold", "annotators"]
+    words = [table(tables, "gold")["mine", split]["gold"].value for split in ("train", "validation")]
     assert words == ["not comprehensive", "comprehensive"]
     # the majority of two marks the one token that both mark
     assert table(tables, "table_2")["mine",]["p"].value == "0.500 ± 0.000"
