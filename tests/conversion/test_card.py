@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 from huggingface_hub import DatasetCard
 
-from eraser_hub.conversion import card as card_module
 from eraser_hub.conversion import get_dataset, list_datasets
-from eraser_hub.conversion.card import CARDS, fill_prose, get_dataset_version, insert_picture
-
-from ..refusals import refused
+from eraser_hub.conversion.card import CARDS, fill_prose, get_dataset_version
 
 MAX_WORDS = 1_200
 
@@ -37,24 +34,10 @@ def test_a_card_has_what_the_hub_files_it_under_and_can_be_read_in_a_sitting(
         assert link in card.text or name != "eraser", link
 
 
-def test_other_contents_have_another_version() -> None:
+def test_other_contents_have_another_version_and_marks_without_a_part_go() -> None:
     one = {"configs": [{"config_name": "a", "version": "1.0.5"}, {"config_name": "b", "version": "1.0.5"}]}
     assert get_dataset_version(one) == "1.0.5"
     one["configs"][0]["version"] = "1.0.6"
     assert get_dataset_version(one) not in ("1.0.5", "1.0.6")
-
-
-def test_a_cards_picture_is_copied_beside_it_and_a_missing_one_is_named(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(card_module, "CARDS", tmp_path / "cards")
-    (tmp_path / "cards").mkdir()
-    text = "# Title\n\n<!-- picture: A review with\nits rationale -->\n\nMore."
-    with refused(file="cards/toy.png"):
-        insert_picture(text, "toy", tmp_path)
-    (tmp_path / "cards" / "toy.png").write_bytes(b"png")
-    assert insert_picture(text, "toy", tmp_path) == "# Title\n\n![A review with\nits rationale](toy.png)\n\nMore."
-    assert (tmp_path / "toy.png").read_bytes() == b"png"
-
-
-def test_marks_without_a_part_go() -> None:
     prose = "a\n\n<!-- splits -->\n\nb\n\n<!-- own -->\n\n<!-- picture: x -->"
     assert fill_prose(prose, {"splits": " | t |\n"}) == "a\n\n| t |\n\nb\n\n<!-- picture: x -->"

@@ -30,24 +30,21 @@ def built(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> BuiltDatas
     return open_built(DATASET.build(None, out=tmp_path_factory.mktemp("hub"), source=source).folder)
 
 
-def test_missing_files_are_named(tmp_path: Path, samples: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_files_and_two_of_one_role_are_named(tmp_path: Path, samples: Path, caplog) -> None:
     with refused(tmp_path / "senti_en", "luge.ai", file=tmp_path):
         DATASET.build(None, source=tmp_path, out=tmp_path / "hub")
     with refused("luge.ai", argument="source"):
         DATASET.build(None, out=tmp_path / "hub")
-    shutil.copy(samples / "bilingual_perturbation" / "mrc_en", tmp_path / "mrc_en")
+    source = samples / "bilingual_perturbation"
+    shutil.copy(source / "mrc_en", tmp_path / "mrc_en")
     with refused(tmp_path / "senti_ch"):
         DATASET.build(["senti_ch"], source=tmp_path, out=tmp_path / "hub")
     with caplog.at_level(logging.WARNING, "eraser_hub"):
         result = DATASET.build(None, source=tmp_path, out=tmp_path / "hub")
     assert set(result.rows) == {"mrc_en"}
     assert "senti_ch, similarity_en" in caplog.text and any("mrc_en_golden.jsonl" in note for note in result.notes)
-
-
-def test_two_files_of_one_role_are_refused(tmp_path: Path, samples: Path) -> None:
-    source = samples / "bilingual_perturbation"
-    for name in ("mrc_en", "mrc_en_golden.jsonl", "mrc_en_gold2.jsonl"):
-        shutil.copy(source / ("mrc_en_golden.jsonl" if "gold" in name else name), tmp_path / name)
+    for name in ("mrc_en_golden.jsonl", "mrc_en_gold2.jsonl"):
+        shutil.copy(source / "mrc_en_golden.jsonl", tmp_path / name)
     with refused("gold file of mrc_en", "mrc_en_gold2.jsonl", file="mrc_en_golden.jsonl"):
         DATASET.build(None, source=tmp_path, out=tmp_path / "hub")
 
@@ -55,21 +52,16 @@ def test_two_files_of_one_role_are_refused(tmp_path: Path, samples: Path) -> Non
 def test_gold_in_a_folder_of_its_own_and_gold_alone(tmp_path: Path, samples: Path) -> None:
     source, luge = samples / "bilingual_perturbation", tmp_path / "luge"
     (luge / "golden").mkdir(parents=True)
-    shutil.copy(source / "senti_ch", luge / "senti_ch")
-    shutil.copy(source / "senti_ch_golden.jsonl", luge / "golden" / "senti_ch")
-    shutil.copy(source / "senti_en_golden.jsonl", luge / "senti_en_golden.jsonl")
+    copies = {"senti_ch": "senti_ch", "golden/senti_ch": "senti_ch_golden.jsonl"}
+    for name, original in {**copies, "senti_en_golden.jsonl": "senti_en_golden.jsonl"}.items():
+        shutil.copy(source / original, luge / name)
     result = DATASET.build(None, source=tmp_path, out=tmp_path / "hub")
     assert result.rows == {"senti_en": {"test": 64}, "senti_ch": {"test": 64}}
     assert all(row["has_gold"] for row in open_built(result.folder).rows("senti_ch", "test"))
     DATASET.export(result.folder, None, out=tmp_path / "raw")
-    for config, name in (
-        ("senti_ch", "senti_ch"),
-        ("senti_ch", "golden/senti_ch"),
-        ("senti_en", "senti_en_golden.jsonl"),
-    ):
-        assert (tmp_path / "raw" / config / name).read_bytes() == (luge / name).read_bytes()
-    again = DATASET.build(None, source=tmp_path / "raw", out=tmp_path / "again")
-    assert again.rows == result.rows
+    for name in copies:
+        assert (tmp_path / "raw" / "senti_ch" / name).read_bytes() == (luge / name).read_bytes()
+    assert DATASET.build(None, source=tmp_path / "raw", out=tmp_path / "again").rows == result.rows
 
 
 def senti(identifier: int, **fields: Any) -> dict[str, Any]:

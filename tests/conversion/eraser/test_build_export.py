@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 
 import eraser_hub
 from eraser_hub.conversion import get_dataset
-from eraser_hub.conversion.eraser import rows as eraser_rows
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.records import readers
 
@@ -81,13 +80,6 @@ def test_every_quirk_comes_back(tmp_path_factory: pytest.TempPathFactory, corpus
     shutil.rmtree(folder)
 
 
-def test_rows_of_one_document_stand_together_in_small_row_groups(samples: Path, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(eraser_rows, "ROW_GROUP_BYTES", 800)
-    folder = ERASER.build(["fever"], source=samples / "eraser", out=tmp_path / "hub").folder
-    ERASER.export(folder, None, out=tmp_path / "raw")
-    assert values(tmp_path / "raw" / "fever") == released(samples / "eraser" / "fever")
-
-
 # -- what is refused, and where ---------------------------------------------------------------------------------------
 
 
@@ -106,36 +98,7 @@ def test_errors_of_a_later_batch_tell_the_files_line(cose: Path, monkeypatch: py
         (cose / name).write_text(before)
 
 
-def test_skipped_files_are_named_with_the_reason(samples: Path, tmp_path: Path) -> None:
-    """And keys beyond the format, which are kept for export and are no columns."""
-    shutil.copytree(samples / "eraser", tmp_path / "in")
-    path = tmp_path / "in" / "movies" / "val.jsonl"
-    path.write_text('{"zebra": [1], ' + path.read_text("utf-8")[1:], "utf-8")
-    notes = ERASER.build(["movies", "boolq"], source=tmp_path / "in", out=tmp_path).notes
-    for name, reason in (
-        ("human_performance_1.jsonl", "predictions"),
-        ("dev_data.jsonl", "docids"),
-        ("test.jsonl.bak", "'posR_104.txt'"),
-        ("README", ""),
-        ("val.jsonl", "'zebra' (in 1)"),
-    ):
-        assert any(name in line and reason in line for line in notes), name
-
-
 # -- places ------------------------------------------------------------------------------------------------------------
-
-
-def test_links_in_a_source_are_followed_and_a_linked_dataset_is_built_where_it_leads(
-    samples: Path, tmp_path: Path
-) -> None:
-    for name in ("in", "hub", "elsewhere"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "in" / "cose").symlink_to(samples / "eraser" / "cose")
-    (tmp_path / "hub" / "eraser").symlink_to(tmp_path / "elsewhere" / "eraser")
-    (tmp_path / "elsewhere" / "eraser").mkdir()
-    ERASER.build(None, source=tmp_path / "in", out=tmp_path / "hub")
-    assert (tmp_path / "hub" / "eraser").is_symlink()
-    assert (tmp_path / "elsewhere" / "eraser" / "cose").is_dir()
 
 
 def test_document_names_are_data(tmp_path: Path) -> None:
@@ -152,16 +115,45 @@ def test_document_names_are_data(tmp_path: Path) -> None:
     assert values(tmp_path / "out" / "cose") == values(raw)
 
 
+def test_skipped_files_are_named_with_the_reason_and_links_are_followed(samples: Path, tmp_path: Path) -> None:
+    """And keys beyond the format, which are kept for export and are no columns."""
+    shutil.copytree(samples / "eraser", tmp_path / "elsewhere")
+    (tmp_path / "in").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "hub").mkdir()
+    (tmp_path / "hub" / "eraser").symlink_to(tmp_path / "there")
+    (tmp_path / "there").mkdir()
+    path = tmp_path / "in" / "movies" / "val.jsonl"
+    path.write_text('{"zebra": [1], ' + path.read_text("utf-8")[1:], "utf-8")
+    notes = ERASER.build(["movies", "boolq"], source=tmp_path / "in", out=tmp_path / "hub").notes
+    for name, reason in (
+        ("human_performance_1.jsonl", "predictions"),
+        ("dev_data.jsonl", "docids"),
+        ("test.jsonl.bak", "'posR_104.txt'"),
+        ("README", ""),
+        ("val.jsonl", "'zebra' (in 1)"),
+    ):
+        assert any(name in line and reason in line for line in notes), name
+    assert (tmp_path / "hub" / "eraser").is_symlink() and (tmp_path / "there" / "movies").is_dir()
+
+
+def test_an_export_keeps_nothing_that_would_be_read_with_it(hub: Path, tmp_path: Path) -> None:
+    ERASER.export(hub / "eraser", ["movies"], out=tmp_path)
+    (tmp_path / "movies" / "docs.jsonl").write_text("{}")
+    with refused(file=tmp_path / "movies" / "docs.jsonl"):
+        ERASER.export(hub / "eraser", ["movies"], out=tmp_path, force=True)
+    with refused("outside the dataset", argument="out"):
+        eraser_hub.export(hub / "eraser", out=hub / "eraser", force=True)
+
+
 def test_a_locale_without_letters_changes_nothing(samples: Path, tmp_path: Path) -> None:
     """LC_ALL=C, and Python told not to help: fever's documents have names beyond ASCII."""
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    for words in (
-        ["build", "eraser", "--source", str(samples / "eraser"), "--config", "fever", "--out", str(tmp_path)],
-        ["export", "--dataset", str(tmp_path / "eraser"), "--out", str(tmp_path / "raw")],
-    ):
-        command = [sys.executable, "-m", "eraser_hub", *words]
-        run = subprocess.run(command, env=environment, capture_output=True, check=False)
-        assert run.returncode == 0, run.stderr
+    code = (
+        f"import eraser_hub\nbuilt = eraser_hub.build('eraser', {str(samples / 'eraser')!r}, config='fever', out='.')\n"
+    )
+    code += "eraser_hub.export(built.folder, out='raw')"
+    run = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, check=False)
+    assert run.returncode == 0, run.stderr
     assert values(tmp_path / "raw" / "fever") == released(samples / "eraser" / "fever")
 
 
@@ -205,19 +197,3 @@ def test_what_a_build_did_not_write_is_not_exported(hub: Path, samples: Path, tm
         ERASER.export(folder, ["movies"], out=tmp_path / "raw")
     with refused("build movies again", file=folder):
         ERASER.build(["boolq"], source=samples / "eraser", out=folder.parent)
-
-
-def test_an_export_keeps_nothing_that_would_be_read_with_it(hub: Path, tmp_path: Path) -> None:
-    ERASER.export(hub / "eraser", ["movies"], out=tmp_path)
-    (tmp_path / "movies" / "notes.md").write_text("mine")
-    ERASER.export(hub / "eraser", ["movies"], out=tmp_path, force=True)
-    assert (tmp_path / "movies" / "notes.md").read_text() == "mine"
-    (tmp_path / "movies" / "docs.jsonl").write_text("{}")
-    with refused(file=tmp_path / "movies" / "docs.jsonl"):
-        ERASER.export(hub / "eraser", ["movies"], out=tmp_path, force=True)
-
-
-def test_an_export_into_its_own_dataset_is_refused(samples: Path, tmp_path: Path) -> None:
-    folder = eraser_hub.build("eraser", samples / "eraser", config="movies", out=tmp_path).folder
-    with refused("outside the dataset", argument="out"):
-        eraser_hub.export(folder, out=folder, force=True)

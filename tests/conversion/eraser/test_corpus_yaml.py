@@ -122,6 +122,13 @@ def test_what_is_refused(mine: Path, tmp_path: Path) -> None:
         build_own(mine.parent / "cose", tmp_path)
     with refused("'opinions'", argument="config"):
         build_own(mine.parent, tmp_path, config="opinions")
+    folder = build_own(mine, tmp_path / "hub")
+    release = json.loads((folder / "release.json").read_bytes())
+    release["configs"]["reviews"]["facts"].pop("corpus")
+    (folder / "release.json").write_text(json.dumps(release))
+    for verb in (eraser_hub.check, eraser_hub.stats):
+        with refused("'reviews'", file="README.md"):
+            verb(folder)
     (mine / "corpus.yaml").write_text("name: reviews\nlabels: [good, bad]\n")
     with refused("'good', 'bad'", "'NEG'", field="classification"):
         build_own(mine, tmp_path)
@@ -130,22 +137,9 @@ def test_what_is_refused(mine: Path, tmp_path: Path) -> None:
     (mine / "annotators" / "reviews.parquet").write_bytes(b"PAR1")
     with refused(file="annotators/reviews.parquet"):
         build_own(mine, tmp_path)
-    shutil.rmtree(mine / "annotators")
     shutil.copytree(mine, mine.parent / "other")
     with refused("'reviews'", file="other/corpus.yaml"):
         find_own_corpora(mine.parent)
-
-
-def test_a_folder_that_nobody_describes_is_refused(mine: Path, tmp_path: Path) -> None:
-    folder = build_own(mine, tmp_path)
-    release = json.loads((folder / "release.json").read_bytes())
-    text = release["configs"]["reviews"]["facts"].pop("corpus")
-    for facts in ({}, {"corpus": text.replace("name: reviews", "name: others")}):
-        release["configs"]["reviews"]["facts"] = facts
-        (folder / "release.json").write_text(json.dumps(release))
-        for verb in (eraser_hub.check, eraser_hub.stats):
-            with refused("'reviews'", file="README.md"):
-                verb(folder)
 
 
 def test_kd_is_that_of_corpus_yaml_else_of_training(mine: Path, tmp_path: Path) -> None:

@@ -24,16 +24,6 @@ def built(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> BuiltDatas
     )
 
 
-def test_comments_and_annotations_give_texts_and_labels(built: BuiltDataset) -> None:
-    rows = {row["id"]: row for row in built.rows("wikiattack", "validation")}
-    attack = rows["1000023"]
-    assert attack["label"] == 1 and attack["attack_share"] == pytest.approx(2 / 3)
-    marked = [token for token, bit in zip(attack["tokens"], attack["rationale_mask"], strict=True) if bit]
-    assert marked == ["clueless", "vandal"]
-    assert rows["1000017"]["label"] == 0 and not any(rows["1000017"]["rationale_mask"])
-    assert rows["1000058"]["text"] == "Only a fool would revert that.\tShame on you."
-
-
 def test_wikiattack_without_comments_builds_and_says_what_is_missing_and_where_it_is(
     samples: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -101,12 +91,17 @@ def test_table_2_and_figure_1_stand_beside_the_printed_figures(built: BuiltDatas
     assert rows["sst", "all"]["text_length"]["printed"] == "19.3"
     assert rows["wikiattack", "all"]["rationale_percent"]["printed"] == "19.1"
     wiki = [row for split in ("validation", "test") for row in built.rows("wikiattack", split)]
+    attack = next(row for row in wiki if row["id"] == "1000023")
+    assert [t for t, bit in zip(attack["tokens"], attack["rationale_mask"], strict=True) if bit] == [
+        "clueless",
+        "vandal",
+    ]
     masks = [row["rationale_mask"] for row in wiki if row["label"] == 1]
     classes = {(row["config"], row["label"]): row for row in tables["figure_1"]["rows"]}
-    attack = classes["wikiattack", "personal-attack"]
-    assert attack["rows"]["value"] == len(masks) and attack["rationale_percent"]["printed"] == "35"
+    figure = classes["wikiattack", "personal-attack"]
+    assert figure["rows"]["value"] == len(masks) and figure["rationale_percent"]["printed"] == "35"
     share = 100 * sum(sum(mask) / len(mask) for mask in masks) / len(masks)
-    assert attack["rationale_percent"]["value"] == pytest.approx(share)
+    assert figure["rationale_percent"]["value"] == pytest.approx(share)
 
 
 def test_the_real_files(corpora: Path, tmp_path: Path) -> None:
@@ -125,12 +120,10 @@ def test_the_real_files(corpora: Path, tmp_path: Path) -> None:
     assert [marked[n] for n in (0, 9, -1)] == [("2644049", 110, 0), ("15308779", 6, 0), ("694372614", 6, 6)]
     rows = open_built(result.folder).rows("sst", "validation")
     assert [tuple(phrase.values()) for phrase in rows[0]["phrases"]] == [(3, 5, 4), (6, 12, 4)]
-    assert (rows[0]["sentiment"], rows[-1]["sentiment"], rows[-1]["num_tokens"]) == (3, 1, 28)
     chosen = [(rows[n]["id"], rows[n]["label"], sum(rows[n]["rationale_mask"])) for n in (0, 9, -1)]
     assert chosen == [("dev_1", 1, 8), ("dev_12", 1, 12), ("dev_1101", 0, 5)]
     table = DATASET.stats(result.folder).as_json()["tables"]["table_2"]
     figures = {row["config"]: row for row in table["rows"] if row["split"] == "all"}
-    assert figures["sst"]["text_length"]["value"] == pytest.approx(19.548, abs=1e-3)
-    assert figures["sst"]["rationale_percent"]["value"] == pytest.approx(44.446, abs=1e-3)
-    assert figures["sst"]["score_percent"]["value"] == pytest.approx(35.204, abs=1e-3)
+    printed = {"text_length": 19.548, "rationale_percent": 44.446, "score_percent": 35.204}
+    assert {key: figures["sst"][key]["value"] for key in printed} == pytest.approx(printed, abs=1e-3)
     assert figures["wikiattack"]["rationale_percent"]["value"] == pytest.approx(19.894, abs=1e-3)

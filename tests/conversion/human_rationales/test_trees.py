@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -25,43 +26,20 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="() \t\n\r"), mi
 LABELS = st.integers(0, 4)
 
 
-@st.composite
-def tree_texts(draw: st.DrawFn) -> str:
-    """A tree as a line, unary and wide nodes too."""
-    leaves = st.tuples(LABELS, WORDS).map(lambda leaf: f"({leaf[0]} {leaf[1]})")
-
-    def join(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-        nodes = st.tuples(LABELS, st.lists(inner, min_size=1, max_size=4))
-        return nodes.map(lambda node: f"({node[0]} {' '.join(node[1])})")
-
-    return draw(st.recursive(leaves, join, max_leaves=12))
+LEAVES = st.tuples(LABELS, WORDS).map(lambda leaf: f"({leaf[0]} {leaf[1]})")
 
 
-def list_children(tree: SentimentTree) -> list[list[int]]:
-    children: list[list[int]] = [[] for _ in tree.labels]
-    for node, parent in list(enumerate(tree.parents))[1:]:
-        children[parent].append(node)
-    return children
-
-
-def format_tree(tree: SentimentTree) -> str:
-    """The line of a tree: the inverse of parse_tree for a line with single blanks."""
-    children, out, pending = list_children(tree), list[str](), list[int | str]([0])
-    while pending:
-        item = pending.pop()
-        if isinstance(item, str):
-            out.append(item)
-        elif children[item]:
-            out.append(f" ({tree.labels[item]}")
-            pending += [")", *reversed(children[item])]
-        else:
-            out.append(f" ({tree.labels[item]} {tree.words[tree.starts[item]]})")
-    return "".join(out)[1:]
+def join(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    """Nodes with one child and with many."""
+    nodes = st.tuples(LABELS, st.lists(inner, min_size=1, max_size=4))
+    return nodes.map(lambda node: f"({node[0]} {' '.join(node[1])})")
 
 
 def recursive_phrases(tree: SentimentTree) -> list[Phrase]:
     """Appendix A as it is told: a node exceeds every descendant, or its children are asked."""
-    children = list_children(tree)
+    children: list[list[int]] = [[] for _ in tree.labels]
+    for node, parent in list(enumerate(tree.parents))[1:]:
+        children[parent].append(node)
 
     def descendants(node: int) -> list[int]:
         return [below for child in children[node] for below in (child, *descendants(child))]
@@ -75,16 +53,22 @@ def recursive_phrases(tree: SentimentTree) -> list[Phrase]:
     return ask(0)
 
 
-@settings(derandomize=True, max_examples=60)
-@given(tree_texts())
-def test_a_tree_comes_back_and_its_phrases_are_those_of_the_definition(text: str) -> None:
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(st.recursive(LEAVES, join, max_leaves=12))
+def test_the_phrases_of_a_tree_are_those_of_the_definition(text: str) -> None:
     tree, row = parse_tree(text), make_tree_row(text)
-    assert format_tree(tree) == text
+    assert tree.words == re.findall(r"\(\d ([^()]+)\)", text) and len(tree.labels) == text.count("(")
     phrases = find_rationale_phrases(tree)
     assert phrases == sorted(recursive_phrases(tree)) and row["phrases"] == [phrase._asdict() for phrase in phrases]
     covered = [index for start, end, _ in phrases for index in range(start, end)]
     assert len(covered) == len(set(covered))
     assert row["rationale_mask"] == [index in covered for index in range(len(tree.words))]
+
+
+def test_escapes_are_undone_and_deep_trees_need_no_recursion() -> None:
+    row = make_tree_row("(1 (2 -LRB-) (2 -lrb-) (2 -LCB-) (2 \\*) (2 -LRB) (2 2\u00a01\\/2) (1 hours))")
+    assert row["tokens"] == ["(", "(", "{", "*", "-LRB", "2\u00a01/2", "hours"]
+    assert find_rationale_phrases(parse_tree("(3 " * 50_000 + "(4 deep)" + ")" * 50_000)) == [Phrase(0, 1, 4)]
 
 
 @pytest.mark.parametrize(
@@ -100,19 +84,6 @@ def test_phrases_and_scores(text: str, phrases: list, scores: list[float]) -> No
     row = make_tree_row(text)
     assert [tuple(phrase.values()) for phrase in row["phrases"]] == phrases
     assert row["rationale_scores"] == scores and row["sentiment"] == int(text[1])
-
-
-def test_escapes_are_undone_and_a_no_break_space_is_no_blank() -> None:
-    row = make_tree_row("(1 (2 -LRB-) (2 -lrb-) (2 -LCB-) (2 \\*) (2 -LRB) (2 2\u00a01\\/2) (1 hours))")
-    assert row["tokens"] == ["(", "(", "{", "*", "-LRB", "2\u00a01/2", "hours"]
-
-
-def test_deep_trees_need_no_recursion() -> None:
-    depth = 50_000
-    tree = parse_tree("(3 " * depth + "(4 deep)" + ")" * depth)
-    assert len(tree.labels) == depth + 1
-    assert find_rationale_phrases(tree) == [Phrase(0, 1, 4)]
-    assert format_tree(tree).count("(") == depth + 1
 
 
 @pytest.mark.parametrize(

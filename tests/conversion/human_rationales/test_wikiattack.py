@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -61,14 +60,6 @@ def test_what_is_no_record_is_refused_with_its_line(
     assert str(caught.error).startswith(f"{path}:3: ") and len(str(caught.error)) < 500
 
 
-@pytest.mark.parametrize(
-    "text", ["", "id,rationale\n", "platform_comment_id\n", "rationale,platform_comment_id\n", HEADER]
-)
-def test_another_header_and_a_header_alone_are_refused(tmp_path: Path, text: str) -> None:
-    with refused(file="x.csv", line=1):
-        read_masks(write(tmp_path / "x.csv", text))
-
-
 def test_tokens_are_runs_of_word_signs_and_runs_of_other_signs() -> None:
     text = restore_comment("NEWLINE_TOKEN== don't!TAB_TOKENüber_1 ")
     assert text == "== don't!\tüber_1"
@@ -85,34 +76,28 @@ def test_comments_and_annotations_are_known_by_their_columns(tmp_path: Path) -> 
     assert read_attacks(votes, {"1", "2"}) == {"1": 0.5, "2": 1.0}
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "mentions"),
-    [
-        ("rev_id\tcomment\n1\thi\textra\n", 2, ("2 fields", " 3")),
-        ("rev_id\tcomment\n1\thi\n1\tho\n", 3, ("'1'",)),
-        ("rev_id\tyear\n1\t2000\n", 1, ("rev_id", "comment", "['rev_id', 'year']")),
-        ("", 1, ("rev_id", "comment", "[]")),
-    ],
-)
-def test_a_damaged_comments_file_is_refused(tmp_path: Path, text: str, line: int, mentions: tuple[str, ...]) -> None:
-    with refused(*mentions, file="c.tsv", line=line):
-        read_comments(write(tmp_path / "c.tsv", text), {"1"})
-
-
-def test_a_judgement_other_than_0_and_1_is_refused(tmp_path: Path) -> None:
-    with refused("'2'", line=2, instance="1", field="attack"):
-        read_attacks(write(tmp_path / "a.tsv", "rev_id\tattack\n1\t2\n"), {"1"})
-
-
-@pytest.mark.parametrize("mask", [[0, 1, 0], [0]])
-def test_a_mask_longer_or_shorter_than_its_comment_is_refused(tmp_path: Path, mask: list[int]) -> None:
-    path = write(tmp_path / "r.csv", HEADER + f'1,"{json.dumps(mask)}"\n')
-    with refused("2 tokens", f" {len(mask)}", file=path, line=2, instance="1", field="rationale"):
-        make_attack_rows(path, read_masks(path), {"1": "go away"}, None)
-
-
 def test_a_comment_that_is_missing_leaves_its_row_without_text_and_is_counted(tmp_path: Path) -> None:
     path = write(tmp_path / "r.csv", HEADER + '1,"[1, 0]"\n2,"[1]"\n')
     rows, missing = make_attack_rows(path, read_masks(path), {"1": "go away"}, {"1": 0.5})
     assert [(row["tokens"], row["label"]) for row in rows] == [(["go", "away"], 1), (None, None)]
     assert missing == {"ids without a comment": 1, "ids without annotations": 1}
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    for text in ("", "id,rationale\n", "platform_comment_id\n", "rationale,platform_comment_id\n", HEADER):
+        with refused(file="x.csv", line=1):
+            read_masks(write(tmp_path / "x.csv", text))
+    for text, line, mentions in (
+        ("rev_id\tcomment\n1\thi\textra\n", 2, ("2 fields", " 3")),
+        ("rev_id\tcomment\n1\thi\n1\tho\n", 3, ("'1'",)),
+        ("rev_id\tyear\n1\t2000\n", 1, ("rev_id", "comment", "['rev_id', 'year']")),
+        ("", 1, ("rev_id", "comment", "[]")),
+    ):
+        with refused(*mentions, file="c.tsv", line=line):
+            read_comments(write(tmp_path / "c.tsv", text), {"1"})
+    with refused("'2'", line=2, instance="1", field="attack"):
+        read_attacks(write(tmp_path / "a.tsv", "rev_id\tattack\n1\t2\n"), {"1"})
+    for mask in ([0, 1, 0], [0]):
+        path = write(tmp_path / "r.csv", HEADER + f'1,"{mask}"\n')
+        with refused("2 tokens", f" {len(mask)}", file=path, line=2, instance="1", field="rationale"):
+            make_attack_rows(path, read_masks(path), {"1": "go away"}, None)
