@@ -132,17 +132,6 @@ def test_files_that_are_not_in_order(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_no_table_says_what_takes_it(tmp_path: Path, samples: Path) -> None:
-    folder = import_corpus([GOOD], "mine", out=tmp_path, **MASKS).folder
-    for source, mentioned in ((folder, "build own"), (samples / "eraser" / "movies", "build own")):
-        with refused(mentioned, file=source):
-            import_corpus(source, "again", out=tmp_path, **MASKS)
-    with refused("org/name", file="nothing"):
-        import_corpus(tmp_path / "nothing", "again", out=tmp_path, **MASKS)
-    with refused(file="nothing.jsonl"):
-        import_corpus(tmp_path / "nothing.jsonl", "again", out=tmp_path, **MASKS)
-
-
 # -- what is written --------------------------------------------------------------------------------------------------
 
 
@@ -163,30 +152,6 @@ def test_force_replaces_what_an_import_wrote_and_keeps_the_rest(tmp_path: Path) 
     (target / ".import.json").unlink()
     with refused("`out`", file="mine"):
         import_corpus([GOOD], "mine", out=tmp_path, force=True, **MASKS)
-
-
-def test_a_source_in_the_folder_is_not_replaced(tmp_path: Path) -> None:
-    source = import_corpus([GOOD], "mine", out=tmp_path, **MASKS).folder / "docs.jsonl"
-    before = write_lines(source, [GOOD]).read_bytes()
-    with refused(file=source):
-        import_corpus(source, "mine", out=tmp_path, force=True, **MASKS)
-    assert source.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "argument", "mentions"),
-    [
-        *(
-            ({**MASKS, "name": name}, "name", (repr(name),))
-            for name in ("../up", "a/b", "movies", "", "documents", "a b")
-        ),
-        *(({**MASKS, "split": {split: "train"}}, "split", (split,)) for split in ("all", "docs", "a b", "../x")),
-        ({**MASKS, "split": {"val": "train", "validation": "train"}}, "split", ("val, validation",)),
-    ],
-)
-def test_names_that_no_corpus_can_have(arguments: Any, argument: str, mentions: Any, tmp_path: Path) -> None:
-    with refused(*mentions, argument=argument):
-        import_corpus({"train": [GOOD]}, **{"name": "mine", "out": tmp_path, **arguments})
 
 
 @pytest.mark.parametrize(
@@ -211,3 +176,31 @@ def test_arguments_that_do_not_go_together(
         import_corpus(path, "mine", out=tmp_path / "out", **arguments)
     assert not (tmp_path / "out").exists()
     assert typed(path, "mine", "--out", tmp_path, "--text", "t", "--spans", "m", "--offsets", "words").exit_code == 2
+
+
+def test_what_is_no_table_says_what_takes_it_and_a_source_is_not_replaced(tmp_path: Path, samples: Path) -> None:
+    folder = import_corpus([GOOD], "mine", out=tmp_path, **MASKS).folder
+    for source, name, mentioned in (
+        (folder, "mine", "build own"),
+        (samples / "eraser" / "movies", "movies", "build own"),
+        (tmp_path / "nothing", "nothing", "org/name"),
+        (tmp_path / "nothing.jsonl", "nothing.jsonl", ""),
+    ):
+        with refused(mentioned, file=name):
+            import_corpus(source, "again", out=tmp_path, **MASKS)
+    source = write_lines(folder / "docs.jsonl", [GOOD])
+    before = source.read_bytes()
+    with refused(file=source):
+        import_corpus(source, "mine", out=tmp_path, force=True, **MASKS)
+    assert source.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "mentioned"),
+    [("name", name, repr(name)) for name in ("../up", "a/b", "movies", "", "documents", "a b")]
+    + [("split", {split: "train"}, split) for split in ("all", "docs", "a b", "../x")]
+    + [("split", {"val": "train", "validation": "train"}, "val, validation")],
+)
+def test_names_that_no_corpus_can_have(argument: str, value: Any, mentioned: str, tmp_path: Path) -> None:
+    with refused(mentioned, argument=argument):
+        import_corpus({"train": [GOOD]}, **{"name": "mine", "out": tmp_path, **MASKS, argument: value})

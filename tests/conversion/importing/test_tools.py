@@ -61,12 +61,14 @@ def test_a_project_of_inception_has_a_file_for_each_person(tmp_path: Path) -> No
         for person in (*people, "INITIAL_CAS"):
             shutil.copy(EXPORTS / "cas" / f"film{number}.json", folder / f"{person}.json")
     done = run(tmp_path / "project", tmp_path, tokenizer="blanks")
-    assert [(id, who) for id, who, *_ in people_of(done.folder)] == [
-        ("film1.txt", "ada"),
-        ("film1.txt", "bob"),
-        ("film2.txt", "ada"),
-    ]
+    people = [(name.removesuffix(".txt"), who) for name, who, *_ in people_of(done.folder)]
+    assert people == [("film1", "ada"), ("film1", "bob"), ("film2", "ada")]
     assert rows_of(done.folder)[1]["documents"][0]["text"] == DULL
+    shutil.copytree(EXPORTS / "xmi", tmp_path / "xmi")
+    path = tmp_path / "xmi" / "film.xmi"
+    path.write_text(path.read_text().replace("<xmi:XMI", "<!DOCTYPE x [<!ENTITY a 'b'>]><xmi:XMI", 1))
+    with refused("document type", file=path):
+        run(path, tmp_path)
 
 
 def test_relations_of_brat_name_the_evidence_of_queries(tmp_path: Path) -> None:
@@ -82,33 +84,29 @@ def test_relations_of_brat_name_the_evidence_of_queries(tmp_path: Path) -> None:
         run("brat", tmp_path / "out", span_label="Evidence", label="verdict")
 
 
-def test_folders_of_brat_with_one_text_are_people(tmp_path: Path) -> None:
-    for person, mark in (("ada", "T1\tWhy 0 4\tDull\n"), ("bob", "T1\tWhy 20 25\tscene\n")):
+def test_a_folder_has_a_file_or_a_folder_for_each_person(tmp_path: Path) -> None:
+    for person, start, mark in (("ada", 0, "T1\tWhy 0 4\tDull\n"), ("bob", 9, "T1\tWhy 20 25\tscene\n")):
         (tmp_path / "brat" / person).mkdir(parents=True)
         (tmp_path / "brat" / person / "film.txt").write_text(DULL)
         (tmp_path / "brat" / person / "film.ann").write_text(mark + "A1\tVerdict T1 bad\n")
+        (tmp_path / "export").mkdir(exist_ok=True)
+        write_lines(tmp_path / "export" / f"{person}.jsonl", [{**GOOD, "id": 5, "label": [[start, start + 4, "WHY"]]}])
     done = run(tmp_path / "brat", tmp_path)
     assert people_of(done.folder) == [("film", "ada", "bad", [[0]]), ("film", "bob", "bad", [[4]])]
-
-
-def test_a_folder_of_doccano_has_a_file_for_each_person(tmp_path: Path) -> None:
-    (tmp_path / "export").mkdir()
-    for person, start in (("ada", 0), ("bob", 9)):
-        write_lines(tmp_path / "export" / f"{person}.jsonl", [{**GOOD, "id": 5, "label": [[start, start + 4, "WHY"]]}])
     write_lines(tmp_path / "export" / "unknown.jsonl", [{"id": 6, "text": "x", "label": [], "verdict": "good"}])
-    done = run(tmp_path / "export", tmp_path, label="verdict")
+    done = run(tmp_path / "export", tmp_path / "doccano", label="verdict")
     assert people_of(done.folder) == [("5", "ada", None, [[0]]), ("5", "bob", None, [[2]])]
     assert done.counts["not annotated"] == 1
 
 
-def label_studio(folder: Path, *tasks: tuple[str, dict[str, Any]]) -> Path:
-    """A file of tasks of one column, each with a text and the value of its mark."""
+def label_studio(folder: Path, *tasks: tuple[str, dict[str, Any]], column: str = "text", **columns: str) -> Path:
+    """A file of tasks, each with a text in a column, the value of its mark and further columns."""
     choice = {"type": "choices", "from_name": "verdict", "to_name": "text", "value": {"choices": ["bad"]}}
     rows = []
     for number, (text, value) in enumerate(tasks, 1):
         mark = {"id": "a", "type": "labels", "from_name": "why", "to_name": "text", "value": {**value, "labels": ["W"]}}
         annotation = {"completed_by": 1, "result": [mark, choice]}
-        rows.append({"id": number, "data": {"text": text}, "annotations": [annotation]})
+        rows.append({"id": number, "data": {column: text, **columns}, "annotations": [annotation]})
     (folder / "export.json").write_text(json.dumps(rows))
     return folder / "export.json"
 
@@ -122,15 +120,15 @@ def test_label_studio_counts_utf16_units_and_other_programs_characters(tmp_path:
 
 
 def test_the_text_of_label_studio_is_the_column_with_the_marked_words(tmp_path: Path) -> None:
-    tasks = json.loads(label_studio(tmp_path, (DULL, {"start": 0, "end": 4, "text": "Dull"})).read_text())
-    tasks[0]["data"] = {"film": DULL, "title": "No film"}
-    (tmp_path / "export.json").write_text(json.dumps(tasks))
-    assert rows_of(run(tmp_path / "export.json", tmp_path).folder)[0]["rationale"] == "Dull"
-    tasks[0]["data"]["title"] = "Dull film"
-    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    task = (DULL, {"start": 0, "end": 4, "text": "Dull"})
+    done = run(label_studio(tmp_path, task, column="film", title="No film"), tmp_path)
+    assert rows_of(done.folder)[0]["rationale"] == "Dull"
     with refused("film, title", argument="text"):
-        run(tmp_path / "export.json", tmp_path / "out")
+        run(label_studio(tmp_path, task, column="film", title="Dull film"), tmp_path / "out")
     assert run(tmp_path / "export.json", tmp_path / "out", text="film").rows == {"train": 1}
+    value = {"start": "/p[1]", "end": "/p[1]", "globalOffsets": {"start": 13, "end": 17}, "text": "cold"}
+    with refused("HyperText", file="export.json", line=1):
+        run(label_studio(tmp_path, ("<p>The <b>soup</b> was cold.</p>", value)), tmp_path)
 
 
 # -- choices ----------------------------------------------------------------------------------------------------------
@@ -225,18 +223,3 @@ def test_files_at_fault(name: str, text: str, line: int | None, mentioned: str, 
     (tmp_path / "in" / "doc.txt").write_text(DULL)
     with refused(mentioned, line=line):
         run(tmp_path / "in" if name.endswith(".ann") else tmp_path / "in" / name, tmp_path)
-
-
-@needs("cassis")
-def test_xml_with_a_document_type_is_refused(tmp_path: Path) -> None:
-    shutil.copytree(EXPORTS / "xmi", tmp_path / "xmi")
-    path = tmp_path / "xmi" / "film.xmi"
-    path.write_text(path.read_text().replace("<xmi:XMI", "<!DOCTYPE x [<!ENTITY a 'b'>]><xmi:XMI", 1))
-    with refused("document type", file=path):
-        run(path, tmp_path)
-
-
-def test_hypertext_with_tags_is_refused_by_name(tmp_path: Path) -> None:
-    value = {"start": "/p[1]", "end": "/p[1]", "globalOffsets": {"start": 13, "end": 17}, "text": "cold"}
-    with refused("HyperText", file="export.json", line=1):
-        run(label_studio(tmp_path, ("<p>The <b>soup</b> was cold.</p>", value)), tmp_path)
