@@ -206,6 +206,8 @@ class Printer(logging.Handler):
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line, and end the process; an error in the data is a message and no traceback."""
     gc.set_threshold(*COLLECTOR)
+    # pyarrow's allocator reserves addresses for a gigabyte at once, which ends a run where these are limited
+    os.environ.setdefault("MIMALLOC_ARENA_RESERVE", "65536")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a locale without this character shows its number
             stream.reconfigure(errors="backslashreplace")

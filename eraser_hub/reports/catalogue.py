@@ -1,7 +1,8 @@
-"""Presentation of score keys in tables: label, family and better direction.
+"""Presentation of score keys: label, family, better direction, and what a score means, rewards and misses.
 
 The scores themselves, and their exact definitions, belong to the metric modules. ``catalogue.json`` lists
-family -> better direction -> key -> label. A key that is not listed is shown under its own name, without a direction.
+family -> better direction -> key -> presentation. A key that is not listed is shown under its own name, without a
+direction.
 """
 
 from __future__ import annotations
@@ -10,13 +11,25 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 
-_PART = re.compile(r"(micro|macro|matched)_(p|r)(@|$)")
-PERFORMANCE, AGREEMENT, FAITHFULNESS = "performance", "agreement", "faithfulness"
-QUOTES = "quotes"
+PERFORMANCE, AGREEMENT, FAITHFULNESS, QUOTES = "performance", "agreement", "faithfulness", "quotes"
 FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES)  # alphabetical, none by its merit
+ARROWS = {"higher": "\u00a0↑", "lower": "\u00a0↓", "": ""}
+_OVERLAP = re.compile(r"(token|sentence|exact|iou)_(micro|macro|matched)_(p|r|f1)")
+_UNITS = {
+    "token": "Overlap of selected and marked tokens.",
+    "sentence": "Overlap of selected and marked sentences.",
+    "exact": "Spans that are exactly those that people marked.",
+    "iou": "Spans that overlap a marked span by at least half (intersection over union).",
+}
+_PARTS = {"p": "right / selected", "r": "found / marked", "f1": "2PR / (P + R)"}
+_MEANS = {
+    "micro": "over all texts together",
+    "macro": "P and R of each text, their means over texts",
+    "matched": "each span matched once, over all texts together",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,70 +41,75 @@ class Metric:
         label: the column's title.
         family: one of FAMILIES, or ``"other"``.
         better: ``"higher"``, ``"lower"``, or ``""`` where neither is better as such.
+        meaning, formula: in words; "" where only the documentation has them.
+        rewards, misses: what a high score takes, and what it does not see.
     """
 
     key: str
     label: str
     family: str = "other"
     better: str = ""
+    meaning: str = ""
+    formula: str = ""
+    rewards: str = ""
+    misses: str = ""
+
+    @property
+    def head(self) -> str:
+        """The label with an arrow for the better direction."""
+        return self.label + ARROWS[self.better]
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Sort key of tables: family, then label."""
+        return (FAMILIES.index(self.family) if self.family in FAMILIES else len(FAMILIES), self.label.lower())
 
 
-_FILE = resources.files("eraser_hub.reports") / "catalogue.json"
-METRICS = {
-    key: Metric(key, label, family, better)
-    for family, directions in json.loads(_FILE.read_bytes()).items()
-    for better, labels in directions.items()
-    for key, label in labels.items()
-}
+def _read() -> dict[str, Metric]:
+    content = json.loads((resources.files("eraser_hub.reports") / "catalogue.json").read_bytes())
+    metrics = {}
+    for family, directions in content.items():
+        for better, entries in directions.items():
+            for key, entry in entries.items():
+                if overlap := _OVERLAP.fullmatch(key):
+                    unit, mean, part = overlap.groups()
+                    entry = {"meaning": _UNITS[unit], "formula": f"{_PARTS[part]}; {_MEANS[mean]}", **entry}
+                metrics[key] = Metric(key, family=family, better=better, **entry)
+    return metrics
+
+
+METRICS = _read()
 
 
 def metric(key: str) -> Metric:
-    """Return the presentation of a key. Thresholds stay in it (``iou_micro_f1@0.1``); an unknown key is its label."""
-    if key in METRICS:
-        return METRICS[key]
-    if key.endswith("_random"):  # the papers' baseline beside a soft score: shuffled scores
-        known = metric(key.removesuffix("_random"))
-        return Metric(key, f"{known.label}, shuffled scores", known.family)
-    base, at, threshold = key.partition("@")
-    if at and base in METRICS:
-        known = METRICS[base]
-        return Metric(key, f"{known.label} @ {threshold}", known.family, known.better)
-    return Metric(key, key)
+    """Return the presentation of a key. Thresholds stay in it (``iou_micro_f1@0.1``); an unknown key is its label.
+
+    >>> metric("iou_macro_f1@0.1").label, metric("auprc_random").label, metric("mine").label
+    ('IOU F1 (macro) @ 0.1', 'AUPRC, shuffled scores', 'mine')
+    """
+    base, _, threshold = key.partition("@")
+    shuffled = base not in METRICS and base.endswith("_random")
+    known = METRICS.get(base.removesuffix("_random") if shuffled else base)
+    if known is None:
+        return Metric(key, key)
+    label = known.label + ", shuffled scores" * shuffled + f" @ {threshold}" * bool(threshold)
+    return replace(known, key=key, label=label, better="" if shuffled else known.better)
 
 
 def is_precision_or_recall(key: str) -> bool:
     """Return True if a score is the precision or the recall behind an F1, which tables fold away."""
-    return _PART.search(key) is not None
+    overlap = _OVERLAP.fullmatch(key.partition("@")[0])
+    return overlap is not None and overlap[3] != "f1"
 
 
 def format_number(value: float | None, digits: int = 3) -> str:
     """Return a score with fixed digits, or ``–`` for none."""
-    if value is None or value != value:
+    if value is None or math.isnan(value):
         return "–"
-    if value in (float("inf"), float("-inf")):
+    if math.isinf(value):
         return "∞" if value > 0 else "-∞"
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text
-
-
-def format_small_print(
-    interval: Sequence[float] | None,
-    spread: float | None,
-    chance: float | None = None,
-    counted: int | None = None,
-) -> str:
-    """Return the small print of a score: its interval, or its spread over runs, and what else is known.
-
-    Args:
-        interval: (low, high).
-        spread: over runs.
-        chance: score of random rationales.
-        counted: number of annotations that the score counts; None: all.
-    """
-    parts = [format_interval(interval) or ("" if spread is None else f"±{format_number(spread)}")]
-    parts += [] if counted is None else [f"n\u00a0{counted}"]
-    parts += [] if chance is None else [f"chance\u00a0{format_number(chance)}"]
-    return " · ".join(filter(None, parts))
 
 
 def format_interval(interval: Sequence[float] | None) -> str:

@@ -1,206 +1,455 @@
-"""Figures as data, drawn as SVG by a template, without a plotting library; `plots` draws the same for papers.
+"""A report's figures, drawn by matplotlib (the extra ``plots``): inline SVG in the page; PNG, SVG and PDF for papers.
 
-A series has its own colour, dash pattern and marker: any one of them is enough. Drawing is a pure function of the data:
-the same figure gives the same bytes.
+A system has the same colour, line and marker in every figure and beside its name: any one of them is enough. The files
+are deterministic: no date, no random identifiers.
+
+Source of curves, bars by class and box plots: Carton, Rathore and Tan (2020), figures 3, 7 and 15.
 """
 
 from __future__ import annotations
 
+import html
+import io
+import logging
 import math
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, NamedTuple
-from urllib.parse import quote
+from itertools import chain
+from pathlib import Path
+from statistics import fmean, median
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
-from .markup import fill_template
+from eraser_hub.records.errors import DataError, show_controls
+from eraser_hub.records.files import GENERATOR
+from eraser_hub.scoring.result import Scores
 
-# Okabe and Ito (2008); black first, as the palette's authors have it, yellow left out: too light on white paper
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "1 2", "12 4")
-MARKERS = ("circle", "square", "triangle", "diamond", "cross", "circle", "square")
-CHANCE = "#6b6b6b"
-_ON_PAGE = {"#000000": "currentColor", CHANCE: "#808080"}
+from .catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, metric
+from .score_ranges import find_range
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A line or a set of bars.
+log = logging.getLogger("eraser_hub")
 
-    Attributes:
-        name: what the legend says.
-        x, y: the points; for bars ``x`` holds the bins' edges, one more than ``y``.
-        low, high: a band around the line, or None.
-        chance: drawn in grey and dashed: a baseline, not a system.
-        place: the system's place among all of the report, so that it looks alike in figures where others are missing;
-            None: its place in the figure.
-    """
-
-    name: str
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    low: tuple[float, ...] | None = None
-    high: tuple[float, ...] | None = None
-    chance: bool = False
-    place: int | None = None
+# after Okabe and Ito (2008), darkened to a contrast of 3:1 on white; base.css has --c0 to --c6 for both themes
+COLOURS = ("#0072b2", "#c05400", "#00805d", "#a8558a", "#2b8bc4", "#9a6a00", "#1c1c1c")
+INK, CHANCE, GRID, PAPER = "#1c1c1c", "#6b6b6b", "#d9d9d6", "#ffffff"
+_ON_PAGE = {
+    **{colour: f"var(--c{place})" for place, colour in enumerate(COLOURS)},
+    INK: "var(--ink)",
+    CHANCE: "var(--chance)",
+    GRID: "var(--line)",
+    PAPER: "none",
+}
+_COLOUR = re.compile("|".join(_ON_PAGE))
+DASHES = ((), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2), (1, 2), (12, 4))
+MARKERS = ("o", "s", "^", "D", "X", "v", "P")
+# per-instance scores of which box plots are drawn
+BOXES = (
+    *(
+        "token_macro_f1",
+        "token_f1",
+        "auprc",
+        "map",
+        "comprehensiveness",
+        "sufficiency",
+        "comprehensiveness_aopc",
+        "sufficiency_aopc",
+    ),
+    *("normalized_comprehensiveness", "normalized_sufficiency"),
+)
+MAX_NAME = 26
+# of each format: the generator, and no date
+_FACTS: dict[str, dict[str, str | None]] = {
+    ".png": {"Software": GENERATOR},
+    ".svg": {"Creator": GENERATOR, "Date": None},
+    ".pdf": {"Creator": GENERATOR, "CreationDate": None},
+}
+_STYLE: Any = {
+    "svg.hashsalt": "eraser-hub",  # otherwise identifiers inside the SVG are random
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "text.parse_math": False,  # a name from the data is never read as a formula
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One plot: lines over a numeric axis, or step outlines of histograms (``kind="bars"``).
+    """One figure.
 
-    ``key`` is the per-instance score behind it: bins and points link to their documents.
+    Attributes:
+        name: the file's stem.
+        title: what it shows.
+        caption: how to read it.
+        draw: draws it over axes.
+        rows: lines of a list on the vertical axis, which decide its height; 0: the usual height.
+        legend: whether the systems are named below it.
     """
 
     name: str
     title: str
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    caption: str = ""
-    kind: str = "line"
-    x_log: bool = False
-    key: str = ""
+    caption: str
+    draw: Callable[[Axes], None]
+    rows: int = 0
+    legend: bool = False
 
 
-def compute_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Return round values in [low, high], about ``wanted`` of them, spaced by 1, 2 or 5 times a power of ten."""
-    if not high > low:
-        return [low]
-    step = 10 ** math.floor(math.log10((high - low) / wanted))
-    for factor in (1, 2, 5, 10):
-        if (high - low) / (step * factor) <= wanted:
-            step *= factor
-            break
-    first = math.ceil(low / step - 1e-9)
-    return [round(i * step, 12) + 0.0 for i in range(first, math.floor(high / step + 1e-9) + 1)]
-
-
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    finite = [value for value in values if math.isfinite(value)]
-    if not finite:
-        return 0.0, 1.0
-    low, high = min(finite), max(finite)
-    # two numbers that differ in their last bits alone leave no room to draw in
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        room = max(0.5, 0.05 * abs(high))
-        return low - room, high + room
-    margin = (high - low) * 0.06
-    return low - margin, high + margin
-
-
-def find_system_style(place: int) -> tuple[str, str, str]:
-    """Return (colour on the page, dash, marker) of a system by its place among all: distinct up to 49 systems."""
-    colour, dash, marker = _find_style(place)
-    return _ON_PAGE.get(colour, colour), dash, marker
-
-
-def _find_style(place: int) -> tuple[str, str, str]:
+def find_style(place: int) -> tuple[int, tuple[int, ...], str]:
+    """Return (number of the colour, dashes, marker) of a system by its place: distinct up to 49 systems."""
     turn = (place + place // len(COLOURS)) % len(DASHES)
-    return COLOURS[place % len(COLOURS)], DASHES[turn], MARKERS[turn]
+    return place % len(COLOURS), DASHES[turn], MARKERS[turn]
 
 
-def get_series_style(figure: Figure) -> list[tuple[str, str, str]]:
-    """Return (colour, dash, marker) of each series, by the system's place or by order without baselines."""
-    styles, system = [], 0
-    for series in figure.series:
-        if series.chance:
-            styles.append((CHANCE, "3 3", ""))
+def _look(place: int) -> dict[str, Any]:
+    colour, dashes, marker = find_style(place)
+    line = (0, tuple(dash / 2 for dash in dashes)) if dashes else "solid"
+    return {"color": COLOURS[colour], "linestyle": line, "marker": marker, "markersize": 4.5, "linewidth": 1.5}
+
+
+def _clean(text: str) -> str:
+    return show_controls(text).encode("utf-8", "replace").decode("utf-8")
+
+
+def _shorten(name: str) -> str:
+    name = _clean(name)
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 9]}…{name[-8:]}"
+
+
+def render_figures(figures: Sequence[Figure], folder: Path | None = None) -> tuple[dict[str, str], dict[Path, bytes]]:
+    """Draw figures for the page, and as files NAME.png (200 dpi), NAME.svg and NAME.pdf.
+
+    Args:
+        figures: what to draw.
+        folder: the folder of the files; None: no files.
+
+    Returns:
+        Name -> SVG for a page, its colours as the page's variables; path -> content of the files. Nothing is written.
+
+    Raises:
+        DataError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"') from error
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    inline: dict[str, str] = {}
+    files: dict[Path, bytes] = {}
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for figure in figures:
+            canvas = Canvas(figsize=(4.6, 0.75 + 0.24 * figure.rows if figure.rows else 2.9), layout="constrained")
+            FigureCanvasAgg(canvas)
+            axes = canvas.add_subplot()
+            canvas.suptitle(fill(_clean(figure.title), 60), x=0.01, ha="left", fontsize=10, fontweight="bold")
+            figure.draw(axes)
+            labels = axes.get_legend_handles_labels()[1]
+            if figure.legend:
+                columns = 2 if max(map(len, labels), default=0) <= MAX_NAME else 1
+                canvas.set_figheight(canvas.get_figheight() + 0.2 * math.ceil(len(labels) / columns))
+                canvas.legend(loc="outside lower left", frameon=False, fontsize=8, ncols=columns)
+            drawn = {}
+            for suffix in _FACTS if folder else (".svg",):
+                content = io.BytesIO()
+                canvas.savefig(content, dpi=200, format=suffix[1:], metadata=_FACTS[suffix])
+                drawn[suffix] = content.getvalue()
+            inline[figure.name] = _embed(drawn[".svg"].decode("utf-8"), figure)
+            if folder is not None:
+                files |= {folder / f"{figure.name}{suffix}": content for suffix, content in drawn.items()}
+    glyphs = {str(one.message) for one in caught if "missing from font" in str(one.message)}
+    if folder is not None and glyphs:  # the page's text is drawn by the browser
+        log.warning(f"figures: {len(glyphs)} characters of names are missing from matplotlib's font")
+    return inline, files
+
+
+def _embed(svg: str, figure: Figure) -> str:
+    """Return an SVG file's element for a page, with identifiers of its own and the page's colours."""
+    element = svg[svg.index("<svg ") :]
+    element = re.sub(r"<metadata>.*?</metadata>\s*", "", element, count=1, flags=re.DOTALL)
+    element = re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{figure.name}-", element)
+    element = re.sub(r' (width|height)="[\d.]+pt"', "", element, count=2)
+    element = _COLOUR.sub(lambda found: _ON_PAGE[found[0]], element)
+    return element.replace("<svg ", f'<svg role="img" aria-label="{html.escape(_clean(figure.title))}" ', 1)
+
+
+def make_interval_figures(
+    systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[str, float], models: Mapping[str, str]
+) -> list[Figure]:
+    """Draw each headline score of every system with its interval and chance; a figure a score.
+
+    Args:
+        systems: in the report's order, which decides their colours.
+        keys: the scores.
+        chance: scores of random rationales, for scores without a chance of their own.
+        models: the model that each system explains, if several: faithfulness has a figure for each.
+    """
+    figures = []
+    drawn: dict[str, dict[str, list[float]]] = {}
+    for key in keys:
+        numbers = drawn.setdefault(metric(key).family, {}).setdefault(key, [])
+        for system in systems:
+            numbers += [system.number(key) or 0.0, *system.intervals.get(key, ()), system.chance.get(key, 0.0)]
+    limits = {family: _share_limits(family, numbers) for family, numbers in drawn.items()}
+    for key in keys:
+        shown = metric(key)
+        for model, places in _by_model(systems, models if shown.family == FAITHFULNESS else {}).items():
+            rows = [(place, systems[place]) for place in places if systems[place].number(key) is not None]
+            rows = [(place, one) for place, one in rows if math.isfinite(one.number(key) or 0.0)]
+            if not rows:
+                continue
+
+            def draw(axes: Axes, key: str = key, rows: Any = rows, limits: Any = limits[shown.family]) -> None:
+                for at, (place, system) in enumerate(rows):
+                    value, ends = system.number(key), system.intervals.get(key)
+                    if ends and all(map(math.isfinite, ends)):
+                        axes.hlines(at, *ends, color=_look(place)["color"], linewidth=1.8)
+                    axes.plot([value], [at], **_look(place))
+                    expected = system.chance.get(key, chance.get(key))
+                    if expected is not None:
+                        axes.vlines(expected, at - 0.4, at + 0.4, color=CHANCE, linestyle=(0, (2, 1)), linewidth=1.3)
+                axes.set_yticks(range(len(rows)), [_shorten(system.name) for _, system in rows])
+                axes.set(ylim=(len(rows) - 0.4, -0.6), xlim=limits)
+                axes.grid(visible=False, axis="y")
+
+            name = f"scores_{_file_name(key)}{f'_{_file_name(model)}' if model else ''}"
+            title = f"{shown.head}{f', {model}' if model else ''}"
+            figures.append(Figure(name, title, "", draw, rows=len(rows)))
+    return figures
+
+
+def _share_limits(family: str, numbers: Mapping[str, Sequence[float]]) -> tuple[float, float]:
+    """Return the limits of a family's axes, the same for all its scores and within their ranges.
+
+    Args:
+        family: of scores; those of agreement and performance go from 0 to 1.
+        numbers: what is to be drawn of each score.
+    """
+    if family in (AGREEMENT, PERFORMANCE):
+        return -0.02, 1.02
+    finite = [0.0, *(number for several in numbers.values() for number in several if math.isfinite(number))]
+    room = 0.06 * ((max(finite) - min(finite)) or 1.0)
+    ends = [find_range(key) for key in numbers] or [(-math.inf, math.inf)]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    return max(low - 0.02, min(finite) - room), min(high + 0.02, max(finite) + room)
+
+
+def _by_model(systems: Sequence[Scores], models: Mapping[str, str]) -> dict[str, list[int]]:
+    """Return the places of the systems by the model that they explain; "" for all where there is one model."""
+    places: dict[str, list[int]] = {}
+    for place, system in enumerate(systems):
+        places.setdefault(models.get(system.name, ""), []).append(place)
+    return places
+
+
+def _file_name(key: str) -> str:
+    return re.sub(r"\W", "_", key)
+
+
+def make_aopc_figures(
+    systems: Sequence[Scores], baselines: Sequence[Scores], models: Mapping[str, str]
+) -> list[Figure]:
+    """Draw comprehensiveness and sufficiency against the share of tokens, on one scale; several baselines are averaged.
+
+    Args:
+        systems: those without points are left out.
+        baselines: draws of random rationales.
+        models: the model that each system explains, if several: each has figures of its own.
+    """
+    figures = []
+    for model, places in _by_model(systems, models).items():
+        shown = [(place, systems[place]) for place in places]
+        curves = {
+            side: [(place, one.name, line) for place, one in shown if (line := _read_points(one, side))]
+            for side in ("comprehensiveness", "sufficiency")
+        }
+        every = [y for lines in curves.values() for *_, line in lines for band in line[1:] for y in band]
+        every = list(filter(math.isfinite, every))
+        if not every:
+            continue
+        limits = min(0.0, *every) - 0.02, max(0.0, *every) + 0.02
+        for side, lines in curves.items():
+            drawn = [
+                line
+                for one in baselines
+                if one.name not in {s.name for s in systems}
+                if (line := _read_points(one, side))
+            ]
+            random = [fmean(points) for points in zip(*(line[1] for line in drawn), strict=True)] if drawn else []
+
+            def draw(
+                axes: Axes, lines: Any = lines, drawn: Any = drawn, random: Any = random, limits: Any = limits
+            ) -> None:
+                for place, name, (x, y, low, high) in lines:
+                    axes.plot(x, y, label=_shorten(name), **_look(place))
+                    if low and high and len(lines) <= len(COLOURS):
+                        axes.fill_between(x, low, high, color=_look(place)["color"], alpha=0.12, linewidth=0)
+                if random:
+                    label = f"random ({len(drawn)} draws)" if len(drawn) > 1 else "random"
+                    axes.plot(drawn[0][0], random, color=CHANCE, linestyle=(0, (2, 1)), label=label)
+                ticks = sorted({x for _, _, line in lines for x in line[0]})
+                if ticks[0] > 0:
+                    axes.set_xscale("log")
+                axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+                axes.set_xticks([], minor=True)
+                axes.set(xlabel="tokens, highest-scored first (%)", ylim=limits)
+
+            head = metric(side).head
+            title = f"{head}{f', {model}' if model else ''}"
+            caption = "Mean per share; AOPC is the mean of a line's points."
+            if any(map(math.isfinite, chain.from_iterable(line[2] for *_, line in lines))) and len(lines) <= len(
+                COLOURS
+            ):
+                caption += " Bands: confidence intervals."
+            name = f"aopc_{side}{f'_{_file_name(model)}' if model else ''}"
+            figures.append(Figure(name, title, caption, draw, legend=True))
+    return figures
+
+
+def _read_points(system: Scores, side: str) -> tuple[list[float], ...] | None:
+    """Return (shares in percent, points, low ends, high ends) of a system's AOPC."""
+    thresholds, points = system.scores.get("aopc_thresholds"), system.scores.get(f"{side}_aopc_points")
+    if not thresholds or not points:
+        return None
+    y = [math.nan if point is None else float(point) for point in points]
+    ends = system.point_intervals.get(f"{side}_aopc_points") or ()
+    low, high = [end[0] for end in ends], [end[1] for end in ends]
+    return [round(100 * float(threshold), 9) for threshold in thresholds], y, low, high
+
+
+def make_fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
+    """Draw normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
+
+    Those of all systems; then of each system with several gold classes, a line a class.
+    """
+    sets = [("", "", [(system.name, system, system.scores) for system in systems])]
+    for number, system in enumerate(systems, 1):
+        if len(system.by_class) > 1:
+            lines = [(label, system, scores) for label, scores in sorted(system.by_class.items())]
+            sets.append((f"_by_class_{number}", f", {system.name} by class", lines))
+    figures = []
+    for suffix, words, lines in sets:
+        for side in ("sufficiency", "comprehensiveness"):
+            known = [
+                (place, name, system.scores["occlusion_rates"], points, scores.get(f"{side}_curve_std"))
+                for place, (name, system, scores) in enumerate(lines)
+                if (points := scores.get(f"{side}_curve")) and system.scores.get("occlusion_rates")
+            ]
+            if not known:
+                continue
+
+            def draw(axes: Axes, known: Any = known, side: str = side) -> None:
+                for place, name, rates, points, spread in known:
+                    y = [math.nan if point is None else point for point in points]
+                    axes.plot(rates, y, label=_shorten(name), **_look(place))
+                    if spread and all(s is not None and math.isfinite(s) for s in spread) and any(spread):
+                        low, high = ([a + sign * s for a, s in zip(y, spread, strict=True)] for sign in (-1, 1))
+                        axes.fill_between(rates, low, high, color=_look(place)["color"], alpha=0.12, linewidth=0)
+                axes.set(xlabel="share of the rationale's tokens occluded", ylabel=f"normalised {side}")
+
+            caption = "Mean over texts and trials; bands: one standard deviation over trials."
+            title = f"Normalised {side}{words}"
+            figures.append(Figure(f"fidelity_{side}{suffix}", title, caption, draw, legend=True))
+    return figures
+
+
+def make_class_figures(systems: Sequence[Scores], keys: Sequence[str]) -> list[Figure]:
+    """Draw bars of each score by gold class, one a system."""
+    classes = list(dict.fromkeys(label for system in systems for label in system.by_class))
+    figures = []
+    for key in keys if len(classes) > 1 else ():
+        bars = {
+            place: values
+            for place, system in enumerate(systems)
+            if any(map(math.isfinite, values := [_read(system.by_class.get(label, {}).get(key)) for label in classes]))
+        }
+        if not bars:
+            continue
+
+        def draw(axes: Axes, bars: Any = bars) -> None:
+            height = 0.8 / len(bars)
+            for turn, (place, values) in enumerate(bars.items()):
+                at = [row - 0.4 + (turn + 0.5) * height for row in range(len(classes))]
+                colour = COLOURS[find_style(place)[0]]
+                label = _shorten(systems[place].name)
+                axes.barh(at, values, height=0.85 * height, color=colour, label=label)
+            axes.set_yticks(range(len(classes)), [_shorten(label) for label in classes])
+            axes.set_ylim(len(classes) - 0.5, -0.5)
+            axes.grid(visible=False, axis="y")
+
+        rows = max(len(classes), math.ceil(len(classes) * len(bars) * 0.6))
+        title = f"{metric(key).head} by gold class"
+        figures.append(Figure(f"class_{_file_name(key)}", title, "", draw, rows=rows, legend=True))
+    return figures
+
+
+def _read(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
+def _list_values(systems: Sequence[Scores], key: str) -> list[tuple[int, Scores, list[float]]]:
+    """Return (place, system, its per-instance values) of the systems that have any."""
+    columns = [[v for v in one.per_instance.get(key, ()) if v is not None and math.isfinite(v)] for one in systems]
+    return [(place, systems[place], values) for place, values in enumerate(columns) if values]
+
+
+def make_box_figures(systems: Sequence[Scores]) -> list[Figure]:
+    """Draw box plots of per-instance scores, a box a system: quartiles, whiskers to 1.5 interquartile ranges."""
+    found = {key: _list_values(systems, key) for key in BOXES}
+    limits = {
+        family: _share_limits(
+            family,
+            {
+                key: [v for *_, values in known for v in values]
+                for key, known in found.items()
+                if metric(key).family == family
+            },
+        )
+        for family in {metric(key).family for key in BOXES}
+    }
+    figures = []
+    for key, known in found.items():
+        if not known:
+            continue
+
+        def draw(axes: Axes, known: Any = known, limits: Any = limits[metric(key).family]) -> None:
+            names = [_shorten(system.name) for _, system, _ in known]
+            look = {"linewidth": 1.2, "color": INK}
+            fliers = {"marker": ".", "markersize": 3, "markeredgecolor": CHANCE}
+            parts = axes.boxplot(
+                [values for _, _, values in known],
+                orientation="horizontal",
+                tick_labels=names,
+                widths=0.6,
+                patch_artist=True,
+                flierprops=fliers,
+                medianprops=look,
+                boxprops={"linewidth": 1.2},
+                whiskerprops=look,
+                capprops=look,
+            )
+            for box, (place, _, _) in zip(parts["boxes"], known, strict=True):
+                box.set(facecolor="none", edgecolor=COLOURS[find_style(place)[0]], linewidth=2)
+            axes.invert_yaxis()
+            axes.set_xlim(limits)
+            axes.grid(visible=False, axis="y")
+
+        if len(known) <= 4:
+            words = ", ".join(f"{one.name}: {len(values)}, median {median(values):.3f}" for _, one, values in known)
+            caption = f"Texts and medians. {words}."
         else:
-            styles.append(_find_style(system if series.place is None else series.place))
-            system += 1
-    return styles
-
-
-WIDTH, HEIGHT = 460, 300
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 30, 44
-
-
-class _Frame(NamedTuple):
-    """The ranges of both axes, and where their values lie in the picture."""
-
-    x_low: float
-    x_high: float
-    y_low: float
-    y_high: float
-    x_log: bool
-
-    def px(self, x: float) -> float:
-        if self.x_log:
-            share = (math.log(x) - math.log(self.x_low)) / ((math.log(self.x_high) - math.log(self.x_low)) or 1.0)
-        else:
-            share = (x - self.x_low) / ((self.x_high - self.x_low) or 1.0)
-        return LEFT + share * (WIDTH - LEFT - RIGHT)
-
-    def py(self, y: float) -> float:
-        return TOP + (1 - (y - self.y_low) / (self.y_high - self.y_low)) * (HEIGHT - TOP - BOTTOM)
-
-    def draw(self, points: Sequence[tuple[float, float]]) -> str:
-        """Return a path through these points."""
-        return "M" * bool(points) + "L".join(f"{self.px(x):.1f} {self.py(y):.1f}" for x, y in points)
-
-    def draw_outline(self, edges: Sequence[float], values: Sequence[float]) -> str:
-        """Return the outline of a histogram, for the template of figures."""
-        corners = [(x, y) for (left, right), y in zip(pairwise(edges), values, strict=False) for x in (left, right)]
-        return self.draw([(edges[0], 0.0), *corners, (edges[-1], 0.0)] if corners else [])
-
-
-def find_points(x: Sequence[float], y: Sequence[float] | None) -> list[tuple[float, float]]:
-    """Return the finite points of a line."""
-    return [point for point in zip(x, y or (), strict=False) if math.isfinite(point[1])]
-
-
-def render_svg(figure: Figure) -> str:
-    """Return the figure as one SVG element with every text escaped."""
-    xs = [x for series in figure.series for x in series.x]
-    ys = [y for series in figure.series for y in (*series.y, *(series.low or ()), *(series.high or ()))]
-    x_low, x_high = (min(xs), max(xs)) if xs else (0.0, 1.0)
-    y_low, y_high = _range(ys)
-    frame = _Frame(x_low, x_high, 0.0 if figure.kind == "bars" else y_low, y_high, figure.x_log)
-    # black lines, grid and text have the page's own colour: white in a dark theme
-    styles = [(_ON_PAGE.get(colour, colour), dash, marker) for colour, dash, marker in get_series_style(figure)]
-    return fill_template(
-        "figure.svg",
-        figure=figure,
-        frame=frame,
-        lines=list(zip(figure.series, styles, strict=True)),
-        find_points=find_points,
-        link_documents=link_documents,
-        links=_link_bins(figure, frame) if figure.key else [],
-        label=lambda value: f"{value:.6g}".replace("-", "−"),
-        x_ticks=sorted(set(xs)) if figure.x_log else compute_ticks(frame.x_low, frame.x_high),
-        y_ticks=compute_ticks(frame.y_low, frame.y_high),
-        width=WIDTH,
-        height=HEIGHT,
-        left=LEFT,
-        right=WIDTH - RIGHT,
-        top=TOP,
-        bottom=HEIGHT - BOTTOM,
-    )
-
-
-def link_documents(system: str, key: str) -> str:
-    """Return the address of a system's documents by falling score."""
-    return f"#systems={quote(system, safe='')}&score={quote(key, safe='')}&order=down"
-
-
-def _link_bins(figure: Figure, frame: _Frame) -> list[dict[str, Any]]:
-    """Return the areas of a histogram's bins, each with the address of its documents; a bin holds its lower end."""
-    if figure.kind != "bars" or not figure.series:
-        return [{"width": 0}]
-    edges, links = figure.series[0].x, list[dict[str, Any]]()
-    for low, high in pairwise(edges):
-        below = "" if high == edges[-1] else "&below=1"
-        href = f"#score={quote(figure.key, safe='')}&low={low:.12g}&high={high:.12g}{below}&order=up"
-        label = f"{low:.4g} to {high:.4g}: the documents"
-        links.append({"x": frame.px(low), "width": frame.px(high) - frame.px(low), "href": href, "label": label})
-    return links
-
-
-def compute_histogram(values: Sequence[float | None], low: float, high: float, bins: int = 20) -> tuple[float, ...]:
-    """Return the share of values in each of ``bins`` equal bins of [low, high]; None and NaN are left out."""
-    counts, finite = [0] * bins, [value for value in values if value is not None and math.isfinite(value)]
-    for value in finite:
-        place = int((value - low) / (high - low) * bins) if high > low else 0
-        counts[min(bins - 1, max(0, place))] += 1
-    return tuple(count / max(1, len(finite)) for count in counts)
+            sizes = sorted({len(values) for *_, values in known})
+            caption = f"{' to '.join(map(str, sizes[:: max(1, len(sizes) - 1)]))} texts a system."
+        figures.append(Figure(f"box_{_file_name(key)}", metric(key).head, caption, draw, rows=len(known)))
+    return figures

@@ -1,30 +1,40 @@
-"""Findings of a comparison in words: which system is better in what, what is equal, what stays open."""
+"""Findings in words: which system is better and by how much, what is equal, what stays open.
+
+Each sentence is made of a comparison's verdicts, one for each family of headline scores.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eraser_hub.scoring.compare import BETTER, EQUIVALENT, SWAPPED, UNDECIDED, WORSE
+from eraser_hub.scoring.result import Scores
 
-from .catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, format_number, metric
+from .catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, format_interval, format_number, metric
 
-# what one system, and several, do that are better in a family's scores; what the family is called
+# of each family: its name, and what one system and several do that are better
 CLAIMS = {
-    FAITHFULNESS: ("explains the model more faithfully than", "explain the model more faithfully than", "faithfulness"),
+    FAITHFULNESS: (
+        "faithfulness",
+        "explains the model more faithfully than",
+        "explain the model more faithfully than",
+    ),
     AGREEMENT: (
+        "agreement with people's rationales",
         "agrees with people's rationales more closely than",
         "agree with people's rationales more closely than",
-        "agreement with people's rationales",
     ),
-    PERFORMANCE: ("answers better than", "answer better than", "performance"),
+    PERFORMANCE: ("performance", "answers better than", "answer better than"),
 }
-SHOWN = 5  # names in a row
+ALONE = {AGREEMENT: "agrees with people's rationales", FAITHFULNESS: "explains the model", PERFORMANCE: "answers"}
+MAX_NAMES = 5  # systems that a sentence names
+NO_STAR = "no star is possible"  # how a comparison's note begins that no test can find anything
 
 
 class Test(NamedTuple):
-    """A test, seen from a system: positive differences are its own."""
+    """A test, seen from a system: positive differences are in its favour."""
 
     system: str
     other: str
@@ -33,35 +43,30 @@ class Test(NamedTuple):
     difference: float
     low: float
     high: float
-    p: float | None = None  # corrected
-    minimum: float | None = None  # effect that matters; None: unknown
 
 
-def list_tests(comparison: Mapping[str, Any], exploratory: bool = False) -> Iterator[Test]:
-    """Yield each headline test of a comparison, as of `scoring.compare.compare`, from both sides.
-
-    Args:
-        comparison: the result of a comparison.
-        exploratory: also the tests of systems that explain different models.
-    """
+def list_tests(comparison: Mapping[str, Any]) -> list[Test]:
+    """Return each test of a headline score in a comparison, see `scoring.compare.compare`, from both sides."""
+    tests = []
     for pair in comparison["comparisons"]:
         for key in comparison["family"]:
-            test = pair["keys"].get(key)
-            if test is None or (test.get("exploratory") and not exploratory):
+            found = pair["keys"].get(key)
+            if found is None or found.get("exploratory"):
                 continue  # the systems lack it, or explain different models
             # null in a file is NaN: no interval, or no difference
-            numbers = (test["difference"], *test["ci"])
-            difference, low, high = (float("nan") if number is None else number for number in numbers)
-            verdict, rest = str(test["verdict"]), (test.get("p_holm"), test.get("minimum_effect"))
-            yield Test(pair["first"], pair["second"], key, verdict, difference, low, high, *rest)
-            other = SWAPPED.get(verdict, verdict)
-            yield Test(pair["second"], pair["first"], key, other, -difference, -high, -low, *rest)
+            numbers = (math.nan if number is None else number for number in (found["difference"], *found["ci"]))
+            d, low, high = numbers
+            verdict = str(found["verdict"])
+            tests.append(Test(pair["first"], pair["second"], key, verdict, d, low, high))
+            swapped = SWAPPED.get(verdict, verdict)
+            tests.append(Test(pair["second"], pair["first"], key, swapped, -d, -high, -low))
+    return tests
 
 
 def describe_findings(
     comparison: Mapping[str, Any], chance: Sequence[str] = (), models: Mapping[str, str] | None = None
 ) -> list[str]:
-    """Return sentences on the families of headline scores, made of the verdicts.
+    """Return a sentence on each family of headline scores.
 
     Args:
         comparison: the result of a comparison.
@@ -69,89 +74,144 @@ def describe_findings(
         models: the model that each system explains; faithfulness is compared within a model alone, since it grows with
             a model's confidence. None: all systems explain one model.
     """
-    tests, models = list(list_tests(comparison)), models or {}
+    tests, models = list_tests(comparison), models or {}
     different = list(dict.fromkeys(models.values()))
-    lines = []
+    sentences = []
     for family in CLAIMS:
-        own = [one for one in tests if metric(one.key).family == family]
+        found = [test for test in tests if metric(test.key).family == family]
         if family == PERFORMANCE:  # methods that explain one model share its answers
-            own = [one for one in own if one.difference or not math.isnan(one.low)]
-        if family == FAITHFULNESS and len(different) > 1:
-            for model in different:
-                within = [one for one in own if models[one.system] == models[one.other] == model]
-                short = {name: name.removeprefix(f"{model} ") for name in (*models, *chance)}
-                if within:
-                    named = [one._replace(system=short[one.system], other=short[one.other]) for one in within]
-                    lines.append(f"{model}: {_describe_family(named, family, {short[name] for name in chance})}")
-        elif own:
-            lines.append(_describe_family(own, family, set(chance)))
+            found = [test for test in found if test.difference or not math.isnan(test.low)]
+        if family != FAITHFULNESS or len(different) < 2:
+            sentences += [_describe_family(found, family, chance)] if found else []
+            continue
+        for model in different:
+            within = [test for test in found if models[test.system] == models[test.other] == model]
+            short = {name: name.removeprefix(f"{model} ") for name in models}
+            within = [test._replace(system=short[test.system], other=short[test.other]) for test in within]
+            if within:
+                words = _describe_family(within, family, [short.get(name, name) for name in chance])
+                sentences.append(f"{model}: {words}")
     if len(different) > 1:
-        lines.append(
-            "Faithfulness of different models is not compared: it grows with a model's confidence. Compare the order "
-            "of methods within each model."
-        )
-    return lines
+        words = "Faithfulness of different models is not compared: it grows with a model's confidence."
+        sentences.append(f"{words} Compare the order of methods within each model.")
+    return sentences
 
 
-def _describe_family(tests: Sequence[Test], family: str, chance: set[str]) -> str:
-    """Return the sentence on a family of scores."""
-    one_leads, several_lead, name_of_family = CLAIMS[family]
+def _describe_family(tests: Sequence[Test], family: str, chance: Sequence[str]) -> str:
+    name, one_leads, several_lead = CLAIMS[family]
+    wins = [test for test in tests if test.verdict == BETTER and test.system not in chance]
+    losers = {test.system for test in tests if test.verdict == WORSE}
     beaten: dict[str, set[str]] = {}
-    lost = {one.system for one in tests if one.verdict == WORSE}
-    wins = [one for one in tests if one.verdict == BETTER and one.system not in chance]
-    for one in wins:
-        beaten.setdefault(one.system, set()).add(one.other)
-    ahead = [name for name in beaten if name not in lost]
+    for test in wins:
+        beaten.setdefault(test.system, set()).add(test.other)
+    ahead = {system: others for system, others in beaten.items() if system not in losers}
     if ahead:
-        most = max(len(beaten[name]) for name in ahead)
-        leaders = [name for name in ahead if len(beaten[name]) == most]
-        shared = set.intersection(*(beaten[name] for name in leaders))
-        others = list(dict.fromkeys(one.other for one in wins if one.other in (shared or beaten[leaders[0]])))
-        relevant = [one for one in wins if one.system in leaders and one.other in others]
+        most = max(map(len, ahead.values()))
+        leaders = [system for system, others in ahead.items() if len(others) == most]
+        shared = set.intersection(*(ahead[system] for system in leaders)) or ahead[leaders[0]]
+        others = list(dict.fromkeys(test.other for test in wins if test.other in shared))
+        by = describe_wins([test for test in wins if test.system in leaders and test.other in others])
         claim = one_leads if len(leaders) == 1 else several_lead
-        words = f"{_list(leaders)} {claim} {_list(others)}: {describe_wins(relevant)}"
-        return f"{words}{'; among themselves nothing is decided' if len(leaders) > 1 else ''}."
+        tie = "; among themselves nothing is decided" if len(leaders) > 1 else ""
+        return f"{_join(leaders)} {claim} {_join(others)}: {by}{tie}."
     if beaten:
-        mixed = max(beaten, key=lambda name: len(beaten[name]))
-        labels = sorted({metric(one.key).label for one in wins if one.system == mixed})
-        return f"In {name_of_family} no system leads: {mixed} is better in {_list(labels)}, and worse elsewhere."
-    verdicts = [one.verdict for one in tests][::2]  # each test is seen from both sides
-    equal = verdicts.count(EQUIVALENT)
+        mixed = max(beaten, key=lambda system: len(beaten[system]))
+        labels = sorted({metric(test.key).label for test in wins if test.system == mixed})
+        return f"In {name} no system leads: {mixed} is better in {_join(labels)}, and worse elsewhere."
+    verdicts = [test.verdict for test in tests][::2]  # each test is seen from both sides
+    undecided, equal = verdicts.count(UNDECIDED), verdicts.count(EQUIVALENT)
     if equal == len(verdicts):
-        return f"In {name_of_family} the systems are equivalent: all {equal} differences are too small to matter."
-    undecided = verdicts.count(UNDECIDED)
-    chance_alone = len(verdicts) - equal - undecided
-    more = f", {chance_alone} are in favour of chance" if chance_alone else ""
-    return (
-        f"In {name_of_family} no system is shown to be better: {undecided} of {len(verdicts)} differences are "
-        f"undecided{more}."
-    )
+        return f"In {name} the systems are equivalent: all {equal} differences are too small to matter."
+    rest = len(verdicts) - equal - undecided
+    more = f", {rest} are in favour of chance" if rest else ""
+    return f"In {name} no system is shown to be better: {undecided} of {len(verdicts)} differences are undecided{more}."
 
 
 def describe_wins(wins: Sequence[Test]) -> str:
-    """Return the smallest difference of one score, with its interval.
-
-    The score is the one by which most pairs of systems differ, the first of several.
+    """Return the smallest difference, with its interval, in the score by which most pairs of systems differ.
 
     >>> describe_wins([Test("a", "b", "sufficiency_aopc", "better", 0.12, 0.1, 0.14)])
     'Sufficiency (AOPC) is better by 0.120 [0.100, 0.140]'
     """
     by_key: dict[str, list[Test]] = {}
-    for one in wins:
-        by_key.setdefault(one.key, []).append(one)
+    for test in wins:
+        by_key.setdefault(test.key, []).append(test)
     tests = max(by_key.values(), key=len)
-    closest = min(tests, key=lambda one: abs(one.difference))
-    low, high = format_number(closest.low), format_number(closest.high)
-    numbers = f"{format_number(closest.difference)} [{low}, {high}]"
-    details = [f"{closest.system} against {closest.other}"] * (len({(one.system, one.other) for one in wins}) > 1)
-    details += ["the smallest difference"] * (len(tests) > 1)
-    details += ["no minimum effect is set: any significant difference counts"] * (closest.minimum == 0)
+    least = min(tests, key=lambda test: abs(test.difference))
+    details = []
+    if len({(test.system, test.other) for test in wins}) > 1:
+        details.append(f"{least.system} against {least.other}")
+    if len(tests) > 1:
+        details.append("the smallest difference")
     more = f" ({', '.join(details)})" if details else ""
-    return f"{metric(closest.key).label} is better by {numbers}{more}"
+    numbers = f"{format_number(least.difference)} {format_interval((least.low, least.high))}"
+    return f"{metric(least.key).label} is better by {numbers}{more}"
 
 
-def _list(names: Sequence[str]) -> str:
-    """Return names joined in words; many are counted."""
-    if len(names) > SHOWN + 1:
-        return f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} others"
-    return " and ".join([*([", ".join(names[:-1])] if names[1:] else []), *names[-1:]])
+def describe_alone(system: Scores) -> list[str]:
+    """Return a sentence on the headline scores of each family; the first stands beside chance, where it is known."""
+    sentences = []
+    for family, claim in ALONE.items():
+        keys = [key for key in system.headline if metric(key).family == family]
+        numbers = []
+        for key in keys:
+            interval = format_interval(system.intervals.get(key))
+            numbers.append(f"{metric(key).label} {format_number(system.number(key))} {interval}".strip())
+        if not keys:
+            continue
+        key = keys[0]
+        low, high = system.intervals.get(key, (math.nan, math.nan))
+        chance = system.chance.get(key)
+        if chance is None or math.isnan(low) or math.isnan(high):
+            sentences.append(f"{system.name}: {', '.join(numbers)}.")
+            continue
+        above, below = low > chance, high < chance
+        if metric(key).better == "lower":
+            above, below = below, above
+        verb = "better than" if above else "worse than" if below else "no better than"
+        sentences.append(f"{system.name} {claim} {verb} chance: {numbers[0]}, by chance {format_number(chance)}.")
+    return sentences
+
+
+def describe_tests(comparison: Mapping[str, Any]) -> str:
+    """Return how the findings were tested, and what they leave open."""
+    pairs, family, runs = len(comparison["comparisons"]), comparison["family"], comparison["runs"]
+    clusters = f" in {comparison['clusters']} documents" if comparison["clusters"] != comparison["instances"] else ""
+    alone = sum(count == 1 for count in runs.values())
+    scores = "headline score" if len(family) == 1 else "headline scores"
+    words = (
+        f"Tested on {comparison['instances']} texts{clusters}, {'one run of a system' if alone else 'several runs'}, "
+        f"with Holm's correction over {len(family)} {scores} of {pairs} {'pair' if pairs == 1 else 'pairs'}"
+    )
+    faithfulness = [key for key in family if metric(key).family == FAITHFULNESS]
+    tests = [pair["keys"].get(key, {}) for pair in comparison["comparisons"] for key in faithfulness]
+    words += ", faithfulness only within a model." if any(test.get("exploratory") for test in tests) else "."
+    # a warning that the tests cannot find anything belongs beside what they found
+    words += "".join(f" {note[0].upper()}{note[1:]}." for note in comparison["notes"] if note.startswith(NO_STAR))
+    minimum = [test["minimum_effect"] for pair in comparison["comparisons"] for test in pair["keys"].values()]
+    words += " No minimum effect is set: any significant difference counts." * (not any(minimum))
+    return words + " A system trained anew may differ more than its interval says." * bool(alone)
+
+
+def merge_notes(notes: Sequence[tuple[str, str]], systems: Sequence[str]) -> list[str]:
+    """Return a line for each text, with the systems that it is about.
+
+    >>> merge_notes([("a", "no curve"), ("b", "no curve"), ("a", "one run")], ["a", "b"])
+    ['all 2 systems: no curve', 'a: one run']
+    """
+    named: dict[str, list[str]] = {}
+    for system, text in notes:
+        if system not in named.setdefault(text, []):
+            named[text].append(system)
+    lines = []
+    for text, names in named.items():
+        all_of_several = len(names) == len(systems) > 1
+        lines.append(f"{f'all {len(systems)} systems' if all_of_several else _join(names)}: {text}")
+    return lines
+
+
+def _join(names: Sequence[str]) -> str:
+    """Return names joined in words; the last of many are counted."""
+    if len(names) > MAX_NAMES + 1:
+        return f"{', '.join(names[:MAX_NAMES])} and {len(names) - MAX_NAMES} others"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

@@ -16,7 +16,7 @@ from eraser_hub.metrics import plain
 from eraser_hub.records.errors import DataError, cut, show_controls
 
 from .marks import MarkedDocument, MarkedInstance, mark_instance, mark_pair
-from .markup import fill_template
+from .page import fill_template
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

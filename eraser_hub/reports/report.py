@@ -1,16 +1,36 @@
-"""The public function `report`."""
+"""The public function `report`: one page that says which system is better and by how much, and shows on which texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.arguments import PYTHON, Place
+from eraser_hub.records.errors import DataError
 from eraser_hub.scoring.verbs import make_settings, name_files
 
 if TYPE_CHECKING:
-    from .report_page import ReportFiles
+    from eraser_hub.scoring.runs import System
+
+TEXTS = "texts.js"  # stands beside the page where it has more texts than fit into it
+MAX_NAMED = 6  # systems that the subtitle names
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFiles:
+    """Files of a report; each note says once what was left out, and of which systems."""
+
+    page: Path
+    score_files: tuple[Path, ...]
+    figures: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the files, a line each."""
+        return "\n".join(map(str, (self.page, *self.score_files, *self.figures)))
 
 
 def report(
@@ -32,10 +52,11 @@ def report(
     resamples: Annotated[int | None, PYTHON] = None,
     only_predicted: Annotated[bool, PYTHON] = False,
 ) -> ReportFiles:
-    """Write a page of scores, comparisons, curves and texts of systems.
+    """Write a page: which system is better, the scores, the curves, the texts.
 
-    The page is one HTML file that needs no network. Without predictions it shows the gold rationales alone. A score
-    file for each system, with its signature, stands beside it, for `board`.
+    The page is one HTML file that needs no network; texts after the first 200 stand in a file beside it. Without
+    predictions it shows the gold rationales alone. A score file for each system, with its signature, stands beside it,
+    for `board`.
 
     Args:
         dataset: Built dataset or Hub id.
@@ -74,8 +95,13 @@ def report(
     from eraser_hub.records.files import OutputWriter
     from eraser_hub.records.predictions import find_inputs
     from eraser_hub.scoring.runs import parse_systems
+    from eraser_hub.scoring.score import score, score_system
+    from eraser_hub.scoring.scored_split import read_split
 
-    from .report_page import make_report
+    from .findings import merge_notes
+    from .page import to_json_text, write_files
+    from .report_page import compare_systems, draw_figures, render_report
+    from .texts import make_texts
 
     settings = make_settings(
         gold=gold,
@@ -85,17 +111,61 @@ def report(
         n_resamples=resamples,
         seed=seed,
     )
-    files, draws = name_files(predictions), name_files(baseline)
-    return make_report(
-        Path(dataset),
-        config=config,
-        split=split,
-        systems=parse_systems(files, seeds=True),
-        baselines=parse_systems(draws),
-        out=Path(out),
-        title=title,
-        settings=settings,
-        minimum_effect=minimum_effect,
-        figures=None if figures is None else Path(figures),
-        writer=OutputWriter(find_inputs(Path(dataset), files, draws), force),
+    files, draws, folder = name_files(predictions), name_files(baseline), Path(out)
+    systems, baselines = parse_systems(files, seeds=True), parse_systems(draws)
+    writer = OutputWriter(find_inputs(Path(dataset), files, draws), force)
+    page, score_files = folder / "index.html", name_score_files(folder, systems)
+    for path in (page, *score_files):
+        writer.check(path)
+    rows = read_split(Path(dataset), config, split)
+    if not rows.rows:
+        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", file=rows.dataset)
+
+    by = "classification" if any(row.get("classification") is not None for row in rows.rows) else None
+    everything = replace(settings, per_instance=True, by=by, people=False)
+    # people are the same beside every system
+    scored = [score_system(rows, one, replace(everything, people=one is systems[0])) for one in systems]
+    for system in scored:
+        system.people = scored[0].people
+    plain = replace(settings, confidence_level=None, n_resamples=None, people=False)
+    drawn = [replace(score(rows, one.path, plain), name=one.name) for one in baselines]
+    compared = compare_systems(scored, drawn, settings, minimum_effect)
+    texts = make_texts(rows, systems, scored, gold, hidden=[*compared.people, *compared.random])
+    if texts.has_pairs and not texts.index["ids"]:
+        raise DataError("expected original records with perturbed ones, found no pair", file=rows.dataset)
+
+    inline, figure_files = draw_figures(compared, None if figures is None else Path(figures))
+    named = ", ".join(one.name for one in systems)
+    count_of = f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}"
+    about = count_of if len(systems) > MAX_NAMED else f"{count_of}: {named}"
+    content = render_report(
+        title or f"Rationales on {', '.join(rows.names.values())}",
+        f"{texts.counts} · {about if systems else 'the gold rationales alone, no predictions were given'}",
+        compared,
+        texts,
+        inline,
     )
+    written: dict[Path, Any] = {page: [content]}
+    if texts.beside:
+        written[folder / TEXTS] = texts.beside
+    for path, system in zip(score_files, scored, strict=True):
+        written[path] = to_json_text(system.as_json(per_instance=False), indent=2)
+    write_files({**written, **figure_files}, writer)
+    notes = merge_notes([(one.name, note) for one in scored for note in one.all_notes], [one.name for one in scored])
+    return ReportFiles(page, tuple(score_files), tuple(figure_files), tuple(notes))
+
+
+def name_score_files(out: Path, systems: Sequence[System]) -> list[Path]:
+    """Return a score file for each system; names that a file system cannot tell apart are numbered.
+
+    >>> from eraser_hub.scoring.runs import System
+    >>> [path.name for path in name_score_files(Path(), [System("LIME (k 5)", ()), System("LIME [k 5]", ())])]
+    ['LIME__k_5_.scores.json', 'LIME__k_5_-2.scores.json']
+    """
+    taken, names = set[str](), list[str]()
+    for system in systems:
+        numbered = (f"{system.file_name}-{number}" for number in count(2))
+        name = next(name for name in chain([system.file_name], numbered) if name.casefold() not in taken)
+        taken.add(name.casefold())
+        names.append(name)
+    return [out / f"{name}.scores.json" for name in names]

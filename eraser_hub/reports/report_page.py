@@ -1,321 +1,389 @@
-"""The report of one split: scores with intervals, comparison, curves, distributions, classes, and the documents."""
+"""A report's page: findings, tables and figures out of scores and their comparison, beside the texts."""
 
 from __future__ import annotations
 
+import logging
+import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, count
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
-from typing import Any, NamedTuple
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eraser_hub.metrics.statistics import DEFAULT_LEVEL
-from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.files import OutputWriter
-from eraser_hub.scoring.result import Scores
-from eraser_hub.scoring.runs import System
-from eraser_hub.scoring.score import score, score_system
-from eraser_hub.scoring.scored_split import ScoredSplit, read_split
+from eraser_hub.records.errors import DataError, show_controls
+from eraser_hub.records.files import shorten_digest
+from eraser_hub.records.predictions import read_model_digest, read_signature
+from eraser_hub.scoring.compare import BETTER, Comparison, align_systems, compare, have_same_model
+from eraser_hub.scoring.result import HEADLINE, Scores, choose_headline
 from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.statistics import DRAWS
 
-from . import sections
-from .documents import index_documents
-from .explorer.definitions import define_score
-from .explorer.example import choose_example
-from .explorer.forest import PEOPLE, RANDOM, drop_agreement, find_systems
-from .explorer.matrix import pack_comparison
-from .explorer.notes import merge_notes
-from .explorer.overview import Compared, find_models, list_headline, make_overview
-from .marked_instances import MarkedInstance, mark_for_systems, mark_rows, read_answers
-from .marked_pairs import find_lost_partners, mark_pair, pair_rows
-from .page import GOLD_GROUPS, ReportContent, to_json_text, write_report
-from .plots import draw_figures
-from .report_tables import collect_instance_values, collect_scalar_keys
-
-# per-instance scores that are drawn as distributions, where they exist; the list of documents offers all of them
-DISTRIBUTIONS = (
-    "auprc",
-    "token_f1",
-    "token_macro_f1",
-    "comprehensiveness",
-    "sufficiency",
-    "comprehensiveness_aopc",
-    "sufficiency_aopc",
-    "naopc_comprehensiveness",
-    "naopc_sufficiency",
+from .catalogue import AGREEMENT, PERFORMANCE, format_interval, format_number, metric
+from .figures import (
+    find_style,
+    make_aopc_figures,
+    make_box_figures,
+    make_class_figures,
+    make_fidelity_figures,
+    make_interval_figures,
+    render_figures,
 )
-# scores by class, and the words where there are none
-BY_CLASS = (
-    (
-        "accuracy",
-        "auprc",
-        "comprehensiveness",
-        "comprehensiveness_aopc",
-        "iou_macro_f1",
-        "sufficiency",
-        "sufficiency_aopc",
-        "token_macro_f1",
-    ),
-    "There are no scores by class.",
-)
-GOLD_WORDS = {
-    "majority": ("gold: more than half of the annotators",),
-    "union": ("gold: any annotator",),
-}
-MAX_NAMED = 6  # systems below the title
-PAIR_DISTRIBUTIONS = ("map", "token_f1", "sufficiency", "comprehensiveness")
-PAIRS_BY_CLASS = (
-    ("iou_f1", "map", "token_f1"),
-    "There are no scores by class: the records have no gold label, or nothing was predicted.",
-)
+from .findings import describe_alone, describe_findings, describe_tests, merge_notes
+from .page import render, to_embedded_json
+from .score_ranges import find_range
+from .texts import Texts
 
-Answers = Mapping[str, Mapping[str, Any]]
-Pair = tuple[Mapping[str, Any], Mapping[str, Any]]
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
+log = logging.getLogger("eraser_hub")
 
-class Marked(NamedTuple):
-    """The documents of a page: marked for each system, the row of each, their number in words, what is not marked."""
-
-    documents: list[list[MarkedInstance]]
-    places: list[int]
-    counts: str
-    missing: list[str]
+# in a run's signature: the rationales are those of the gold; tokens are ranked at random
+PEOPLE, RANDOM = "rationales:human", "method:random"
+DRAWS_A_TEST = 25  # with fewer than 20 exchanges for each test, Holm's correction leaves no p below .05
+NO_FIGURES = "No figures: matplotlib is not installed (pip install matplotlib)."
 
 
 @dataclass(frozen=True, slots=True)
-class ReportFiles:
-    """Files of a report; each note says once what was left out, and of which systems."""
+class Compared:
+    """Systems with their scores and comparison.
 
-    page: Path
-    score_files: tuple[Path, ...]
-    figures: tuple[Path, ...]
-    notes: tuple[str, ...] = ()
+    Attributes:
+        systems: the scores; those of people's rationales without agreement, which would be with themselves.
+        comparison: of all systems but people; None where nothing can be compared.
+        headline: the scores that tables and figures show.
+        people: systems whose rationales are the gold's.
+        random: systems whose tokens are ranked at random.
+        models: the model that each system explains; empty where all explain one.
+        drawn: scores of draws of random rationales.
+        chance: by key the mean over draws: chance of the scores that have none in closed form.
+    """
 
-    def __str__(self) -> str:
-        """Return the files, a line each."""
-        return "\n".join(map(str, (self.page, *self.score_files, *self.figures)))
+    systems: list[Scores]
+    comparison: Comparison | None
+    headline: list[str]
+    people: list[str] = field(default_factory=list)
+    random: list[str] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
+    drawn: list[Scores] = field(default_factory=list)
+    chance: dict[str, float] = field(default_factory=dict)
 
 
-def make_report(
-    dataset: Path,
-    *,
-    config: str | None,
-    split: str,
-    systems: Sequence[System],
-    out: Path,
-    baselines: Sequence[System] = (),
-    title: str = "",
-    settings: ScoreSettings | None = None,
-    minimum_effect: float = 0.0,
-    figures: Path | None = None,
-    compared: Compared | None = None,
-    writer: OutputWriter | None = None,
-) -> ReportFiles:
-    """Write ``out/index.html``, and a score file beside it for each system.
+class Cell(NamedTuple):
+    """A number in a table: as text, the small print below it, and for sorting."""
+
+    text: str = ""
+    small: str = ""
+    value: float | None = None
+
+
+class Row(NamedTuple):
+    """A line of a table; ``names``: the systems that it is about; ``fixed``: it stays at the end."""
+
+    head: str
+    cells: list[Cell]
+    names: tuple[str, ...] = ()
+    fixed: bool = False
+
+
+class Table(NamedTuple):
+    """A table of scores: keys are its columns; ``leading`` the heads before them."""
+
+    leading: Sequence[str]
+    keys: Sequence[str]
+    rows: list[Row]
+
+
+def compare_systems(
+    scored: Sequence[Scores], drawn: Sequence[Scores], settings: ScoreSettings, minimum_effect: float
+) -> Compared:
+    """Compare all pairs of systems as `eraser-hub compare` does, on the scores that they share.
+
+    Rationales of people are shown and not compared: their agreement would be with themselves.
 
     Args:
-        dataset: the built dataset's folder.
-        config: its config; None: the default.
-        split: its split.
-        systems: the predictions; none shows the gold rationales alone.
-        out: the folder to write to.
-        baselines: draws of random rationales, averaged in the curves (those of pairs have none).
-        title: the page's title.
-        settings: how the predictions are scored; by default with intervals.
+        scored: the systems.
+        drawn: draws of random rationales.
+        settings: how they were scored.
         minimum_effect: the smallest difference that matters.
-        figures: also write each figure there as PNG, SVG and PDF.
-        compared: a comparison of the systems; None: they are compared here.
-        writer: the run's writer; None: of a run without inputs.
+    """
+    people, random = ([one.name for one in scored if _is_signed(one, part)] for part in (PEOPLE, RANDOM))
+    tested = [one for one in scored if one.name not in people]
+    keys = [{key for statistics in run.values() for key in statistics.scores} for one in tested for run in one.runs]
+    comparison, models = None, dict[str, str]()
+    if len(tested) > 1 and set.intersection(*keys):
+        digests = {one.name: [read_model_digest(path) for path in one.files] for one in tested}
+        comparison = compare(
+            {one.name: one.runs for one in tested},
+            minimum_effect=minimum_effect,
+            confidence_level=settings.confidence_level or DEFAULT_LEVEL,
+            resamples=settings.n_resamples
+            or max(DRAWS, DRAWS_A_TEST * len(HEADLINE) * len(list(combinations(tested, 2)))),
+            seed=settings.seed,
+            only_predicted=settings.only_predicted,
+            models=digests,
+            paper=settings.paper,
+        )
+        models = find_models(tested, digests, settings.only_predicted)
+    found = dict.fromkeys(key for one in scored for key in one if one.number(key) is not None)
+    tested_keys = comparison["family"] if comparison else []
+    headline = list(dict.fromkeys([*tested_keys, *choose_headline(found, settings.paper)])) or list(found)[:7]
+    chance = {}
+    for key in headline:
+        values = [
+            value
+            for one in (*drawn, *scored)
+            if one in drawn or one.name in random
+            if (value := one.number(key)) is not None
+        ]
+        if values and metric(key).family != PERFORMANCE:
+            chance[key] = fmean(values)
+    systems = [_drop_agreement(one) if one.name in people else one for one in scored]
+    return Compared(systems, comparison, headline, people, random, models, list(drawn), chance)
+
+
+def _is_signed(system: Scores, part: str) -> bool:
+    return bool(system.files) and all(part in read_signature(path).split("|") for path in system.files)
+
+
+def _drop_agreement(system: Scores) -> Scores:
+    def others(values: Mapping[str, Any]) -> dict[str, Any]:
+        return {key: value for key, value in values.items() if metric(key).family != AGREEMENT}
+
+    parts = ("scores", "intervals", "per_instance", "spread", "chance")
+    kept: dict[str, Any] = {name: others(getattr(system, name)) for name in parts}
+    return replace(system, by_class={name: others(scores) for name, scores in system.by_class.items()}, **kept)
+
+
+def find_models(
+    systems: Sequence[Scores], digests: Mapping[str, Sequence[str]], only_predicted: bool = False
+) -> dict[str, str]:
+    """Return the model that each system explains, named by its first system; empty where all explain one model."""
+    aligned = align_systems({one.name: one.runs for one in systems}, only_predicted).get("eraser_faithfulness")
+    leaders, models = list[str](), dict[str, str]()
+    for name in digests:
+        leader = next((other for other in leaders if have_same_model((other, name), aligned, digests)), name)
+        leaders += [name] if leader == name else []
+        models[name] = f"model of {leader}"
+    return models if len(leaders) > 1 else {}
+
+
+def draw_figures(compared: Compared, folder: Path | None) -> tuple[dict[str, list[dict[str, str]]], dict[Path, bytes]]:
+    """Draw the figures of a report.
+
+    Args:
+        compared: the systems.
+        folder: where the files of the figures are to stand; None: there are none.
+
+    Returns:
+        Section -> its figures, each a name, a caption and SVG; path -> content of the files.
 
     Raises:
-        DataError: bad data, with file and instance; nothing is written then.
+        DataError: files are wanted, and matplotlib is not installed.
     """
-    writer, names = writer or OutputWriter(), name_score_files(out, systems)
-    for path in (out / "index.html", *names):
-        writer.check(path)
-    settings, rows = settings or ScoreSettings(confidence_level=DEFAULT_LEVEL), read_split(dataset, config, split)
-    if not rows.rows:
-        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", file=dataset)
-    if rows.kind == "perturbation" and not pair_rows(rows.rows):
-        message = "expected original records with perturbed ones, found no pair"
-        raise DataError(message, file=rows.dataset)
-    by = "classification" if any(row.get("classification") is not None for row in rows.rows) else None
-    everything = replace(settings, per_instance=True, by=by, people=False)
-    answers = [read_answers(rows, system.path) for system in systems]
-    # people are the same beside every system
-    scored = [score_system(rows, system, replace(everything, people=system is systems[0])) for system in systems]
-    for one in scored:
-        one.people = scored[0].people
-    chance = list[Scores]()
-    if rows.kind != "perturbation":
-        plain = replace(settings, confidence_level=None, n_resamples=None, people=False)
-        chance = [replace(score(rows, one.path, plain), name=one.name) for one in baselines]
-    compared = compared or compare_systems(scored, settings, minimum_effect)
-    content = _make_content(rows, systems, answers, scored, chance, settings, title, compared)
-    drawn = [figure for section in content.sections for figure in section.figures]
-    plotted = {} if figures is None else draw_figures(drawn, figures)
-    score_files = {
-        path: to_json_text(scores.as_json(per_instance=False), indent=2)
-        for path, scores in zip(names, scored, strict=True)
+    systems, headline = compared.systems, compared.headline
+    sections = {
+        "scores": make_interval_figures(systems, headline, compared.chance, compared.models),
+        "curves": [*make_aopc_figures(systems, compared.drawn, compared.models), *make_fidelity_figures(systems)],
+        "texts": make_box_figures(systems),
+        "classes": make_class_figures(systems, headline),
     }
-    write_report(out / "index.html", content, {**score_files, **plotted}, writer)
-    pairs = ((scores.name, note) for scores in scored for note in scores.all_notes)
-    notes = merge_notes(pairs, [scores.name for scores in scored])
-    return ReportFiles(out / "index.html", tuple(score_files), tuple(plotted), tuple(notes))
+    try:
+        inline, files = render_figures([figure for figures in sections.values() for figure in figures], folder)
+    except DataError:
+        if folder is not None:
+            raise
+        log.warning(NO_FIGURES)
+        return {}, {}
+    return {
+        section: [{"name": one.name, "caption": one.caption, "svg": inline[one.name]} for one in figures]
+        for section, figures in sections.items()
+    }, files
 
 
-def name_score_files(out: Path, systems: Sequence[System]) -> list[Path]:
-    """Return a score file for each system; names that a file system cannot tell apart are numbered.
+def _make_cell(system: Scores, key: str) -> Cell:
+    value, known = system.number(key), [format_interval(system.intervals.get(key))]
+    if value is None and key not in system.scores:
+        return Cell()
+    if not known[0] and key in system.spread:
+        known.append(f"±{format_number(system.spread[key])}")
+    if (counted := system.counted(key)) is not None:
+        known.append(f"n\u00a0{counted}")
+    return Cell(format_number(value), " ".join(filter(None, known)), value)
 
-    >>> [path.name for path in name_score_files(Path(), [System("LIME (k 5)", ()), System("LIME [k 5]", ())])]
-    ['LIME__k_5_.scores.json', 'LIME__k_5_-2.scores.json']
+
+def make_score_table(compared: Compared) -> Table:
+    """Return the headline scores: a line a system, then chance and people."""
+    systems, keys = compared.systems, compared.headline
+    rows = [Row(one.name, [_make_cell(one, key) for key in keys], (one.name,)) for one in systems]
+    cells = []
+    for key in keys:
+        values = [one.chance[key] for one in systems if key in one.chance] or [compared.chance.get(key)]
+        found = [value for value in values if value is not None]
+        ends = (min(found), max(found)) if found else (0.0, 0.0)
+        small = format_interval(ends) if round(ends[1] - ends[0], 3) else ""
+        cells.append(Cell(format_number(fmean(found)), small, fmean(found)) if found else Cell())
+    if any(cell.text for cell in cells):
+        rows.append(Row("chance", cells, fixed=True))
+    people = systems[0].people if systems else None
+    if people is not None and people.scores:
+        known = Scores(scores=dict(people.scores), spread=dict(people.spread))
+        rows.append(Row("people", [_make_cell(known, key) for key in keys], fixed=True))
+    return Table(("system",), keys, rows)
+
+
+def make_difference_table(comparison: Comparison) -> Table:
+    """Return each pair's differences in the headline scores, with interval, corrected p and verdict."""
+    rows = []
+    for pair in comparison["comparisons"]:
+        cells = []
+        for key in comparison["family"]:
+            test = pair["keys"].get(key)
+            if test is None or math.isnan(test["difference"]):
+                cells.append(Cell())
+                continue
+            p = test["p_holm"]
+            words = [] if p is None or math.isnan(p) else ["p < .001" if p < 0.001 else f"p {p:.3f}"]
+            words.append("not tested" if test["exploratory"] else test["verdict"])
+            small = f"{format_interval(test['ci'])}\n{', '.join(words)}".strip()
+            star, number = "★ " if test["verdict"] == BETTER else "", format_number(test["difference"])
+            sign = "+" if test["difference"] > 0 and float(number) else ""
+            cells.append(Cell(f"{star}{sign}{number}", small, test["difference"]))
+        names = (pair["first"], pair["second"])
+        rows.append(Row(" − ".join(names), cells, names))
+    return Table(("difference",), comparison["family"], rows)
+
+
+def make_class_table(compared: Compared) -> Table:
+    """Return the headline scores by gold class: a line for each class and system."""
+    labels = list(dict.fromkeys(label for one in compared.systems for label in one.by_class))
+    rows = []
+    for label in labels:
+        for system in compared.systems:
+            values = [system.by_class.get(label, {}).get(key) for key in compared.headline]
+            numbers = [float(v) if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values]
+            cells = [Cell() if v is None else Cell(format_number(v), "", v) for v in numbers]
+            if any(cell.text for cell in cells):
+                rows.append(Row(f"{label}, {system.name}", cells, (system.name,)))
+    return Table(("gold class, system",), compared.headline, rows)
+
+
+def define_scores(compared: Compared) -> list[dict[str, Any]]:
+    """Return every score of any system: its definition, and each system's number."""
+    found = {key for one in compared.systems for key in one.scores if one.number(key) is not None}
+    defined = []
+    for key in sorted(found, key=lambda key: (key not in compared.headline, metric(key).rank)):
+        known, ends = metric(key), find_range(key)
+        low, high = (f"{'−' * (end < 0)}∞" if math.isinf(end) else f"{end:g}".replace("-", "−") for end in ends)
+        direction = f"{known.better} is better, " if known.better else ""
+        numbers = [(one.name, _make_cell(one, key)) for one in compared.systems if one.number(key) is not None]
+        defined.append({"metric": known, "range": f"{direction}{low} to {high}", "numbers": numbers})
+    return defined
+
+
+def render_report(
+    title: str, subtitle: str, compared: Compared, texts: Texts, figures: Mapping[str, Sequence[Mapping[str, str]]]
+) -> str:
+    """Return the page.
+
+    Args:
+        title: its title.
+        subtitle: what is scored.
+        compared: the systems.
+        texts: the texts.
+        figures: section -> its figures, see `draw_figures`.
     """
-    taken, names = set[str](), list[str]()
-    for system in systems:
-        numbered = (f"{system.file_name}-{number}" for number in count(2))
-        name = next(name for name in chain([system.file_name], numbered) if name.casefold() not in taken)
-        taken.add(name.casefold())
-        names.append(name)
-    return [out / f"{name}.scores.json" for name in names]
+    from markupsafe import Markup
 
+    systems, comparison = compared.systems, compared.comparison
+    names = [one.name for one in systems]
+    if comparison is not None:
+        findings = describe_findings(comparison, compared.random, compared.models)
+        trust = describe_tests(comparison)
+    else:
+        findings = [sentence for one in systems for sentence in describe_alone(one)]
+        trust = "" if len(systems) < 2 else "The systems share no score, so nothing is compared."
+    if compared.people:
+        trust += f" {', '.join(compared.people)}: erased by what people marked, so it has no agreement with them."
+    notes, signatures = [], []
+    for one in systems:
+        notes += [(one.name, note) for note in one.all_notes]
+        signatures += [(one.name, line) for line in one.signatures]
+        signatures += [(one.name, f"predictions:{shorten_digest(digest)}") for digest in one.predictions_sha256]
+    lines = merge_notes(notes, names)
+    about_gold = list(dict.fromkeys(line for one in systems for line in one.describe_gold()))
+    if comparison is not None:
+        lines += [note for note in comparison["notes"] if not any(note in line for line in lines)]
+        lines += [
+            f"not compared, {name} alone has them: {', '.join(keys)}" for name, keys in comparison["left_out"].items()
+        ]
+    pattern = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=len, reverse=True)))
 
-def _make_content(
-    split: ScoredSplit,
-    systems: Sequence[System],
-    answers: Sequence[Answers],
-    scored: list[Scores],
-    chance: Sequence[Scores],
-    settings: ScoreSettings,
-    title: str,
-    compared: Compared,
-) -> ReportContent:
-    """Return the content of a page on annotations, or on pairs of the perturbation benchmark."""
-    pairs, names = split.kind == "perturbation", [system.name for system in systems]
-    marked, places, counts, missing = (_mark_pairs if pairs else _mark_rows)(split, systems, answers, settings)
-    result = compared.result
-    values = collect_instance_values(scored, [split.ids[place] for place in places])
-    headline = list_headline(scored, result)
-    people = [] if pairs else find_systems(scored, PEOPLE)
-    shown = [drop_agreement(one) if one.name in people else one for one in scored]
-    made = [
-        sections.make_scores_section(shown, headline),
-        sections.make_comparison_section(scored, result, choose_baseline(compared)),
-    ]
-    if not pairs:
-        made += [sections.make_aopc_section(scored, chance), sections.make_fidelity_section(scored)]
-    made.append(sections.make_distribution_section(shown, PAIR_DISTRIBUTIONS if pairs else DISTRIBUTIONS))
-    made.append(sections.make_class_section(shown, *(PAIRS_BY_CLASS if pairs else BY_CLASS)))
-    made.append(sections.make_provenance_section(scored, result))
-    if pairs:
-        title = title or f"Perturbation pairs of {split.config}, {split.split}"
-    example = choose_example(marked, names, values, list(result["scores"]) if result else ())
-    return ReportContent(
-        title=title or f"Rationales on {split.names['dataset']} {split.config}, {split.split}",
-        subtitle=f"{counts} · {describe_systems(systems)}",
-        sections=made,
-        browsed=index_documents(marked, names, () if pairs else split.labels.names or ()),
-        values=values,
-        documents_title="Pairs" if pairs else "Documents",
-        documents_missing=missing,
-        gold_words=GOLD_GROUPS if pairs else GOLD_WORDS.get(settings.gold, GOLD_GROUPS),
-        overview=make_overview(scored, compared, chance, example),
-        comparison=pack_comparison(result) if result else "",
-        definitions=[define_score(key, shown) for key in collect_scalar_keys(shown)],
+    def mark_names(text: str) -> Markup:
+        """Return a sentence in which each system's name has its colour and line beside it."""
+        if not names:
+            return Markup.escape(text)
+        out, end = Markup(), 0
+        for found in pattern.finditer(text):
+            out += Markup.escape(show_controls(text[end : found.start()])) + swatch(found[0])
+            out += Markup('<b class="system">{}</b>').format(show_controls(found[0]))
+            end = found.end()
+        return out + Markup.escape(show_controls(text[end:]))
+
+    swatches = {name: Markup(_draw_swatch(place)) for place, name in enumerate(names)}
+
+    def swatch(name: str) -> Markup:
+        return swatches.get(name, Markup())
+
+    inline = {section: [{**one, "svg": Markup(one["svg"])} for one in several] for section, several in figures.items()}
+    return render(
+        "report.html",
+        ("table.js", "report.js"),
+        ("report.css",),
+        beside=len(texts.blocks) > 1,
+        title=title,
+        subtitle=subtitle,
+        systems=systems,
+        findings=findings,
+        trust=trust.strip(),
+        scores=make_score_table(compared),
+        differences=None if comparison is None else make_difference_table(comparison),
+        classes=make_class_table(compared),
+        definitions=define_scores(compared),
+        figures=inline,
+        missing="" if figures else NO_FIGURES,
+        texts=texts,
+        index=Markup(to_embedded_json(texts.index)),
+        notes=lines,
+        about_gold=about_gold,
+        signatures=merge_notes(signatures, names),
+        signature=None if comparison is None else comparison["signature"],
+        metric=metric,
+        swatch=swatch,
+        mark_names=mark_names,
     )
 
 
-def _mark_rows(
-    split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers], settings: ScoreSettings
-) -> Marked:
-    """Mark the annotations of which any system has an answer."""
-    # annotations without an answer exist only if a part of the split may be scored
-    places = [
-        place
-        for place, identity in enumerate(split.ids)
-        if not systems or any(identity in system_answers for system_answers in answers)
-    ]
-    marked, note = mark_rows(split, [split.rows[place] for place in places], systems, answers, settings.gold)
-    counts = f"{_of_all(len(places), len(split.rows))} instances"
-    return Marked(marked, places, counts, [*filter(None, (note,)), *_unmarked(systems, answers)])
+# the markers of `figures.MARKERS` around (12, 4.5)
+_MARKER_PATHS = {
+    "o": "M8.5 4.5a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0",
+    "s": "M9 1.5h6v6H9z",
+    "^": "M12 .8l4 7H8z",
+    "D": "M12 .3l4.2 4.2L12 8.7 7.8 4.5z",
+    "X": "M9.5 .6L12 3.1 14.5 .6 15.9 2 13.4 4.5 15.9 7 14.5 8.4 12 5.9 9.5 8.4 8.1 7 10.6 4.5 8.1 2z",
+    "v": "M12 8.2l4-7H8z",
+    "P": "M10.8 .8h2.4v2.5h2.5v2.4h-2.5v2.5h-2.4V5.7H8.3V3.3h2.5z",
+}
 
 
-def _mark_pairs(
-    split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers], settings: ScoreSettings
-) -> Marked:
-    """Mark the pairs of which any system has both answers; a record's own scores stand beside each of its pairs."""
-
-    def answers_both(system_answers: Answers, pair: Pair) -> bool:
-        return all(str(row["id"]) in system_answers for row in pair)
-
-    def mark(pair: Pair, system_answers: Answers | None) -> MarkedInstance:
-        alone = settings.only_predicted and system_answers is not None and not answers_both(system_answers, pair)
-        return mark_pair(pair, None if alone else system_answers, split.labels.names)
-
-    pairs = every = pair_rows(split.rows)
-    if settings.only_predicted and systems:
-        pairs = [pair for pair in every if any(answers_both(system_answers, pair) for system_answers in answers)]
-    marked = mark_for_systems(systems, answers, pairs, mark)
-    place = {identity: k for k, identity in enumerate(split.ids)}
-    places = [place[str(original["id"])] for original, _ in pairs]
-    counts = f"{_of_all(len(pairs), len(every))} pairs of {len(split.rows)} records"
-    return Marked(marked, places, counts, _unmarked_pairs(split, systems, answers))
-
-
-def compare_systems(scored: Sequence[Scores], settings: ScoreSettings, minimum_effect: float) -> Compared:
-    """Return the comparison of all pairs of systems, as `eraser-hub compare` makes it.
-
-    Rationales of people are shown and not compared: their agreement would be with themselves.
-    """
-    people = find_systems(scored, PEOPLE)
-    scored = [one for one in scored if one.name not in people]
-    result = sections.compare_all_pairs(scored, settings, minimum_effect) if len(scored) > 1 else None
-    models = find_models(scored, settings.only_predicted) if result else {}
-    return Compared(result, find_systems(scored, RANDOM), models)
-
-
-def choose_baseline(compared: Compared) -> str:
-    """Return the system that others are compared with at first: chance, or the last one."""
-    names = list(compared.result["scores"]) if compared.result else []
-    return next((name for name in compared.chance if name in names), names[-1] if names else "")
-
-
-def describe_systems(systems: Sequence[System]) -> str:
-    """Return the number of systems, and the names of a few."""
-    if not systems:
-        return "gold rationales alone, no predictions were given"
-    count = f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}"
-    return count if len(systems) > MAX_NAMED else f"{count}: {', '.join(system.name for system in systems)}"
-
-
-def _of_all(count: int, total: int) -> str:
-    return str(count) if count == total else f"{count} of {total}"
-
-
-def _unmarked(systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
-    out: list[tuple[str, str]] = []
-    for system, system_answers in zip(systems, answers, strict=True):
-        rationales = [one for instance in system_answers.values() for one in instance.get("rationales") or ()]
-        for field, words in (
-            ("hard_rationale_predictions", "no predicted spans are marked: the predictions have no hard rationales"),
-            ("soft_rationale_predictions", "no shades are drawn: the predictions have no soft scores"),
-        ):
-            if all(one.get(field) is None for one in rationales):
-                out.append((system.name, f"{words} ({field})."))
-        if all(instance.get("classification") is None for instance in system_answers.values()):
-            out.append((system.name, "right and wrong are unknown: the predictions have no classification."))
-    return merge_notes(out, [system.name for system in systems])
-
-
-def _unmarked_pairs(split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers]) -> list[str]:
-    words = "no predicted rationale is marked: the predictions have no rationale (lists of token indices)."
-    without = [
-        (system.name, words)
-        for system, system_answers in zip(systems, answers, strict=True)
-        if all(row.get("rationale") is None for row in system_answers.values())
-    ]
-    missing = merge_notes(without, [system.name for system in systems])
-    if lost := find_lost_partners(split.rows):
-        words = f"{len(lost)} perturbed records are named and not among the rows"
-        missing.append(f"{words} ({show(lost[0])} first): no pairs of them.")
-    if all(not row.get("rationale_ids") for row in split.rows):
-        missing.append("No gold rationales are marked: this release of the benchmark has none.")
-    return missing
+def _draw_swatch(place: int) -> str:
+    """Return a system's line and marker as SVG, as in the figures."""
+    colour, dashes, marker = find_style(place)
+    stroke = f'stroke="var(--c{colour})" stroke-width="2" stroke-dasharray="{" ".join(map(str, dashes))}"'
+    line = f'<path d="M0 4.5H24" {stroke}/>'
+    shape = f'<path d="{_MARKER_PATHS[marker]}" fill="var(--c{colour})"/>'
+    # a word joiner keeps it on the line of the name
+    return f'<svg class="swatch" viewBox="0 0 24 9" aria-hidden="true">{line}{shape}</svg>\u2060'

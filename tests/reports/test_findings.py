@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from typing import Any
 
 import pytest
 
-from eraser_hub.reports.findings import describe_findings, list_tests
+from eraser_hub.reports.catalogue import metric
+from eraser_hub.reports.findings import describe_alone, describe_findings, list_tests
+from eraser_hub.scoring.result import HEADLINE, Scores
 
 COMPREHENSIVENESS, SUFFICIENCY = "comprehensiveness_aopc", "sufficiency_aopc"
 
@@ -71,10 +74,26 @@ def test_faithfulness_is_compared_within_a_model():
 
 def test_each_test_is_seen_from_both_sides():
     comparison = make_comparison({("a", "b", "token_macro_f1"): "better"}, "ab")
-    tests = list(list_tests(comparison))
+    tests = list_tests(comparison)
     assert [(one.system, one.verdict) for one in tests if one.key == "token_macro_f1"] == [
         ("a", "better"),
         ("b", "worse"),
     ]
     first, second = tests[-2:]
     assert (second.difference, second.low, second.high) == (-first.difference, -first.high, -first.low)
+
+
+@pytest.mark.parametrize(
+    ("low", "words"),
+    [(0.4, "better than chance"), (0.2, "no better than chance"), (math.nan, "Token F1 (macro) 0.500")],
+)
+def test_one_system_beside_chance(low, words):
+    scores = {"token_macro_f1": 0.5, "comprehensiveness_aopc": 0.2, "sufficiency_aopc": 0.1}
+    system = Scores("ours", scores=scores, intervals={"token_macro_f1": (low, 0.6)}, chance={"token_macro_f1": 0.3})
+    agreement, faithfulness = describe_alone(system)
+    assert words in agreement and ("chance" in agreement) == (low == low)
+    assert faithfulness == "ours: Comprehensiveness (AOPC) 0.200, Sufficiency (AOPC) 0.100."
+
+
+def test_every_headline_score_has_a_definition():
+    assert not [key for choices in HEADLINE for key in choices if not (metric(key).meaning and metric(key).formula)]
