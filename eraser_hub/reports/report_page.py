@@ -179,7 +179,7 @@ def draw_figures(compared: Compared, folder: Path | None) -> tuple[dict[str, lis
         folder: where the files of the figures are to stand; None: there are none.
 
     Returns:
-        Section -> its figures, each a name, a caption and SVG; path -> content of the files.
+        Section -> its figures (name, caption, SVG; none without matplotlib); path -> content of the files.
 
     Raises:
         DataError: files are wanted, and matplotlib is not installed.
@@ -197,7 +197,7 @@ def draw_figures(compared: Compared, folder: Path | None) -> tuple[dict[str, lis
         if folder is not None:
             raise
         log.warning(NO_FIGURES)
-        return {}, {}
+        return {section: [] for section in sections}, {}
     return {
         section: [{"name": one.name, "caption": one.caption, "svg": inline[one.name]} for one in figures]
         for section, figures in sections.items()
@@ -354,7 +354,7 @@ def render_report(
         classes=make_class_table(compared),
         definitions=define_scores(compared),
         figures=inline,
-        missing="" if figures else NO_FIGURES,
+        missing="" if any(figures.values()) or not systems else NO_FIGURES,
         texts=texts,
         index=Markup(to_embedded_json(texts.index)),
         notes=lines,

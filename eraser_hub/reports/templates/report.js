@@ -1,4 +1,4 @@
-// Texts: which are shown and in what order, the one that is looked at, and its address (#text=ID&systems=NAME,NAME).
+// Texts: which are shown and in what order, the one that is looked at, and its address (#text=ID&system=NAME&system=NAME).
 const byId = (id) => document.getElementById(id);
 const index = JSON.parse(byId("index").textContent);
 const several = index.systems.length > 1;
@@ -107,9 +107,8 @@ async function show() {
   const shown = index.systems.length ? state.shown : [-1];
   const kept = row.documents.map((_, d) => keepLines(row, d, shown));
   view.append(make("div", "columns", ...shown.map((system) => drawColumn(row, text, system, kept))));
-  const names = state.shown.map((system) => encodeURIComponent(index.systems[system]));
-  state.hash = "#text=" + encodeURIComponent(index.ids[text]) + (several ? "&systems=" + names.join(",") : "");
-  if (state.moved) history.replaceState(null, "", state.hash);
+  const names = several ? state.shown.map((system) => "&system=" + encodeURIComponent(index.systems[system])) : [];
+  if (state.moved) history.replaceState(null, "", "#text=" + encodeURIComponent(index.ids[text]) + names.join(""));
   document.documentElement.dataset.ready = "yes";
 }
 function drawColumn(row, text, system, kept) {
@@ -195,7 +194,7 @@ function choose(systems) {
 function restore() {
   const wanted = new URLSearchParams(location.hash.slice(1)), text = index.ids.indexOf(wanted.get("text"));
   if (text < 0) return false;
-  const systems = (wanted.get("systems") || "").split(",").map((name) => index.systems.indexOf(name)).filter((at) => at >= 0);
+  const systems = wanted.getAll("system").map((name) => index.systems.indexOf(name)).filter((at) => at >= 0);
   if (systems.length) choose(systems);
   byId("filter").value = byId("find").value = "";
   state.moved = true;
