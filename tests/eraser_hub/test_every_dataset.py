@@ -8,21 +8,23 @@ from typing import Any
 
 import pytest
 
-from eraser_hub import compare, report, tokens
+import eraser_hub
+from eraser_hub import report, tokens
 from eraser_hub.conversion import get_dataset, list_datasets
 from eraser_hub.conversion.built import open_built
 
 from ..command_line import invoke
 
-CONFIGS = [(name, config) for name in list_datasets() for config in get_dataset(name).configs]
+Rows = list[dict[str, Any]]
 ONE_OF_EACH = {"movies", "senti_en", "sst"}
-CASES = [
-    pytest.param(
-        name, config, part == "whole", id=f"{config}-{part}", marks=[pytest.mark.slow][config in ONE_OF_EACH :]
-    )
-    for name, config in CONFIGS
-    for part in ("whole", "part")
-]
+each_config = pytest.mark.parametrize(
+    ("name", "config"),
+    [
+        pytest.param(name, config, id=config, marks=() if config in ONE_OF_EACH else (pytest.mark.slow,))
+        for name in list_datasets()
+        for config in get_dataset(name).configs
+    ],
+)
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +32,7 @@ def hub(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All three datasets, built of the samples."""
     out = tmp_path_factory.mktemp("every") / "hub"
     for name in list_datasets():
-        verb("build", name, "--source", samples / name, "--out", out)
+        eraser_hub.build(name, samples / name, out=out)
     return out
 
 
@@ -43,70 +45,29 @@ def verb(*arguments: Any) -> str:
 
 def answer(row: dict[str, Any], labels: tuple[str, ...], skip: int) -> dict[str, Any]:
     """A model's output for a row: it marks the first token, or the one after; its label is the first, or the last."""
-    label = labels[-skip]
-    p = {name: (0.75 if name == label else 0.25 / max(len(labels) - 1, 1)) for name in labels}
-    if len(labels) == 1:
-        p = {label: 1.0}
     if "sample_type" in row:
         orders = [[*range(skip, len(sequence)), *range(skip)] for sequence in row["tokens"]]
-        return {
-            "id": row["id"],
-            "pred_label": 1,
-            "rationale": [order[:1] for order in orders],
-            "rationale_tokens": [[s[i] for i in order] for s, order in zip(row["tokens"], orders, strict=True)],
-        }
-    texts = tokens(row) if "documents" in row else [row["tokens"]]
+        ranked = [[s[i] for i in order] for s, order in zip(row["tokens"], orders, strict=True)]
+        return {"id": row["id"], "pred_label": 1, "rationale": [one[:1] for one in orders], "rationale_tokens": ranked}
+    label = labels[-skip]
+    p = {name: 0.75 if name == label else 0.25 / (len(labels) - 1) for name in labels} if labels[1:] else {label: 1.0}
+    rationales = []
     names = [document["docid"] for document in row["documents"]] if "documents" in row else [row["id"]]
-    return {
-        "annotation_id": row.get("annotation_id", row.get("id")),
-        "classification": label,
-        "classification_scores": p,
-        "comprehensiveness_classification_scores": p,
-        "sufficiency_classification_scores": p,
-        "rationales": [
-            {
-                "docid": name,
-                "hard_rationale_predictions": [{"start_token": skip - 1, "end_token": skip}][: len(text)],
-                "soft_rationale_predictions": [float(place == skip - 1) for place in range(len(text))],
-            }
-            for name, text in zip(names, texts, strict=True)
-        ],
-    }
+    for name, text in zip(names, tokens(row) if "documents" in row else [row["tokens"]], strict=True):
+        hard = [{"start_token": skip - 1, "end_token": skip}][: len(text)]
+        soft = [float(at == skip - 1) for at in range(len(text))]
+        rationales.append({"docid": name, "hard_rationale_predictions": hard, "soft_rationale_predictions": soft})
+    erased = {f"{side}classification_scores": p for side in ("", "comprehensiveness_", "sufficiency_")}
+    found = {"annotation_id": row.get("annotation_id", row.get("id")), "classification": label}
+    return found | erased | {"rationales": rationales}
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+def write(path: Path, rows: Rows) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
-@pytest.mark.parametrize(("name", "config", "whole"), CASES)
-def test_predictions_in_every_verb(hub, tmp_path, name, config, whole):
-    """Report and comparison say the same scores as `score`, and a part says how much of the split it is."""
-    built = open_built(hub / name)
-    rows = built.rows(config, "test")
-    labels = built.label_names(config) or ("0", "1")
-    # of pairs whole ones: an original with its perturbed records
-    kept = rows if whole else part_of(rows)
-    one, two = (write(tmp_path / f"{k}.jsonl", [answer(row, labels, k) for row in kept]) for k in (1, 2))
-    where = ["--dataset", hub / name, "--config", config, "--split", "test"]
-    part = [] if whole else ["--only-predicted"]
-
-    how = {"config": config, "split": "test", "out": tmp_path / "r", "only_predicted": not whole, "resamples": 5}
-    report(hub / name, [one, two], **how)
-    verb("score", *where, *part, "--predictions", one, "--out", tmp_path / "s.json")
-    del how["out"]
-    compared = compare(predictions=[str(one), str(two)], dataset=hub / name, **how)
-
-    scores = json.loads((tmp_path / "s.json").read_text())
-    reported = json.loads((tmp_path / "r" / "1.scores.json").read_text())
-    key = "map" if "sample_type" in rows[0] else "token_macro_f1"
-    assert compared["scores"]["1"][key] == pytest.approx(reported[key], abs=1e-12)
-    assert (scores["dataset"], scores["config"], scores["split"]) == (name, config, "test")
-    said = "scored:" if "sample_type" in rows[0] else f"scored:{len(kept)}/{len(rows)}"
-    assert (said in str(scores["signature"])) == (not whole)
-
-
-def part_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def part_of(rows: Rows) -> Rows:
     """The first half; of pairs the first original and its perturbed records."""
     if "sample_type" not in rows[0]:
         return rows[: (len(rows) + 1) // 2]
@@ -114,13 +75,26 @@ def part_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [row for row in rows if row["id"] == first["id"] or row["id"] in first["rel_ids"]]
 
 
-@pytest.mark.parametrize(
-    ("name", "config"),
-    [
-        pytest.param(name, config, id=config, marks=() if config in ONE_OF_EACH else (pytest.mark.slow,))
-        for name, config in CONFIGS
-    ],
-)
+@each_config
+@pytest.mark.parametrize("whole", [True, False])
+def test_predictions_in_every_verb(hub, tmp_path, name, config, whole):
+    """Report and comparison say the same scores as `score`, and a part says how much of the split it is."""
+    built = open_built(hub / name)
+    rows, labels = built.rows(config, "test"), built.label_names(config) or ("0", "1")
+    kept = rows if whole else part_of(rows)
+    one, two = (write(tmp_path / f"{k}.jsonl", [answer(row, labels, k) for row in kept]) for k in (1, 2))
+    how: Any = {"config": config, "split": "test", "only_predicted": not whole}
+    report(hub / name, [one, two], out=tmp_path / "r", resamples=5, **how)
+    scores = eraser_hub.score(one, hub / name, **how)
+    compared = eraser_hub.compare(predictions=[one, two], dataset=hub / name, resamples=5, **how)
+    reported = json.loads((tmp_path / "r" / "1.scores.json").read_text())
+    key = "map" if "sample_type" in rows[0] else "token_macro_f1"
+    assert compared["scores"]["1"][key] == pytest.approx(reported[key], abs=1e-12) == scores[key]
+    said = "scored:" if "sample_type" in rows[0] else f"scored:{len(kept)}/{len(rows)}"
+    assert (said in str(scores.signatures)) == (not whole)
+
+
+@each_config
 def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
     """From a config's rows to scores by the verbs alone, for a whole split and for the first two of its instances."""
     pytest.importorskip("sklearn", reason="skipped: the extra explain is not installed")
@@ -138,14 +112,12 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
     for trained, limit, part in (("whole", (), False), ("part", ("--limit", 2), True)):
         verb("explain", *how, "--model", tmp_path / trained, *limit)
         assert len(out.read_text(encoding="utf-8").splitlines()) == (2 if part else count)
-        refused = invoke(["score", *where, "--predictions", out])
+        words = ["score", *where, "--predictions", out, "--format", "json"]
+        refused = invoke(words)
         assert (refused.exit_code == 1) == (part and count > 2)
         assert not refused.exit_code or "`only_predicted`" in refused.stderr
-        scored = verb(
-            "score", *where, *(["--only-predicted"] if part else []), "--predictions", out, "--format", "json"
-        )
+        scored = verb(*words, *(["--only-predicted"] if part else []))
         assert ("scored:" in scored) == (part and count > 2)
-    report(hub / name, out, config=config, out=tmp_path / "report", only_predicted=True, resamples=5)
 
 
 @pytest.mark.parametrize("name", list_datasets())
@@ -158,28 +130,26 @@ def test_the_dataset_in_every_verb(hub, tmp_path, name):
 
 
 @pytest.mark.parametrize("config", ["movies", "fever"])
-def test_human_performance_gives_a_report(samples, tmp_path, config):
+def test_human_performance_gives_a_report(hub, samples, tmp_path, config):
     """The releases' files hold people's rationales of a part of the test split; one of movies has no record there."""
-    verb("build", "eraser", "--source", samples / "eraser", "--config", config, "--out", tmp_path / "hub")
     for path in sorted((samples / "eraser" / config).glob("human_performance*.jsonl")):
         lines = [line for line in path.read_text("utf-8").splitlines(keepends=True) if "posR_104" not in line]
-        said = f"{len(lines) - 2} of {len(lines)} instances"
         for name, kept in (("whole", lines), ("part", lines[:-2])):
             file = tmp_path / f"{name}-{path.name}"
             file.write_text("".join(kept), encoding="utf-8")
-            how = {"config": config, "out": tmp_path / name, "only_predicted": name == "part", "resamples": 5}
-            report(tmp_path / "hub" / "eraser", file, **how, force=True)
-            assert (said in (tmp_path / name / "index.html").read_text(encoding="utf-8")) == (name == "part")
+            how: Any = {"config": config, "out": tmp_path / name, "only_predicted": name == "part", "resamples": 5}
+            page = report(hub / "eraser", file, **how, force=True).page.read_text(encoding="utf-8")
+            assert (f"{len(kept)} of {len(lines)} instances" in page) == (name == "part")
 
 
 def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path) -> None:
     """MAP over all perturbed gold records: of the pairs that are scored, as many of those that there are."""
     rows = open_built(hub / "bilingual_perturbation").rows("senti_en", "test")
-    last = [row["id"] for row in rows if row["sample_type"] == "disturb"][-1]
-    path = write(tmp_path / "p.jsonl", [answer(row, ("0", "1"), 1) for row in rows if row["id"] != last])
-    where = ["--dataset", hub / "bilingual_perturbation", "--config", "senti_en"]
-    words = ["score", *where, "--predictions", path, "--format", "json"]
-    part, paper = (json.loads(verb(*words, *more)) for more in (["--only-predicted"], ["--paper", "wang2022"]))
-    perturbed = sum(row["sample_type"] == "disturb" for row in rows)
-    found = paper["map"] * perturbed / part["map"]
-    assert found == pytest.approx(part["pairs"]) and found < perturbed
+    perturbed = [row["id"] for row in rows if row["sample_type"] == "disturb"]
+    path = write(tmp_path / "p.jsonl", [answer(row, ("0", "1"), 1) for row in rows if row["id"] != perturbed[-1]])
+    where: Any = {"dataset": hub / "bilingual_perturbation", "config": "senti_en"}
+    part, paper = (
+        eraser_hub.score(path, **where, **more) for more in ({"only_predicted": True}, {"paper": "wang2022"})
+    )
+    found = paper["map"] * len(perturbed) / part["map"]
+    assert found == pytest.approx(part["pairs"]) and found < len(perturbed)
