@@ -45,23 +45,18 @@ def test_each_is_public_and_says_what_it_takes_and_returns(name):
         assert typed and f"\n    {parameter.name}: " in text.replace("**", ""), parameter
 
 
-def test_arguments_that_do_not_go_together():
-    with refused(argument="names"):
-        eraser_hub.compare("a.jsonl", "b.jsonl", names=["a", "b"])
-    with refused("texts", argument="queries"):
-        eraser_hub.explain("model", "hub/eraser", out="p.jsonl", queries=["why?"])
-
-
 def test_a_wrong_argument_is_named_as_python_has_it(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    with refused("movie", argument="config"):
-        eraser_hub.build("eraser", config="movie")
-    with refused(argument="source"):
-        eraser_hub.build("metrics", source=folder)
-    with refused(argument="dataset"):
-        eraser_hub.check("nowhere")
-    with refused("validation", "dev"):
-        eraser_hub.load("eraser", "movies", "dev")
+    for call, argument, words in (
+        (lambda: eraser_hub.build("eraser", config="movie"), "config", "movie"),
+        (lambda: eraser_hub.build("metrics", source=folder), "source", ""),
+        (lambda: eraser_hub.check("nowhere"), "dataset", ""),
+        (lambda: eraser_hub.load("eraser", "movies", "dev"), None, "validation"),
+        (lambda: eraser_hub.compare("a.jsonl", "b.jsonl", names=["a", "b"]), "names", ""),
+        (lambda: eraser_hub.explain("model", "hub/eraser", out="p.jsonl", queries=["why?"]), "queries", "texts"),
+    ):
+        with refused(words, argument=argument):
+            call()
 
 
 def test_functions_are_callable_after_every_module_was_imported():
@@ -90,33 +85,29 @@ def test_results_show_their_headline_scores_in_a_session(folder, samples):
     assert json.dumps(pair) == json.dumps(result)
 
 
-def test_a_comparison_takes_a_mapping_of_files_and_what_score_gave(folder, samples, tmp_path):
+def test_a_comparison_takes_what_score_gave(folder, samples, tmp_path):
     ours, theirs = (samples / "predictions" / "eraser" / f"movies.val{name}.jsonl" for name in ("", ".baseline"))
-    files = {"ours": ours, "theirs": theirs}
     source = {"dataset": folder / "hub" / "eraser", "config": "movies", "split": "val"}
-    by_files = eraser_hub.compare(files, resamples=50, **source)
-    assert list(by_files["scores"]) == ["ours", "theirs"]
-    scores = [eraser_hub.score(one, per_instance=True, **source) for one in files.values()]
-    by_scores = eraser_hub.compare(*scores, names=list(files), resamples=50)
-    assert by_scores["scores"] == by_files["scores"]
+    by_files = eraser_hub.compare({"ours": ours, "theirs": theirs}, resamples=50, **source)
+    scores = [eraser_hub.score(one, per_instance=True, **source) for one in (ours, theirs)]
+    by_scores = eraser_hub.compare(*scores, names=["ours", "theirs"], resamples=50)
+    assert by_scores["scores"] == by_files["scores"] and list(by_files["scores"]) == ["ours", "theirs"]
     assert by_scores.to_frame()["difference"].tolist() == by_files.to_frame()["difference"].tolist()
-    with refused("per_instance=True", "found sums", argument="systems"):
-        eraser_hub.compare(scores[0], eraser_hub.score(theirs, **source))
-    for names in (["one"], ["one", "one"]):
-        with refused("2 different names", argument="names"):
-            eraser_hub.compare(*scores, names=names)
-    half = tmp_path / "half.jsonl"
+    half, copy = tmp_path / "half.jsonl", tmp_path / "ours.jsonl"
     half.write_text("".join(theirs.read_text().splitlines(keepends=True)[:12]))
     partly = [eraser_hub.score(one, per_instance=True, only_predicted=True, **source) for one in (half, half)]
     same = eraser_hub.compare(*partly, names=["one", "two"])["comparisons"][0]["keys"]
     assert same["token_macro_f1"]["difference"] == 0, "not all of the gold has predictions"
-    with refused("scores have theirs already", argument="cluster_by"):
-        eraser_hub.compare(*scores, cluster_by="none")
-    copy = tmp_path / "ours.jsonl"
     copy.write_bytes(ours.read_bytes())
-    own = eraser_hub.score(copy, per_instance=True, **source)
-    with refused("another file than the input", file=copy):
-        eraser_hub.compare(own, scores[1], out=copy, force=True)
+    own, sums = eraser_hub.score(copy, per_instance=True, **source), eraser_hub.score(theirs, **source)
     other = replace(scores[1], data_digest=64 * "0")
-    with refused("same data", 12 * "0"):
-        eraser_hub.compare(scores[0], other)
+    for systems, settings, words, place in (
+        ((scores[0], sums), {}, "per_instance=True", {"argument": "systems"}),
+        (scores, {"names": ["one"]}, "2 different names", {"argument": "names"}),
+        (scores, {"names": ["one", "one"]}, "2 different names", {"argument": "names"}),
+        (scores, {"cluster_by": "none"}, "scores have theirs already", {"argument": "cluster_by"}),
+        ((own, scores[1]), {"out": copy, "force": True}, "another file than the input", {"file": copy}),
+        ((scores[0], other), {}, "same data", {}),
+    ):
+        with refused(words, **place):
+            eraser_hub.compare(*systems, **settings)

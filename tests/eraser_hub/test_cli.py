@@ -38,17 +38,13 @@ def list_options(verb: str) -> list[str]:
 # -- help -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_root_help_lists_every_verb_and_the_version_is_the_packages():
-    words = invoke(["--help"]).stdout
-    assert all(f" {verb} " in words for verb in cli.VERBS)
-    assert invoke(["--version"]).stdout.strip() == eraser_hub.__version__
-
-
 @pytest.mark.parametrize("verb", cli.VERBS)
 def test_the_help_of_a_verb_is_its_docstring_and_fits_a_terminal(verb, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     function = getattr(eraser_hub, "import_corpus" if verb == "import" else verb)
     assert (inspect.getdoc(function) or "").splitlines()[0] == cli.VERBS[verb].summary
+    assert f" {verb} " in invoke(["--help"]).stdout
+    assert invoke(["--version"]).stdout.strip() == eraser_hub.__version__
     result = invoke([verb, "--help"])
     lines, options = result.stdout.splitlines(), list_options(verb)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -102,12 +98,29 @@ def test_verbs_work_without_docstrings(samples):
         (["compare", "--predictions", "a.jsonl", "b.jsonl", "--dataset", "d"], "b.jsonl"),
         (["score", "p.jsonl", "hub/eraser", "--gold", "silver"], "silver"),
         (["score", "p.jsonl", "hub/eraser", "--seed", "x"], "--seed"),
+        *(
+            ([*verb.split(), "--dataset", "hub/eraser", "--split", "val", "--seed", "-1"], "seed")
+            for verb in ("score p.jsonl", "train --model m --out o", "ask --model m --endpoint x --out o")
+        ),
     ],
 )
 def test_bad_usage_is_exit_status_2_on_stderr(words, said):
     result = invoke(words)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr.lower() and "--help" in result.stderr and "Traceback" not in result.stderr
+    assert said in result.stderr.lower() and "Traceback" not in result.stderr
+
+
+def test_an_error_of_any_length_is_cut_and_json_steers_no_terminal(capfdbinary, monkeypatch):
+    """A line keeps its head, which says where, and its end, which says what was found."""
+    error = str(DataError(f"expected {'x' * 100_000}, found y", file="p.jsonl", line=3))
+    assert error.startswith("p.jsonl:3: expected x") and error.endswith("found y") and len(error) < 1100
+    many = make_printable(str(DataError("\n" * 200, instance="i" * 100_000)))
+    assert len(many) < 20_000 and len(many.splitlines()) < 60
+    cli.print_json({"label": "a\x9b\u202e\x7f"})
+    printed = capfdbinary.readouterr().out.decode()
+    assert printed.isascii() and json.loads(printed) == {"label": "a\x9b\u202e\x7f"}
+    monkeypatch.setattr(cli, "app", lambda *words, **options: {}["x"])
+    assert isinstance(invoke(["score"]).exception, KeyError), "a fault of the program shows where it is"
 
 
 @pytest.mark.parametrize(
@@ -135,19 +148,6 @@ def test_an_error_is_its_message_and_an_exit_status(error, status, text, monkeyp
     assert text in result.stderr and "Traceback" not in result.stderr
 
 
-def test_a_fault_of_the_program_shows_where_it_is(monkeypatch):
-    monkeypatch.setattr(cli, "app", lambda *words, **options: {}["x"])
-    assert isinstance(invoke(["score"]).exception, KeyError)
-
-
-def test_an_error_of_any_length_is_cut():
-    """A line keeps its head, which says where, and its end, which says what was found."""
-    error = str(DataError(f"expected {'x' * 100_000}, found y", file="p.jsonl", line=3))
-    assert error.startswith("p.jsonl:3: expected x") and error.endswith("found y") and len(error) < 1100
-    many = make_printable(str(DataError("\n" * 200, instance="i" * 100_000)))
-    assert len(many) < 20_000 and len(many.splitlines()) < 60
-
-
 def test_a_locale_without_these_letters_prints_their_numbers(tmp_path):
     """LC_ALL=C without Python's UTF-8 mode: stdout is ASCII."""
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
@@ -162,12 +162,6 @@ def test_a_reader_that_goes_away_is_no_error(samples):
     assert "Traceback" not in done.stderr and done.stdout.strip() in ("0", "1")
 
 
-@pytest.mark.parametrize("words", ["score p.jsonl", "train --model m --out o", "ask --model m --endpoint x --out o"])
-def test_a_negative_seed_is_refused(words):
-    result = invoke([*words.split(), "--dataset", "hub/eraser", "--split", "val", "--seed", "-1"])
-    assert result.exit_code == 2 and "seed" in result.stderr
-
-
 @pytest.mark.parametrize("option", ["--predictions", "--out"])
 def test_a_folder_in_place_of_a_file_is_told(option, samples, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -176,9 +170,3 @@ def test_a_folder_in_place_of_a_file_is_told(option, samples, tmp_path, monkeypa
     result = invoke(["score", "--dataset", samples / "eraser/movies", "--split", "val", *words])
     assert result.exit_code == 1 and "found a folder" in result.stderr
     assert not list(tmp_path.iterdir())
-
-
-def test_json_keeps_values_and_steers_no_terminal(capfdbinary):
-    cli.print_json({"label": "a\x9b\u202e\x7f"})
-    printed = capfdbinary.readouterr().out.decode()
-    assert printed.isascii() and json.loads(printed) == {"label": "a\x9b\u202e\x7f"}

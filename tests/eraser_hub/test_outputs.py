@@ -17,15 +17,44 @@ from ..refusals import refused
 
 SPLIT = ["--dataset", "hub/eraser", "--config", "movies", "--split", "val"]
 P, Q = ["--predictions", "p.jsonl"], ["--predictions", "q.jsonl"]
-# verb -> its command without the place of its output, and the option of that place; {} becomes the file of a folder
+# what is written -> the words of its command without the place of the output, and the option's argument
 VERBS = {
-    "score": ([*SPLIT, *P], "--out", "{}"),
-    "compare": ([*SPLIT, *P, *Q, "--resamples", "20"], "--out", "{}"),
-    "report": ([*SPLIT, *P], "--out", "{}/index.html"),
-    "report scores": ([*SPLIT, *P], "--out", "{}/p.scores.json"),
-    "board": (["--scores", "s.json"], "--out", "{}/index.html"),
-    "board data": (["--scores", "s.json"], "--out", "{}/board.json"),
+    "score": (["score", *SPLIT, *P, "--out"], "{}"),
+    "compare": (["compare", *SPLIT, *P, *Q, "--resamples", "20", "--out"], "{}"),
+    "report": (["report", *SPLIT, *P, "--out"], "{}/index.html"),
+    "scores of a report": (["report", *SPLIT, *P, "--out"], "{}/p.scores.json"),
+    "board": (["board", "--scores", "s.json", "--out"], "{}/index.html"),
+    "data of a board": (["board", "--scores", "s.json", "--out"], "{}/board.json"),
 }
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_inputs_pipes_and_other_files_are_refused_before_the_work(verb: str, place: Path) -> None:
+    (words, pattern), source = VERBS[verb], place / ("s.json" if "board" in verb else "p.jsonl")
+    out, before = place / pattern.format("made"), source.read_bytes()
+
+    def run(*more: str) -> Any:
+        return invoke([*words, "made", *more]).exception
+
+    out.parent.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(scored_split.ScoredSplit, "built", property(lambda self: 1 / 0))
+        for make, always in (
+            (lambda: os.link(source, out), True),
+            (lambda: os.mkfifo(out), True),
+            (lambda: out.write_text("my thesis"), False),
+        ):
+            make()
+            for force in ([], ["--force"])[: 1 + always]:
+                with refused():
+                    raise run(*force)
+            if always:
+                out.unlink()
+    assert source.read_bytes() == before and out.read_text() == "my thesis"
+    assert run("--force") is None
+    written = out.read_bytes()
+    assert written != b"my thesis" and run() is None, "a run's own file is replaced"
+    assert out.read_bytes() == written
 
 
 @pytest.fixture(scope="module")
@@ -48,54 +77,6 @@ def place(built: Path, samples: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     return tmp_path
 
 
-def run(verb: str, output: str, *more: str) -> Any:
-    """Run a verb with its output at a place; None where it succeeds, else what it raised."""
-    words, option, pattern = VERBS[verb]
-    target = os.path.dirname(output) if "/" in pattern else output
-    return invoke([verb.split()[0], *words, option, target, *more])
-
-
-def name(verb: str) -> str:
-    """The path of the verb's file below the folder ``made`` where it writes a folder."""
-    return VERBS[verb][2].format("made") if "/" in VERBS[verb][2] else "made.out"
-
-
-@pytest.mark.parametrize("force", [[], ["--force"]])
-@pytest.mark.parametrize("verb", VERBS)
-def test_an_input_and_a_pipe_are_refused_before_the_work(
-    verb: str, force: list[str], place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scored_split.ScoredSplit, "built", property(lambda self: 1 / 0))
-    source, out = place / ("s.json" if verb.startswith("board") else "p.jsonl"), place / name(verb)
-    before = source.read_bytes()
-    out.parent.mkdir(exist_ok=True)
-    os.link(source, out)
-    with refused():
-        raise run(verb, name(verb), *force).exception
-    assert source.read_bytes() == out.read_bytes() == before
-    out.unlink()
-    os.mkfifo(out)
-    with refused():
-        raise run(verb, name(verb), *force).exception
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_another_file_is_refused_before_the_work_and_replaced_by_force(verb: str, place: Path) -> None:
-    out = place / name(verb)
-    out.parent.mkdir(exist_ok=True)
-    out.write_text("my thesis")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(scored_split.ScoredSplit, "built", property(lambda self: 1 / 0))
-        with refused():
-            raise run(verb, name(verb)).exception
-    assert out.read_text() == "my thesis"
-    assert run(verb, name(verb), "--force").exception is None
-    written = out.read_bytes()
-    assert written != b"my thesis"
-    assert run(verb, name(verb)).exception is None, "a run's own file is replaced"
-    assert out.read_bytes() == written
-
-
 @pytest.mark.parametrize("argument", ["p.jsonl", "hub/eraser/README.md"])
 def test_results_do_not_save_over_their_inputs(argument: str, place: Path) -> None:
     before = (place / argument).read_bytes()
@@ -107,30 +88,23 @@ def test_results_do_not_save_over_their_inputs(argument: str, place: Path) -> No
     assert (place / argument).read_bytes() == before
 
 
-def test_figures_of_others_stay(place: Path) -> None:
+def test_figures_models_and_scores_for_explain_replace_no_other_file(place: Path) -> None:
     pytest.importorskip("matplotlib")
-    assert run("report", "made/index.html", "--figures", "figures").exception is None
+    report = ["report", *SPLIT, *P, "--out", "made", "--figures", "figures"]
+    assert invoke(report).exception is None
     figure = sorted((place / "figures").iterdir())[0]
     figure.write_text("mine")
     with refused(file=figure.name):
-        raise run("report", "made/index.html", "--figures", "figures").exception
+        raise invoke(report).exception
     assert figure.read_text() == "mine"
-
-
-def test_a_model_is_not_trained_into_its_input(place: Path) -> None:
     (place / "m").mkdir()
     for model, out in (("logistic-regression", "hub/eraser"), ("m", "m")):
         with refused(argument="out"):
             eraser_hub.train(dataset="hub/eraser", config="movies", model=model, out=out)
-
-
-def test_scores_for_explain_replace_no_other_file(place: Path) -> None:
-    from eraser_hub import load, tokens, write_scores
-
-    rows = [load("hub/eraser", "movies", "val")[0]]
-    scores = [[0.0] * sum(map(len, tokens(rows[0])))]
+    rows = [eraser_hub.load("hub/eraser", "movies", "val")[0]]
+    scores = [[0.0] * sum(map(len, eraser_hub.tokens(rows[0])))]
     with refused(file="p.jsonl"):
-        write_scores("p.jsonl", rows, scores)
+        eraser_hub.write_scores("p.jsonl", rows, scores)
     for _ in range(2):  # its own file is replaced
-        assert write_scores("s.jsonl", rows, scores) == 1
-    assert write_scores("p.jsonl", rows, scores, force=True) == 1
+        assert eraser_hub.write_scores("t.jsonl", rows, scores) == 1
+    assert eraser_hub.write_scores("p.jsonl", rows, scores, force=True) == 1
