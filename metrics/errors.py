@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # the command line starts without numpy
 
 VERSION = "1.0.0"
 # of an address; a path of it may have lost one of its slashes. hf://ORG/NAME@REVISION names no user
-USER = re.compile(r"((?:https?|ftp):/{1,2}|\w+:/{1,2}(?=[^/@\s]*:))[^/\s]+@", re.IGNORECASE)
+USER = re.compile(r"((?:https?|ftp):/{1,2}|\b\w{1,30}:/{1,2}(?=[^/@\s]*:))[^/\s]+@", re.IGNORECASE)
 SECRET = re.compile(r"([?&](?:\w*token|\w*key|password|secret|sig|\w*signature)=)[^&#:\s'\"]+", re.IGNORECASE)
 MAX_LINE_LENGTH = 1000  # of a message: an id or a label of the input may be of any length
 
