@@ -1,30 +1,21 @@
-"""Publish built folders as repositories on the Hub: changed files only, one commit each, one tag per version.
+"""Publish built folders as repositories of the Hub, and a model's scores in its own.
 
-A run can be repeated at any point: it lists the files on the Hub, uploads those that differ, and sets missing tags. A
-repository's files come in one commit, so readers never see half of them. The commit is compared with the folder before
-it counts as published.
+Each folder is copied, the copy is checked, and the copy is uploaded: a build that runs meanwhile changes nothing of it.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import DataError, UsageError, add_count, show
-
-if TYPE_CHECKING:
-    from .publisher import Publisher
-    from .uploads import Upload
+from eraser_hub.records.errors import DataError
+from eraser_hub.version import __version__
 
 log = logging.getLogger("eraser_hub")
-NAMESPACE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?")
-BRANCH = re.compile(r"[A-Za-z0-9][\w./-]{0,200}")
 
 
 def publish(
@@ -35,16 +26,16 @@ def publish(
     metric: str | Sequence[str] = (),
     private: bool = False,
     dry_run: bool = False,
-    check: bool = False,
-    eval_results: str | Sequence[str] | Mapping[str, Any] = (),
+    allow_sample: bool = False,
+    eval_results: str | Sequence[str] = (),
     revision: Annotated[str, PYTHON] = "main",
     endpoint: Annotated[str | None, PYTHON] = None,
     token: Annotated[str | None, PYTHON] = None,
 ) -> list[str]:
     """Publish built datasets, metric Spaces and a model's results to the Hub.
 
-    Only changed files are uploaded, in one commit each, with a tag per version. A folder that `check` refuses is not
-    sent. The token is the one of `hf auth login` or HF_TOKEN, and is never printed; HF_ENDPOINT names another Hub.
+    Changed files alone are uploaded, and the version becomes a tag. A folder that `check` refuses is not sent. The
+    token is the one of `hf auth login` or HF_TOKEN, and is never printed; HF_ENDPOINT names another Hub.
 
     Args:
         namespace: User or organisation on the Hub: org for org/eraser.
@@ -52,164 +43,69 @@ def publish(
         dataset: Dataset to publish; repeat it for several. Without datasets, metrics and results: all that is built.
         metric: Metric to publish; repeat it for several.
         private: Create new repositories as private ones.
-        dry_run: Check and print the plan, without network.
-        check: Compare the Hub with the folder, and send nothing.
+        dry_run: Print which files would be added, changed and deleted, and send nothing.
+        allow_sample: Publish a dataset that is a sample, or a part of the release.
         eval_results: ORG/MODEL=FILE, a score file, for the Hub's leaderboards; repeat it for several.
         revision: branch to publish to; only main gets tags.
         endpoint: address of another Hub.
         token: token in place of the one that is stored.
 
     Returns:
-        The addresses of the published repositories; of a dry run or a check the lines of its report.
+        The addresses of the published repositories; of a dry run the lines of its plan.
 
     Raises:
-        DataError: a folder is not as built or fails its check (nothing is sent then), the Hub holds something else
-            (``check``), or refuses. The error names what was published, and running again uploads the rest.
+        DataError: a folder is not as built or fails its check (nothing is sent then), or the Hub refuses. The error
+            names what was published before, and running again uploads the rest.
 
     Examples:
         >>> from eraser_hub import publish
         >>> publish("org", "hub", dataset="eraser", dry_run=True)[-1]
-        'dry run: nothing was asked of the Hub, nothing sent'
+        'dry run: nothing was sent, nothing compared (HF_HUB_OFFLINE is set)'
 
         $ eraser-hub publish --namespace org --dataset eraser --metric eraser_agreement --dry-run
         $ eraser-hub publish --namespace org --eval-results my-org/my-model=scores.json --dry-run
     """
-    if not NAMESPACE.fullmatch(namespace) or re.search(r"--|\.\.", namespace):
-        message = f"expected the name of a user or organisation, found {show(namespace)}"
-        raise UsageError(message, argument="namespace")
-    if not BRANCH.fullmatch(revision) or ".." in revision:
-        raise UsageError(f"expected the name of a branch, found {show(revision)}", argument="revision")
-    if check and dry_run:
-        raise UsageError("asks the Hub, which `dry_run` does not", argument="check")
-    return publish_folder(
-        Path(folder),
-        namespace,
-        [dataset] if isinstance(dataset, str) else list(dataset),
-        [metric] if isinstance(metric, str) else list(metric),
-        parse_results(eval_results),
-        revision=revision,
-        private=private,
-        dry_run=dry_run,
-        check=check,
-        endpoint=endpoint,
-        token=token,
-    )
+    import huggingface_hub
+    from huggingface_hub.utils import logging as hub_logging
 
+    from .eval_results import parse_results, stage_results
+    from .hub import compare, describe_plan, explain_errors, list_published, upload
+    from .staging import find_built, stage_dataset, stage_space
 
-def parse_results(results: str | Sequence[str] | Mapping[str, Any]) -> dict[str, list[Path]]:
-    """Return the score files of each model: of ``ORG/MODEL=FILE``, or of a mapping.
-
-    >>> parse_results(["lab/lstm=a.json", "lab/lstm=b.json"])["lab/lstm"] == [Path("a.json"), Path("b.json")]
-    True
-    """
-    if isinstance(results, Mapping):
-        listed = {model: [files] if isinstance(files, str | os.PathLike) else files for model, files in results.items()}
-        return {model: list(map(Path, files)) for model, files in listed.items()}
-    found: dict[str, list[Path]] = {}
-    for text in [results] if isinstance(results, str) else results:
-        model, equals, file = text.partition("=")
-        if not equals:
-            raise UsageError(f"expected ORG/MODEL=FILE, found {show(text)}", argument="eval_results")
-        found.setdefault(model, []).append(Path(file))
-    return found
-
-
-def publish_folder(
-    folder: Path,
-    namespace: str,
-    datasets: Sequence[str],
-    metrics: Sequence[str],
-    results: Mapping[str, Sequence[Path]],
-    *,
-    revision: str = "main",
-    private: bool = False,
-    dry_run: bool = False,
-    check: bool = False,
-    endpoint: str | None = None,
-    token: str | None = None,
-    pause: float = 1.0,
-    source: Path | None = None,
-) -> list[str]:
-    """Publish built folders, and models' results (score files by model); arguments and errors as of `publish`.
-
-    ``pause`` is the number of seconds before the first retry of a failed request, ``source`` the folder of metric
-    modules, by default the package's own.
-    """
-    from .publisher import Publisher, client
-    from .uploads import add_manifest, collect, describe_plan, fill_namespace, verify
-
-    with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
-        named = bool(datasets or metrics or not results)
-        built = collect(folder, namespace, datasets, metrics, source=source) if named else []
-        for upload in built:
-            verify(upload, folder, source)
-        filled = [fill_namespace(upload, namespace, Path(aside) / upload.name) for upload in built]
-        uploads = [add_manifest(upload, Path(aside) / upload.name) for upload in filled]
-        api = None if dry_run else client(endpoint, token, writes=not check)
-        publisher = None if api is None else Publisher(api, revision=revision, private=private, pause=pause)
-        for number, (model, files) in enumerate(results.items()):
-            uploads.append(collect_results(model, files, namespace, publisher, Path(aside) / f"model-{number}"))
-        lines: list[str] = []
-        different: list[DataError] = []
-        for upload in uploads:
-            changes = None if publisher is None else publisher.find_changes(upload)
-            lines += describe_plan(upload, changes)
-            if changes is not None and not changes.exists:
-                different.append(DataError("not published, or this token may not see it", file=upload.repo_id))
-            elif changes:
-                counts = f"{len(changes.added)} missing, {len(changes.changed)} differ, {len(changes.removed)} too many"
-                message = f"what is published is not the folder: of its files {counts}"
-                different.append(DataError(message, file=upload.repo_id))
-            if publisher is None and upload.kind == "model":
-                lines += [line for path in upload.files.values() for line in path.read_text("utf-8").splitlines()]
-        if publisher is None:
-            return [*lines, "dry run: nothing was asked of the Hub, nothing sent"]
-        if check and not different:
-            return [*lines, "what is published is what the folder holds"]
-        for line in lines:
-            log.info(line)
-        if check:
-            raise add_count(different[0], len(different))
-        return publish_all(uploads, publisher, folder)
-
-
-def collect_results(
-    model: str, files: Sequence[Path], namespace: str, publisher: Publisher | None, out: Path
-) -> Upload:
-    """Return the upload of a model's results, written below ``out``; without a publisher the Hub is not asked."""
-    from .eval_results import check_model, make_results_files
-    from .uploads import Upload
-
-    def read(path: str) -> str:
-        if publisher is None:
-            return ""
-        text = publisher.read_text(model, path)
-        if text is None:
-            message = f"there is no model {model} on the Hub (or this token may not see it): upload it first"
-            raise DataError(message)
-        return text
-
-    check_model(model)
-    return Upload(
-        model, model, "model", make_results_files(model, files, namespace, read, out), (), "", keeps_others=True
-    )
-
-
-def publish_all(uploads: Sequence[Upload], publisher: Publisher, folder: Path) -> list[str]:
-    """Publish the uploads one after another; return their addresses."""
-    from .uploads import read_stamps
-
+    folder, results = Path(folder), parse_results([eval_results] if isinstance(eval_results, str) else eval_results)
+    datasets = [dataset] if isinstance(dataset, str) else list(dataset)
+    metrics = [metric] if isinstance(metric, str) else list(metric)
+    built = find_built(folder)
+    if unknown := {*datasets, *metrics} - {*built[0], *built[1]}:
+        listed = ", ".join([*built[0], *built[1]]) or "none"
+        message = f"expected a folder that `eraser-hub build` wrote ({listed}), found none"
+        raise DataError(message, file=folder / min(unknown))
+    if not (datasets or metrics or results):
+        datasets, metrics = built
+        if not datasets and not metrics:
+            raise DataError("expected folders that `eraser-hub build` wrote, found none", file=folder)
+    # its warnings repeat our errors, and name addresses that hold signatures
+    hub_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    api = huggingface_hub.HfApi(endpoint=endpoint, token=token, library_name="eraser-hub", library_version=__version__)
+    is_offline = dry_run and huggingface_hub.constants.HF_HUB_OFFLINE
+    plan: list[str] = []
     addresses: list[str] = []
-    for upload in uploads:
-        try:
-            if read_stamps(upload.stamps) != upload.stamps:
-                message = "changed since it was checked: run the same command again"
-                raise DataError(message, file=folder / upload.name)
-            addresses.append(publisher.publish(upload))
-        except DataError as error:
-            waiting = [other.repo_id for other in uploads[len(addresses) :]]
-            published = f"published: {', '.join(addresses)}; " if addresses else ""
-            again = f"{published}not published: {', '.join(waiting)}; the same command uploads the rest"
-            raise DataError(f"{error}\n{again}") from None
-        log.info(f"published {addresses[-1]}")
+    with tempfile.TemporaryDirectory(prefix="eraser-hub-") as temporary:
+        place = Path(temporary)
+        repositories = [
+            *(stage_dataset(folder / name, namespace, place, allow_sample, dry_run) for name in datasets),
+            *(stage_space(folder / name, namespace, place) for name in metrics),
+            *(stage_results(model, files, namespace, place) for model, files in results.items()),
+        ]
+        for repository in repositories:
+            with explain_errors(repository.repo_id, token or huggingface_hub.get_token(), addresses):
+                changes = compare(repository, {} if is_offline else list_published(api, repository, revision))
+                lines = describe_plan(repository, changes)
+                if dry_run:
+                    plan += lines
+                    continue
+                log.info("\n".join(lines))
+                addresses.append(upload(api, repository, changes, revision, private))
+    if dry_run:
+        return [*plan, f"dry run: nothing was sent{', nothing compared (HF_HUB_OFFLINE is set)' if is_offline else ''}"]
     return addresses

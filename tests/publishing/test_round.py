@@ -1,9 +1,8 @@
-"""The whole round: publish -> load from anywhere -> push back -> load again -> score."""
+"""The whole round: build -> publish -> load from anywhere by the real clients -> score -> publish the results."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,140 +13,82 @@ import pytest
 import yaml
 from loopback_hub import TOKEN, LoopbackHub, Repo
 
-from eraser_hub.conversion import list_datasets
+import eraser_hub
 from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.card import get_dataset_version
 
-from .conftest import Child, make_child
+from .conftest import Child
 
-REAL = """
-import json, datasets, evaluate
-movies = datasets.load_dataset("org/eraser", "movies")
-tagged = datasets.load_dataset("org/eraser", "movies", revision="v{version}", split="test")
-cose = list(datasets.load_dataset("org/eraser", "cose", split="train", streaming=True))
-skipped = next(iter(datasets.load_dataset("org/eraser", split="train", streaming=True).skip(20).take(1)))
-movies.push_to_hub("org/copy", "movies")
-again = datasets.load_dataset("org/copy", "movies")
-same = all(movies[split].to_list() == again[split].to_list() for split in movies)
-same = same and str(movies["train"].features) == str(again["train"].features)
-row = next(row for row in movies["train"] if row["evidences"])
-keys = ("start_token", "end_token")
-spans = [{{key: span[key] for key in keys}} for group in row["evidences"] for span in group]
-instance = {{
-    "annotation_id": row["annotation_id"],
-    "rationales": [{{"docid": row["documents"][0]["docid"], "hard_rationale_predictions": spans}}],
-    "classification": "POS",
-    "classification_scores": {{"NEG": 0.2, "POS": 0.8}},
-    "comprehensiveness_classification_scores": {{"NEG": 0.7, "POS": 0.3}},
-    "sufficiency_classification_scores": {{"NEG": 0.3, "POS": 0.7}},
-}}
-faithfulness = evaluate.load("org/eraser_faithfulness").compute(predictions=[instance])
-agreement = evaluate.load("org/eraser_agreement").compute(
-    predictions=[{{key: instance[key] for key in ("annotation_id", "rationales")}}], references=[row]
-)
-read = [movies.num_rows, tagged.num_rows, len(cose), skipped["annotation_id"]]
-print(json.dumps([same, read, instance, row, faithfulness, agreement]))
-"""
-# each list of words is a call; the results go by place, and stdout of all of them is printed
-VERBS = """
+pytestmark = pytest.mark.slow
+LOAD = """
 import json, sys
-from tests.command_line import invoke
-calls = [invoke(words) for words in json.loads(sys.argv[1])]
-print(json.dumps([[one.exit_code, one.stdout, repr(one.exception)] for one in calls]))
+sys.modules["eraser_hub"] = sys.modules["rapidfuzz"] = None  # neither a reader nor a Space needs them
+import datasets, evaluate
+movies = datasets.load_dataset("org/eraser", "movies")
+tagged = datasets.load_dataset("org/eraser", "movies", revision=sys.argv[2], split="test")
+first = next(iter(datasets.load_dataset("org/eraser", split="train", streaming=True)))
+own = datasets.load_dataset("org/hass", split="train")
+scores = evaluate.load("org/eraser_faithfulness").compute(predictions=json.loads(sys.argv[1]))
+loaded = [movies.num_rows, len(tagged), first == movies["train"][0], own[0]["rationale"]]
+print(json.dumps([loaded, scores]))
 """
 
 
-class Published(NamedTuple):
-    """What the project builds of its samples, on a Hub."""
+@pytest.fixture(scope="module")
+def world(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """Samples, a corpus of one's own and a metric, built and published by the command line."""
+    place = tmp_path_factory.mktemp("round")
+    hub, child = place / "hub", Child(place)
+    rows = [{"id": "a", "text": "a fine film .", "label": "good", "quotes": ["fine"]}]
+    tables = {"train": rows, "test": [{**rows[0], "id": "b", "label": "bad"}]}
+    eraser_hub.import_corpus(tables, "hass", out=place / "corpora", **{name: name for name in rows[0]})
+    eraser_hub.build("own", source=place / "corpora", out=hub)
+    eraser_hub.build("eraser", source=samples / "eraser", config="movies", out=hub)
+    eraser_hub.build("metrics", config="eraser_faithfulness", out=hub)
+    with LoopbackHub().running() as loopback:
+        world = World(hub, loopback, child)
+        printed = world.type("publish", "--namespace", "org", "--folder", hub, "--allow-sample")
+        kinds = ("datasets/org/eraser", "datasets/org/hass", "spaces/org/eraser_faithfulness")
+        assert printed.splitlines() == [f"{loopback.url}/{kind}" for kind in kinds]
+        yield world
+
+
+class World(NamedTuple):
+    """What was published, and where."""
 
     hub: Path
     loopback: LoopbackHub
     child: Child
-    printed: str
 
-    def typed(self, *calls: list[str], **more: str) -> list[str]:
-        """What each of the calls prints; they succeed."""
-        words = [list(map(str, call)) for call in calls]
-        done = self.child.call([sys.executable, "-c", VERBS, json.dumps(words)], self.loopback.url, **more)
-        assert done.returncode == 0, done.stderr
-        results = json.loads(done.stdout.splitlines()[-1])
-        assert [call for call, (code, _, _) in zip(words, results, strict=True) if code] == [], results
-        return [printed for _, printed, _ in results]
+    def type(self, *words: object) -> str:
+        """What a command prints; it succeeds."""
+        done = self.child.call("-m", "eraser_hub", *words, endpoint=self.loopback.url, HF_TOKEN=TOKEN)
+        assert done.returncode == 0 and TOKEN not in done.stdout + done.stderr, done.stdout + done.stderr
+        return done.stdout
 
 
-@pytest.fixture(scope="module")
-def published(samples, tmp_path_factory) -> Iterator[Published]:
-    """The three datasets of the samples and the metrics, built and published by the command line."""
-    place = tmp_path_factory.mktemp("round")
-    hub, child = place / "hub", make_child(place)
-    publish = [sys.executable, "-m", "eraser_hub", "publish", "--namespace", "org", "--folder", str(hub)]
-    with LoopbackHub().running() as loopback:
-        world = Published(hub, loopback, child, "")
-        calls = [["build", name, "--source", str(samples / name), "--out", str(hub)] for name in list_datasets()]
-        world.typed(*calls, ["build", "metrics", "--out", hub])
-        dry = child.call([*publish, "--dry-run"], "http://127.0.0.1:9", HF_HUB_OFFLINE="1")
-        assert dry.returncode == 0 and "dataset org/eraser" in dry.stdout and loopback.requests == [], dry.stderr
-        done = child.call(publish, loopback.url, HF_TOKEN=TOKEN)
-        assert done.returncode == 0, done.stderr
-        assert TOKEN not in done.stdout + done.stderr
-        yield world._replace(printed=done.stdout)
+def test_what_is_published_is_loaded_and_scores_the_same(world: World) -> None:
+    version = get_dataset_version(open_built(world.hub / "eraser").card)
+    rows = json.loads((world.hub / "eraser_faithfulness" / "example.json").read_text())["predictions"]
+    done = world.child.call("-c", LOAD, json.dumps(rows), f"v{version}", endpoint=world.loopback.url)
+    assert done.returncode == 0, done.stderr
+    loaded, scores = json.loads(done.stdout.splitlines()[-1])
+    assert loaded == [{"train": 27, "validation": 24, "test": 13}, 13, True, "fine"]
+    assert scores == evaluate.load(str(world.hub / "eraser_faithfulness")).compute(predictions=rows)
 
 
-@pytest.mark.slow
-def test_what_is_published_is_loaded_pushed_back_and_scores_the_same(published):
-    assert f"{published.loopback.url}/spaces/org/eraser_faithfulness" in published.printed.splitlines()
-    built = open_built(published.hub / "eraser")
-    code = REAL.format(version=get_dataset_version(built.card))
-    same, read, instance, row, faithfulness, agreement = published.child.run(
-        code, published.loopback.url, HF_TOKEN=TOKEN
-    )
-    ids = [row["annotation_id"] for row in built.rows("movies", "train")]
-    assert same and read == [
-        {"train": 27, "validation": 24, "test": 13},
-        13,
-        len(built.rows("cose", "train")),
-        ids[20],
-    ]
-    local = {name: evaluate.load(str(published.hub / name)) for name in ("eraser_faithfulness", "eraser_agreement")}
-    assert faithfulness == local["eraser_faithfulness"].compute(predictions=[instance])
-    hard = {key: instance[key] for key in ("annotation_id", "rationales")}
-    assert agreement == local["eraser_agreement"].compute(predictions=[hard], references=[row])
-    assert agreement["token_micro_f1"] == 1.0
-
-
-@pytest.mark.slow
-def test_results_are_published_and_come_back(published, samples):
-    loopback, predictions = published.loopback, samples / "predictions" / "eraser" / "movies.val.jsonl"
-    loopback.repos["models", "lab/lstm"] = Repo()
-    publish = ["publish", "--namespace", "org", "--folder", published.hub]
-    dataset = ["--dataset", "org/eraser", "--config", "movies", "--split", "val"]
-    published.typed(
-        [*publish, "--check"],
-        ["score", *dataset, "--predictions", predictions, "--out", "scores.json"],
-        [*publish, "--eval-results", "lab/lstm=scores.json"],
-        [*publish, "--eval-results", "lab/lstm=scores.json", "--check"],
-        HF_TOKEN=TOKEN,
-    )
-    scores = json.loads((published.child.folder / "scores.json").read_text())
-    text = loopback.repos["models", "lab/lstm"].tree[".eval_results/eraser.yaml"][0]
+def test_a_published_dataset_is_scored_by_its_id_and_results_are_published(world: World, samples: Path) -> None:
+    predictions, repo = samples / "predictions" / "eraser" / "movies.val.jsonl", Repo()
+    world.loopback.repos["models", "lab/lstm"] = repo
+    dataset = ["--dataset", "hf://datasets/org/eraser@main", "--config", "movies", "--split", "val"]
+    world.type("score", *dataset, "--predictions", predictions, "--out", "scores.json")
+    world.type("publish", "--namespace", "org", "--eval-results", "lab/lstm=scores.json")
+    done = world.child.call("-m", "eraser_hub", "stats", "--dataset", "org/eraser@v9", endpoint=world.loopback.url)
+    assert done.returncode == 1 and done.stderr.startswith("org/eraser@v9: ")
+    scores = json.loads((world.child.folder / "scores.json").read_text())
+    text = repo.tree[".eval_results/eraser-movies-validation.yaml"]
     entries = huggingface_hub.parse_eval_result_entries(yaml.safe_load(text))
-    evaluated = yaml.safe_load(loopback.repos["datasets", "org/eraser"].tree["eval.yaml"][0])
+    evaluated = yaml.safe_load(world.loopback.repos["datasets", "org/eraser"].tree["eval.yaml"])
     assert {entry.task_id for entry in entries} <= {task["id"] for task in evaluated["tasks"]}
-    assert {entry.dataset_id for entry in entries} == {"org/eraser"}
     values = {entry.task_id: entry.value for entry in entries}
     assert values["movies_validation_token_f1"] == scores["token_macro_f1"]
-    assert {entry.notes for entry in entries} == set(scores["signature"])
-
-
-@pytest.mark.slow
-def test_each_verb_reads_a_published_dataset_by_its_id(published, samples, tmp_path):
-    places = (published.hub / "eraser", "org/eraser", "org/eraser@main", "hf://datasets/org/eraser@main")
-    for verb in ("check", "stats"):
-        local, *remote = published.typed(*([verb, "--dataset", place, "--format", "csv"] for place in places))
-        assert remote[1:] == remote[:1] * 2
-        assert remote[0].splitlines() == local.splitlines()
-    published.typed(["export", "--dataset", "org/eraser", "--out", tmp_path / "raw"])
-    assert (tmp_path / "raw" / "movies" / "val.jsonl").is_file()
-    stats = [sys.executable, "-m", "eraser_hub", "stats", "--dataset", "org/eraser@v9"]
-    done = published.child.call(stats, published.loopback.url)
-    assert done.returncode == 1 and done.stderr.startswith("org/eraser@v9: no folder of that name is here, and the Hub")
