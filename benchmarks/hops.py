@@ -1,6 +1,6 @@
 """How many functions of the project a call runs through, from the user's line to the result.
 
-python -m benchmarks.hops            prints a row for each journey: functions, files, the bar, whether it holds
+python -m benchmarks.hops            a row for each journey: functions, files, the most that it should go through
 python -m benchmarks.hops score      one journey, and every function that it went through
 
 A function counts once, however often it is called. Comprehensions and lambdas count to the function that holds them;
@@ -14,73 +14,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-SAMPLES = ROOT / "samples"
+FOLDERS = tuple(ROOT / name for name in ("eraser_hub", "metrics", "conversion", "datasets_scripts"))
 # journey -> the most functions, and files, that it should go through
-BARS = {"compute": (30, 8), "score": (70, 15), "build": (80, 15), "explain": (60, 12)}
-INNER = ("<lambda>", "<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>", "<module>")
-
-
-def functions_of(action: Callable[[], Any], folders: tuple[Path, ...]) -> set[tuple[str, str]]:
-    """Return (file, function) of each function below the folders that the action runs through."""
-    seen: set[CodeType] = set()
-
-    def look(frame: FrameType, event: str, argument: object) -> None:
-        if event == "call":
-            seen.add(frame.f_code)
-
-    sys.setprofile(look)
-    try:
-        action()
-    except SystemExit as stopped:
-        if stopped.code:
-            raise
-    finally:
-        sys.setprofile(None)
-    found = ((Path(code.co_filename).resolve(), _name(code).replace(".<locals>", "")) for code in seen)
-    inside = ((path, name) for path, name in found if any(path.is_relative_to(folder) for folder in folders))
-    return {(str(path), name) for path, name in inside if not name.endswith(INNER) and not _is_class_body(name, seen)}
-
-
-def _name(code: CodeType) -> str:
-    return code.co_qualname
-
-
-def _is_class_body(name: str, seen: set[CodeType]) -> bool:
-    return any(_name(code) == name and not code.co_flags & 0x1 for code in seen)  # CO_OPTIMIZED: a function
-
-
-def verb(*words: str) -> Callable[[], None]:
-    """Return a call of the command line."""
-    from eraser_hub.cli import main
-
-    def run() -> None:
-        sys.argv = ["eraser-hub", *words]
-        main()
-
-    return run
-
-
-def compute(folder: Path) -> tuple[Callable[[], None], tuple[Path, ...]]:
-    """Return ``evaluate.load(..).compute`` of a Space, and where its files lie."""
-    import evaluate
-
-    from eraser_hub.publishing.spaces import build_metrics
-
-    space = build_metrics(folder, ["eraser_agreement"])[0]
-    example = json.loads((space / "example.json").read_text("utf-8"))
-    metric = evaluate.load(str(space))
-    home = Path(sys.modules[type(metric).__module__].__file__ or "").parent
-
-    def run() -> None:
-        metric.compute(predictions=example["predictions"], references=example["references"])
-
-    return run, (home,)
+LIMITS = {"compute": (30, 8), "score": (70, 15), "build": (80, 15), "explain": (60, 12)}
 
 
 class Counting:
@@ -93,46 +34,71 @@ class Counting:
         return [[0.9 - 0.8 * ("good" in tokens), 0.1 + 0.8 * ("good" in tokens)] for tokens in token_lists]
 
 
-def explain_one() -> None:
-    """Explain one text by occlusion."""
-    from eraser_hub import explain_texts
+def list_functions(action: Callable[[], Any], folders: tuple[Path, ...]) -> set[tuple[str, str]]:
+    """Return (file, function) of each function below the folders that the action runs through."""
+    seen: set[CodeType] = set()
 
-    explain_texts(Counting(), ["a good film"], kd=0.3)
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            seen.add(frame.f_code)
+
+    sys.setprofile(look)
+    try:
+        action()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    finally:
+        sys.setprofile(None)
+    found = set()
+    for code in seen:
+        path, name = Path(code.co_filename).resolve(), code.co_qualname.replace(".<locals>", "")
+        is_function = code.co_flags & 0x1 and not name.endswith(">")  # CO_OPTIMIZED: no body of a class or module
+        if is_function and any(path.is_relative_to(folder) for folder in folders):
+            found.add((str(path), name))
+    return found
 
 
-def words_of(name: str, folder: Path) -> tuple[str, ...]:
-    """Return a verb's words, which write below the folder."""
-    data, hub = SAMPLES / "eraser" / "movies", folder / "hub"
-    return {
-        "build": ("build", "eraser", "--source", str(SAMPLES / "eraser"), "--config", "movies", "--out", str(hub)),
-        "score": (
-            *("score", "--dataset", str(data), "--split", "val", "--predictions"),
-            str(SAMPLES / "predictions" / "eraser" / "movies.val.jsonl"),
-        ),
-    }[name]
-
-
-def journey(name: str, folder: Path) -> set[tuple[str, str]]:
-    """Return the functions of one journey, which was gone once before, so that all modules are there."""
+def run_journey(name: str, place: Path) -> set[tuple[str, str]]:
+    """Return the functions of one journey, which was gone once before, so that all modules are loaded."""
     if name == "compute":
-        return functions_of(*compute(folder))
-    folders = tuple(ROOT / each for each in ("eraser_hub", "metrics", "conversion", "datasets_scripts"))
+        import evaluate
+
+        from eraser_hub.publishing.spaces import build_metrics
+
+        space = build_metrics(place, ["eraser_agreement"])[0]
+        example = json.loads((space / "example.json").read_text("utf-8"))
+        metric = evaluate.load(str(space))
+        home = Path(sys.modules[type(metric).__module__].__file__ or "").parent
+        rows = {"predictions": example["predictions"], "references": example["references"]}
+        return list_functions(lambda: metric.compute(**rows), (home,))
     if name == "explain":
-        explain_one()
-        return functions_of(explain_one, folders)
-    with suppress(SystemExit):
-        verb(*words_of(name, folder / "first"))()
-    return functions_of(verb(*words_of(name, folder / "second")), folders)
+        from eraser_hub import explain_texts
+
+        explain_texts(Counting(), ["a good film"], kd=0.3)
+        return list_functions(lambda: explain_texts(Counting(), ["a good film"], kd=0.3), FOLDERS)
+    from eraser_hub.cli import main
+
+    samples = ROOT / "samples"
+    predictions = samples / "predictions" / "eraser" / "movies.val.jsonl"
+    arguments = {
+        "build": ["build", "eraser", "--source", samples / "eraser", "--config", "movies", "--out"],
+        "score": ["score", "--dataset", samples / "eraser" / "movies", "--split", "val", "--predictions", predictions],
+    }[name]
+    for turn in ("first", "second"):
+        sys.argv = ["eraser-hub", *map(str, arguments), *([str(place / turn)] if name == "build" else [])]
+        found = list_functions(main, FOLDERS)
+    return found
 
 
 def main() -> None:
     """Print the journeys, or the functions of one."""
     if len(sys.argv) > 1:
         with tempfile.TemporaryDirectory() as folder:
-            for path, name in sorted(journey(sys.argv[1], Path(folder))):
-                print(f"{Path(path).name}: {name}")
+            for file, name in sorted(run_journey(sys.argv[1], Path(folder))):
+                print(f"{Path(file).name}: {name}")
         return
-    for name, (most, most_files) in BARS.items():
+    for name, (most, most_files) in LIMITS.items():
         command = [sys.executable, "-m", "benchmarks.hops", name]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         lines = [line for line in done.stdout.splitlines() if ".py: " in line]
