@@ -17,8 +17,7 @@ from typing import Any
 from eraser_hub import samples
 from eraser_hub.conversion import get_dataset
 from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
-from eraser_hub.reports.board_lines import read_score_file
-from eraser_hub.reports.board_page import collect_board_lines, write_board
+from eraser_hub.reports.board import board
 from eraser_hub.reports.highlight import Highlight, highlight
 from eraser_hub.reports.marks import mark_pair, pair_rows, read_answers
 from eraser_hub.reports.report_page import ReportFiles, make_report
@@ -115,11 +114,11 @@ def page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
         open_file(browser, report.page, "html[data-ready] #documents .text")
         browser.execute_script("document.querySelectorAll('main details').forEach(one => { one.open = true; })")
 
-    board, *_ = write_board(hub / "board", collect_board_lines([*map(read_score_file, report.score_files)]))
+    board_page, _ = board([str(path) for path in report.score_files], out=hub / "board").files
     taken = []
     for name, page, content in (
         ("report", report.page, "#documents .text"),
-        ("board", board, "html[data-ready] #board"),
+        ("board", board_page, "table"),
     ):
         taken += take_views(browser, name, views, partial(open_file, browser, page, content))
     taken += take_views(browser, "report-unfolded", views, unfold)
