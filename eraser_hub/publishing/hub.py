@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from huggingface_hub import HfApi
+from huggingface_hub import HfApi, get_token
 from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 from huggingface_hub.hf_api import RepoFile
 
@@ -52,9 +52,9 @@ def compare(repository: Repository, published: Mapping[str, RepoFile]) -> dict[s
 
 def describe_plan(repository: Repository, changes: Mapping[str, str]) -> list[str]:
     """Return the lines that say what becomes of a repository; of results the lines of the files themselves, too."""
-    tag = f", tag v{repository.version}" if repository.version else ""
-    lines = [f"{repository.kind} {repository.repo_id}: {len(changes)} changes{tag}"]
-    lines += [f"  {change} {path}" for path, change in changes.items()]
+    tag = f" (tag v{repository.version})" if repository.version else ""
+    lines = [f"  {change} {path}" for path, change in changes.items()] or ["  unchanged"]
+    lines.insert(0, f"{repository.kind} {repository.repo_id}{tag}")
     if repository.kind == "model":
         for path in changes:
             lines += (repository.folder / path).read_text(encoding="utf-8").splitlines()
@@ -84,7 +84,7 @@ def upload(api: HfApi, repository: Repository, changes: Mapping[str, str], revis
 
 
 @contextmanager
-def explain_errors(repo_id: str, token: str | None, published: Sequence[str]) -> Iterator[None]:
+def explain_errors(api: HfApi, repo_id: str, published: Sequence[str]) -> Iterator[None]:
     """Raise errors of the Hub, the network and the disk as a DataError of one line, without any token."""
     try:
         yield
@@ -99,15 +99,17 @@ def explain_errors(repo_id: str, token: str | None, published: Sequence[str]) ->
             message = " ".join(str(error).split()) or type(error).__name__
         else:
             reason = getattr(cause, "server_message", None) or response.headers.get("X-Error-Message") or ""
-            message = f"the Hub answers {response.status_code} {' '.join(str(reason).split())}".rstrip()
+            message = f"the Hub answers {response.status_code} {' '.join(str(reason).split())[:300]}".rstrip()
             if response.status_code in (401, 403):
                 message += ": log in with `hf auth login`, or set HF_TOKEN to a token that may write there"
-        message = redact(message, token)[:500]
+        message = redact(f"{api.endpoint}: {message}", str(api.token or get_token() or ""))
         before = f"; published before: {', '.join(published)}" if published else ""
-        raise DataError(f"not published: {message}{before}; the same command uploads the rest", file=repo_id) from None
+        raise DataError(
+            f"not published at {message}{before}; the same command uploads the rest", file=repo_id
+        ) from None
 
 
-def redact(text: str, token: str | None = None) -> str:
+def redact(text: str, token: str) -> str:
     """Return the text without the token, without anything that resembles one, and without queries of addresses."""
     text = text.replace(token, "***") if token else text
     text = re.sub(r"\bhf_[A-Za-z0-9_]{6,}", "hf_***", text)

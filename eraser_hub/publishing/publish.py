@@ -98,14 +98,12 @@ def publish(
             *(stage_results(model, files, namespace, place) for model, files in results.items()),
         ]
         for repository in repositories:
-            with explain_errors(repository.repo_id, token or huggingface_hub.get_token(), addresses):
+            with explain_errors(api, repository.repo_id, addresses):
                 changes = compare(repository, {} if is_offline else list_published(api, repository, revision))
-                lines = describe_plan(repository, changes)
-                if dry_run:
-                    plan += lines
-                    continue
-                log.info("\n".join(lines))
-                addresses.append(upload(api, repository, changes, revision, private))
+                plan += (lines := describe_plan(repository, changes))
+                if not dry_run:
+                    log.info("\n".join(lines))
+                    addresses.append(upload(api, repository, changes, revision, private))
     if dry_run:
         return [*plan, f"dry run: nothing was sent{', nothing compared (HF_HUB_OFFLINE is set)' if is_offline else ''}"]
     return addresses

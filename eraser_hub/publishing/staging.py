@@ -57,15 +57,15 @@ def stage_dataset(folder: Path, namespace: str, place: Path, allow_sample: bool,
     try:
         faults = recognize_dataset(name, copy).check(copy).errors
     except DataError as error:
-        faults = [str(error)]
+        faults = [error]
     if faults:
         message = f"`eraser-hub check` does not pass it: {faults[0]}".replace(str(copy), str(folder))
         raise add_count(DataError(message, file=folder), len(faults))
     if SAMPLE in (copy / "README.md").read_text(encoding="utf-8").lower() and not allow_sample:
-        error = DataError(f"expected a whole release, found {SAMPLE}: `allow_sample` publishes it", file=folder)
+        refusal = DataError(f"expected a whole release, found {SAMPLE}: `allow_sample` publishes it", file=folder)
         if not dry_run:
-            raise error
-        log.warning(str(error))
+            raise refusal
+        log.warning(str(refusal))
     fill_namespace(copy / "README.md", namespace, name)
     return Repository("dataset", f"{namespace}/{name}", copy, get_dataset_version(open_built(copy).card))
 

@@ -49,7 +49,11 @@ def test_a_dry_run_lists_changes_and_sends_nothing(send, loopback, hub):
     card = hub / "eraser" / "README.md"
     card.write_text(card.read_text() + "\nMore.\n")
     lines = send(dry_run=True)
-    assert [line for line in lines if line[0] == " "] == ["  change README.md", "  delete boolq/old.parquet"]
+    assert [line for line in lines if line[0] == " "] == [
+        "  change README.md",
+        "  delete boolq/old.parquet",
+        "  unchanged",
+    ]
     assert lines[-1] == "dry run: nothing was sent"
     assert {method for method, _ in loopback.requests[asked:]} == {"GET"}
     send()
@@ -121,7 +125,7 @@ def test_a_folder_that_build_did_not_write_so_is_refused(send, loopback, hub, ch
         (("POST", "/datasets/.*/commit/", 413), {}, ("413",)),
         (("PUT", "/objects/", 403), {}, ("403",)),
         (("POST", "/spaces/.*/commit/", 403), {}, ("403", "published before: ", "/datasets/org/eraser;")),
-        (None, {"endpoint": "http://127.0.0.1:9"}, ()),
+        (None, {"endpoint": "http://me:secret@127.0.0.1:9"}, (" at http://***@127.0.0.1:9: ",)),
     ],
 )
 def test_a_failed_upload_is_one_error_without_a_token(send, loopback, caplog, monkeypatch, refusal, options, words):
