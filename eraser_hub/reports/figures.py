@@ -280,6 +280,8 @@ def make_aopc_figures(
             continue
         limits = min(0.0, *every) - 0.02, max(0.0, *every) + 0.02
         for side, lines in curves.items():
+            if not lines:
+                continue
             drawn = [
                 line
                 for one in baselines

@@ -221,8 +221,9 @@ def make_score_table(compared: Compared) -> Table:
     rows = [Row(one.name, [_make_cell(one, key) for key in keys], (one.name,)) for one in systems]
     cells = []
     for key in keys:
-        values = [one.chance[key] for one in systems if key in one.chance] or [compared.chance.get(key)]
-        found = [value for value in values if value is not None]
+        found = [one.chance[key] for one in systems if key in one.chance]
+        if not found and key in compared.chance:
+            found = [compared.chance[key]]
         ends = (min(found), max(found)) if found else (0.0, 0.0)
         small = format_interval(ends) if round(ends[1] - ends[0], 3) else ""
         cells.append(Cell(format_number(fmean(found)), small, fmean(found)) if found else Cell())
