@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -57,12 +56,6 @@ def test_every_script_is_run_here() -> None:
     assert tested == {path.name for path in EXAMPLES.glob("*.py")}
 
 
-def test_scores_are_those_of_the_command(hub: Path) -> None:
-    printed = run("score_predictions.py", folder=hub.parent)
-    assert re.search(r"^token_macro_f1: 0\.\d{3} \[0\.\d{3}, 0\.\d{3}\]$", printed, re.MULTILINE)
-    assert "eraser_agreement|" in printed
-
-
 def test_a_pipeline_is_explained(hub: Path) -> None:
     printed = run("explain_classifier.py", folder=hub.parent)
     assert re.search(r"^(NEG|POS): \[\{'start_token': \d+", printed)
@@ -83,24 +76,6 @@ def test_two_systems_are_compared(hub: Path, samples: Path) -> None:
     printed = run("compare_systems.py", *systems, folder=hub.parent)
     assert printed.startswith("ours - theirs, 24 annotations, 24 documents")
     assert re.search(r"^token_macro_f1: [+-]\d\.\d{3} \[.*\], p = \d\.\d{4}, \w+$", printed, re.MULTILINE)
-
-
-def test_three_people_annotate(tmp_path: Path) -> None:
-    """The table that docs/your-corpus.md imports."""
-    assert run("three_annotators.py", "train.jsonl", "test.jsonl", folder=tmp_path) == (
-        "train.jsonl: 530 rows of 180 posts\ntest.jsonl: 355 rows of 120 posts\n"
-    )
-    lines = [
-        line for name in ("train", "test") for line in (tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()
-    ]
-    rows = [json.loads(line) for line in lines]
-    assert {row["language"] for row in rows} == {"de", "th", "hi"} and {row["person"] for row in rows} == {
-        "Ana",
-        "Boris",
-        "Chai",
-    }
-    assert len({" ".join(row["tokens"]) for row in rows}) == 300
-    assert all(len(row["tokens"]) == len(row["marked"]) for row in rows)
 
 
 @pytest.mark.slow
@@ -153,13 +128,3 @@ def test_the_metrics_of_a_trainer_are_the_modules(hub: Path) -> None:
         {"start_token": 0, "end_token": 1},
         {"start_token": 2, "end_token": 4},
     ]
-
-
-@pytest.mark.slow
-def test_masked_input_trains_a_model_that_explain_takes(hub: Path, encoder: Path) -> None:
-    options = ["--model", encoder, "--out", "masked", "--steps", "2"]
-    printed = run("train_on_masked_input.py", *options, folder=hub.parent)
-    assert re.search(r"accuracy on rationales \d\.\d{3}", printed)
-    from eraser_hub.attribution import open_model
-
-    assert tuple(open_model(str(hub.parent / "masked")).label_names) == ("NEG", "POS")
