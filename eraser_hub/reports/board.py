@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +24,7 @@ from eraser_hub.records.errors import DataError, UsageError, describe_bad_name, 
 from eraser_hub.records.files import GENERATOR, OutputWriter
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
-from eraser_hub.scoring.result import HEADLINE, INTERVAL, SPREAD, HumanPerformance, describe_gold
+from eraser_hub.scoring.result import HEADLINE, INTERVAL, SPREAD, describe_gold
 
 from .catalogue import FAMILIES, format_number, metric
 from .score_ranges import check_scores
@@ -62,7 +62,6 @@ class BoardLine:
         settings: metric -> the settings in its signature.
         annotations: the number of annotations; None where it is not known.
         gold: of the split, as of `Scores.gold`.
-        people: human performance on the same data, where the score file has it.
     """
 
     system: str
@@ -79,7 +78,6 @@ class BoardLine:
     settings: Mapping[str, str] = field(default_factory=dict)
     annotations: int | None = None
     gold: Mapping[str, Any] = field(default_factory=dict)
-    people: HumanPerformance | None = None
 
     def small_print(self, key: str) -> str:
         """Return what stands below a score: its interval, its spread over runs, and chance."""
@@ -213,7 +211,7 @@ def board(
     for name, path in named:
         system, _, dataset = name.rpartition("@") if "@" in name else (name, "", "")
         lines.append(read_score_file(path, system=system, dataset=dataset))
-    groups = group_lines([*lines, *_list_people(lines), *(list_printed_lines() if published else ())])
+    groups = group_lines([*lines, *(list_printed_lines() if published else ())])
     if not groups:
         raise UsageError("nothing to show: expected score files, found none", argument="scores")
     unknown = [line.system for line in lines if not line.data]
@@ -281,12 +279,6 @@ class _Gold(msgspec.Struct):
     comprehensive: bool | None = None
 
 
-class _People(msgspec.Struct):
-    scores: dict[str, float]
-    annotators: int
-    spread: dict[str, float] = {}
-
-
 class _ScoreFile(msgspec.Struct):
     signature: list[str] | str | None = None
     run: str = ""
@@ -297,7 +289,6 @@ class _ScoreFile(msgspec.Struct):
     data_digest: str = ""
     gold: _Gold | None = None
     chance: dict[str, float | None] = {}
-    people: _People | None = None
 
 
 def _make_line(content: Mapping[str, Any], file_name: str, system: str, dataset: str) -> BoardLine:
@@ -338,11 +329,6 @@ def _make_line(content: Mapping[str, Any], file_name: str, system: str, dataset:
     scores, intervals, spread = _read_scores(content, signatures)
     if not 1 <= sum(value is not None for value in scores.values()) <= MAX_SCORES:
         raise DataError(f"expected 1 to {MAX_SCORES:,} scores, found {len(scores):,}")
-    people = None
-    if file.people:
-        spreads = {f"{key}{SPREAD}": value for key, value in file.people.spread.items()}
-        known, _, deviations = _read_scores(file.people.scores | spreads, (), "people.")
-        people = HumanPerformance({k: v for k, v in known.items() if v is not None}, deviations, file.people.annotators)
     chance, _, _ = _read_scores(file.chance, (), "chance.")
     count = stated.get("n", "")
     return BoardLine(
@@ -356,7 +342,6 @@ def _make_line(content: Mapping[str, Any], file_name: str, system: str, dataset:
         settings=settings,
         annotations=int(count) if count.isdecimal() and len(count) < 12 else None,
         gold=msgspec.structs.asdict(file.gold) if file.gold else {},
-        people=people,
     )
 
 
@@ -401,17 +386,6 @@ def _read_scores(
         error.field = f"{place}{error.field}"
         raise
     return scores, intervals, spread
-
-
-def _list_people(lines: Sequence[BoardLine]) -> list[BoardLine]:
-    """Return a line with human performance for each split of which a score file has it."""
-    made: dict[tuple[str, str, str], BoardLine] = {}
-    for line in lines:
-        if line.people is not None and line.people.scores:
-            more: dict[str, Any] = {"intervals": {}, "chance": {}, "people": None}
-            more |= {"scores": line.people.scores, "spread": line.people.spread, "detail": line.people.describe()}
-            made.setdefault((line.dataset, line.split, line.data), replace(line, system="people", **more))
-    return list(made.values())
 
 
 # -- printed results and groups ---------------------------------------------------------------------------------------

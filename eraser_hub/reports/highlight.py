@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from eraser_hub.metrics import plain
 from eraser_hub.records.errors import DataError, cut, show_controls
@@ -33,34 +33,54 @@ SHADES = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")  # of soft scores, lig
 LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # of evidence groups
 
 
-class Piece(NamedTuple):
-    """A token as it is drawn: (sign, kind of mark) before and after it, its groups, and the step of its soft score."""
+@dataclass(slots=True)
+class Piece:
+    """A token as it is drawn.
+
+    Attributes:
+        text: the token, its controls visible.
+        before, after: (sign, kind of mark) beside it.
+        groups: the evidence groups that cover it.
+        is_predicted: a predicted span covers it.
+        shade: the step of its score, from 0.
+    """
 
     text: str
-    before: list[tuple[str, str]]
-    after: list[tuple[str, str]]
-    groups: tuple[int, ...]
-    predicted: bool
-    shade: int
+    before: list[tuple[str, str]] = field(default_factory=list)
+    after: list[tuple[str, str]] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    is_predicted: bool = False
+    shade: int = 0
+
+    @property
+    def style(self) -> str:
+        """Return the style of the text for rich."""
+        styles = [f"underline {COLOURS['gold']}"] if self.groups else []
+        if self.is_predicted:
+            styles.append("bold" if self.groups else f"bold {COLOURS['predicted']}")
+        if self.shade:
+            styles.append(f"on {SHADES[self.shade]}" if styles else f"black on {SHADES[self.shade]}")
+        return " ".join(styles)
 
 
 def make_pieces(document: MarkedDocument) -> list[list[Piece]]:
     """Return the document's tokens with their marks, sentence by sentence."""
-    tokens = list(chain.from_iterable(document.sentences))
-    before: list[list[tuple[str, str]]] = [[] for _ in tokens]
-    after: list[list[tuple[str, str]]] = [[] for _ in tokens]
-    for start, group in sorted({(start, group) for start, _, group in document.gold}):
-        before[start].append((f"‹{str(group + 1).translate(SUPERSCRIPT)}", "gold"))
-    for start in sorted({start for start, _ in document.predicted or ()}):
-        before[start].append(("⟦", "predicted"))
-    for end in {end for _, end in document.predicted or ()}:
-        after[end - 1].append(("⟧", "predicted"))
-    for end, _ in {(end, group) for _, end, group in document.gold}:
-        after[end - 1].append(("›", "gold"))
-    shades = document.shades(len(SHADES)) or [0] * len(tokens)
-    marks = zip(tokens, before, after, document.groups_at(), document.predicted_at(), shades, strict=True)
-    pieces = (Piece(show_controls(text), *others) for text, *others in marks)
-    return [list(islice(pieces, len(sentence))) for sentence in document.sentences]
+    pieces = [Piece(show_controls(token)) for token in chain.from_iterable(document.sentences)]
+    for start, end in document.predicted or ():
+        pieces[start].before.append(("⟦", "predicted"))
+        pieces[end - 1].after.append(("⟧", "predicted"))
+        for piece in pieces[start:end]:
+            piece.is_predicted = True
+    # the last group opens first in front of a token: each is put before the others
+    for start, end, group in sorted(set(document.gold), key=lambda span: -span[2]):
+        pieces[start].before.insert(0, (f"‹{str(group + 1).translate(SUPERSCRIPT)}", "gold"))
+        pieces[end - 1].after.append(("›", "gold"))
+        for piece in pieces[start:end]:
+            piece.groups.insert(0, group)
+    for piece, shade in zip(pieces, document.shades(len(SHADES)) or (), strict=False):
+        piece.shade = shade
+    tokens = iter(pieces)
+    return [list(islice(tokens, len(sentence))) for sentence in document.sentences]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +106,7 @@ class Highlight:
         Folded are sentences without a mark in them or beside them. Without any mark the first three are shown.
         """
         rows = list(zip(*(make_pieces(marked.documents[place]) for marked in self.marked.values()), strict=True))
-        marks = [[any(p.groups or p.predicted for p in chain(*row)) for row in rows]]
+        marks = [[any(p.groups or p.is_predicted for p in chain(*row)) for row in rows]]
         marks.append([any(p.shade == len(SHADES) - 1 for p in chain(*row)) for row in rows])
         found = next(filter(any, marks), [number == 1 for number in range(len(rows))])
         near = [not self.fold or any(found[max(0, at - 1) : at + 2]) for at in range(len(rows))]
@@ -111,17 +131,9 @@ class Highlight:
         words += [document.docid] if document.docid != self.first.annotation_id else []
         return show_controls(" · ".join([*words, f"{document.num_tokens:,} tokens"]))
 
-    def list_top(self, name: str, place: int) -> str:
-        """Return the top tokens of a side of a pair, most important first; those of both sides have a star."""
-        tops = self.marked[name].tops
-        shared = set.intersection(*map(set, tops)) if len(tops) > 1 else set()
-        words = [word + "*" * (word in shared) for word in tops[place]] if tops else []
-        stars = "   (* on both sides)" if shared else ""
-        return f"top tokens: {show_controls(' · '.join(words))}{stars}" if words else ""
-
     @property
-    def legend(self) -> list[str]:
-        """The lines below the texts: the marks that occur, and a hint for a label's number."""
+    def legend(self) -> str:
+        """The line below the texts: the marks that occur."""
         documents = [document for marked in self.marked.values() for document in marked.documents]
         empty = sum(document.empty_gold for document in self.first.documents)
         parts = {
@@ -130,10 +142,7 @@ class Highlight:
             "shade: score, from the document's lowest to its highest": any(document.soft for document in documents),
             f"{empty} empty evidence {'span' if empty == 1 else 'spans'} not drawn": empty,
         }
-        marks = " · ".join(words for words, shown in parts.items() if shown)
-        label, known = self.first.label, self.first.label_known
-        hint = f"gold {show_controls(label)} is a label's number: `label_names` has its name"
-        return [marks or "no evidence and no prediction to mark", *([hint] if label and not known else [])]
+        return " · ".join(words for words, shown in parts.items() if shown) or "no evidence and no prediction to mark"
 
     def _repr_html_(self) -> str:
         """Return self-contained markup: inline styles only, no script, every text escaped."""
@@ -156,7 +165,7 @@ class Highlight:
             yield Text(f"\n{self.describe_document(place)}", style="bold")
             drawn = [self._draw(name, place, number) for number, name in enumerate(names)]
             yield Text("\n\n" if several else "").join(drawn)
-        yield Text("\n" + "\n".join(self.legend), style="dim")
+        yield Text(f"\n{self.legend}", style="dim")
 
     def _draw(self, name: str, place: int, column: int) -> Text:
         """Return a document as one system marks it."""
@@ -174,11 +183,10 @@ class Highlight:
                     text.append(" " if number else "")
                     for sign, kind in piece.before:
                         text.append(sign, style=f"bold {COLOURS[kind]}")
-                    text.append(piece.text, style=_get_style(piece))
+                    text.append(piece.text, style=piece.style)
                     for sign, kind in piece.after:
                         text.append(sign, style=f"bold {COLOURS[kind]}")
                 text.append("\n")
-        text.append(self.list_top(name, place), style="dim")
         text.rstrip()
         return text
 
@@ -196,15 +204,6 @@ class Highlight:
 def count_sentences(count: int) -> str:
     """Return what stands in place of folded sentences."""
     return f"… {count:,} {'sentence' if count == 1 else 'sentences'} …"
-
-
-def _get_style(piece: Piece) -> str:
-    styles = [f"underline {COLOURS['gold']}"] if piece.groups else []
-    if piece.predicted:
-        styles.append("bold" if piece.groups else f"bold {COLOURS['predicted']}")
-    if piece.shade:
-        styles.append(f"on {SHADES[piece.shade]}" if styles else f"black on {SHADES[piece.shade]}")
-    return " ".join(styles)
 
 
 def highlight(

@@ -46,18 +46,6 @@ class MarkedDocument:
         """The number of tokens in all sentences."""
         return sum(map(len, self.sentences))
 
-    def groups_at(self) -> list[tuple[int, ...]]:
-        """Return the evidence groups that cover each token, ascending."""
-        covering: list[set[int]] = [set() for _ in range(self.num_tokens)]
-        for start, end, group in self.gold:
-            for token in range(start, end):
-                covering[token].add(group)
-        return [tuple(sorted(groups)) for groups in covering]
-
-    def predicted_at(self) -> list[bool]:
-        """Return for each token True if a predicted span covers it."""
-        return list(map(bool, plain.mask_from_spans(self.predicted or (), self.num_tokens)))
-
     def shades(self, levels: int = 100) -> list[int] | None:
         """Return soft scores as steps 0 .. levels - 1, linear from the document's lowest to its highest score.
 

@@ -111,7 +111,6 @@ GOLD = {"marked_rows": 24, "unmarked_rows": 0, "density": 0.1}
         ({"chance": 3}, "chance", ""),
         ({"gold": {**GOLD, "density": "x"}}, "gold.density", ""),
         ({"gold": [1]}, "gold", ""),
-        ({"people": {"annotators": 3, "scores": {"auprc": 2.0}}}, "people.auprc", "at most 1"),
     ],
 )
 def test_a_score_file_that_is_none(tmp_path, more, field, found):
@@ -169,14 +168,13 @@ def test_groups_are_of_one_split_data_and_settings(tmp_path):
 
 
 def test_the_tables_and_the_data_of_a_board(tmp_path):
-    people = {"annotators": 3, "gold": "majority of the others", "scores": {"auprc": 0.9}, "spread": {"auprc": 0.1}}
     write(tmp_path / "zz.scores.json", chance={"auprc": 0.1}, auprc_ci=[0.4, 0.6], accuracy=1.0, roc_auc_score=0.7)
-    write(tmp_path / "AA.scores.json", people=people)
+    write(tmp_path / "AA.scores.json")
     made = board(str(tmp_path), out=tmp_path / "board")
     (table,) = made.table().tables
-    assert [left for left, _ in table.rows] == [("AA",), ("people",), ("zz",), ("zz, chance",)], "none by its merit"
-    assert table.columns == ("AUPRC", "Accuracy") and table.rows[2][1]["AUPRC"].interval == (0.4, 0.6)
-    assert len(made.table(whole=True).tables) == len(made.groups) == 14 and len(made.signatures) == 3
+    assert [left for left, _ in table.rows] == [("AA",), ("zz",), ("zz, chance",)], "none by its merit"
+    assert table.columns == ("AUPRC", "Accuracy") and table.rows[1][1]["AUPRC"].interval == (0.4, 0.6)
+    assert len(made.table(whole=True).tables) == len(made.groups) == 14 and len(made.signatures) == 2
     assert "source" in made.table(whole=True).tables[-1].left
     data = json.loads((tmp_path / "board" / "board.json").read_text())
     row = next(row for row in data["rows"] if row["system"] == "zz")

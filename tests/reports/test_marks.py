@@ -28,10 +28,9 @@ def test_marks_of_a_row(row, instance):
     marked = mark_instance(row, instance, label_names=NAMES)
     first, second = marked.documents
     assert (marked.label, marked.predicted_label, marked.right) == ("POS", "POS", True)
-    assert first.gold == ((1, 3, 0), (2, 4, 1)) and first.empty_gold == 1 and first.groups_at()[2] == (0, 1)
+    assert first.gold == ((1, 3, 0), (2, 4, 1)) and first.empty_gold == 1
     assert second.gold == ((0, 1, 1),) and second.predicted == ()
     assert first.predicted == ((2, 5),), "equal spans count once"
-    assert first.predicted_at() == [False, False, True, True, True, False, False, False, False, False]
     assert first.shades(100)[0] == 0 and first.shades(100)[-1] == 99 and second.shades() == [0]
     alone = mark_instance(row, label_names=NAMES)
     assert alone.right is None and alone.documents[0].predicted is None and alone.documents[0].soft is None
