@@ -1,4 +1,4 @@
-"""The layers of docs/architecture.md: each uses only those below it, and nothing runs in circles.
+"""The layers of docs/contributing.md: each uses only those below it, and nothing runs in circles.
 
 An import inside a function counts; one below ``if TYPE_CHECKING`` names types alone, and counts for the layers.
 """

@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 # page of the site -> the file that it shows
 PAGES = {
     "project/changelog.md": "CHANGELOG.md",
-    "project/contributing.md": "CONTRIBUTING.md",
     "project/security.md": "SECURITY.md",
     "project/code-of-conduct.md": "CODE_OF_CONDUCT.md",
     "project/benchmarks.md": "benchmarks/RESULTS.md",
@@ -40,7 +39,7 @@ API = """# Python API
 
 Look up a public name: what it takes, what it returns, and what it raises. `import eraser_hub` is all that you need to
 import; names load what they need when you first use them. The [commands](commands.md) are the functions of their
-names; the files are described in [predictions-format](predictions-format.md).
+names; the files are described in [predictions](predictions.md).
 """
 # names of `eraser_hub.attribution` for the reference
 EXPLAIN = ("ExplainSettings", "Instance", "build_settings", "explain_instances", "open_model")
@@ -76,8 +75,6 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Lead the links of a page to where the site has their files."""
     place = page.file.src_uri
-    if place == "index.md":
-        page.meta["hide"] = ["navigation", "toc"]
     source = shown_pages().get(place, f"docs/{place}")
     places = {file: uri for uri, file in shown_pages().items()}
 

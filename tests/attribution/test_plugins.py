@@ -1,4 +1,4 @@
-"""The packages of docs/add-an-attribution-method.md and docs/add-a-model.md, installed and used."""
+"""The packages of docs/add-a-metric-or-method.md, installed and used."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def said(site: Path, *words: object) -> str:
 
 
 def test_a_method(hub, linear, tmp_path):
-    site = installed("add-an-attribution-method.md", "window-occlusion", tmp_path)
+    site = installed("add-a-metric-or-method.md", "window-occlusion", tmp_path)
     words = ("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", linear)
     out = said(site, *words, "--method", "window(width=2)", "--out", tmp_path / "p.jsonl")
     assert "method:window(width=2)|" in out and "exit 0" in out
@@ -44,7 +44,7 @@ def test_a_method(hub, linear, tmp_path):
 
 
 def test_a_model(hub, tmp_path):
-    site = installed("add-a-model.md", "word-weights", tmp_path)
+    site = installed("add-a-metric-or-method.md", "word-weights", tmp_path)
     words = ("explain", "--dataset", hub, "--config", "movies", "--split", "val", "--model", tmp_path / "weights")
     out = said(site, *words, "--method", "coefficients", "--out", tmp_path / "p.jsonl")
     assert "method:coefficients|" in out and "exit 0" in out

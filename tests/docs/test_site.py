@@ -64,7 +64,7 @@ def read(page: Path) -> Requests:
 
 def test_no_page_asks_another_host(site: Path) -> None:
     pages = sorted(site.rglob("*.html"))
-    assert len(pages) > 40
+    assert len(pages) > 30
     foreign = [
         f"{page.relative_to(site)}: {address}"
         for page in pages
@@ -116,7 +116,7 @@ def origin(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
-PAGES = pytest.mark.parametrize("page", ["index", "first-hour", "scores", "results", "reference", "commands"])
+PAGES = pytest.mark.parametrize("page", ["index", "explain", "scores", "results", "reference", "commands"])
 
 
 @pytest.mark.browser

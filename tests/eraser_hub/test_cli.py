@@ -55,8 +55,8 @@ def test_the_help_of_a_verb_is_its_docstring_and_fits_a_terminal(verb, monkeypat
 
 
 def test_the_options_are_those_that_were_decided():
-    """The table of docs/decisions.md, with no more options than a reader can know."""
-    page = (ROOT / "docs/decisions.md").read_text("utf-8")
+    """The table of docs/contributing.md, with no more options than a reader can know."""
+    page = (ROOT / "docs/contributing.md").read_text("utf-8")
     rows = re.findall(r"^\| `([a-z]+)` \| ([a-z -]+) \|$", page, re.MULTILINE)
     decided = {verb: sorted(words.split()) for verb, words in rows}
     assert decided == {verb: sorted(option.removeprefix("--") for option in list_options(verb)) for verb in cli.VERBS}

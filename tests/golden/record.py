@@ -1,7 +1,7 @@
 """What the product says of small inputs, from end to end: ``python -m tests.golden.record [NAME ..]``.
 
 Each function of RECORDS returns plain values, which stand in ``numbers/NAME.json``; ``test_numbers.py`` computes them
-anew. What differs on purpose is listed in docs/decisions.md, with the reason, and then recorded again. Every call of
+anew. What differs on purpose is recorded again, in a commit that gives the reason. Every call of
 the product is in this file.
 """
 

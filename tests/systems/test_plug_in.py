@@ -1,4 +1,4 @@
-"""The plug-in of docs/add-a-system.md is installed, and trained and explained as any system."""
+"""The plug-in of docs/add-a-metric-or-method.md is installed, and trained and explained as any system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = needs("torch", "pip", "setuptools")
 
 
 def test_the_plug_in_is_a_system(hub, tmp_path):
-    site, where = installed("add-a-system.md", "plugin", tmp_path), ("--dataset", hub, "--config", "movies")
+    site, where = installed("add-a-metric-or-method.md", "plugin", tmp_path), ("--dataset", hub, "--config", "movies")
     model, predictions = tmp_path / "m", tmp_path / "p.jsonl"
     out = said(site, "train", *where, "--model", "mean-words(embedding_size=8, max_steps=2)", "--out", model)
     assert out.startswith(f"{model}: mean-words trained on the full text of train") and out.endswith("exit 0"), out
