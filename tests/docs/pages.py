@@ -22,12 +22,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..asking.scripted_server import ScriptedServer
-from ..source_copy import ROOT, copy_source
+from ..source_copy import copy_source
 from .language_model import ENDPOINT, reply
 
 BLOCK = re.compile(r"(?:^`([\w./-]+)`:\n\n)?^(````?)(\w+)\n(.*?)^\2$", re.MULTILINE | re.DOTALL)
 # set-up verbs run the tests themselves, or for many minutes: they are what continuous integration is for
 NOT_HERE = ("make ", "git clone", "source ", "pip install")
+SETTINGS = (
+    *("COLUMNS=120", "NO_COLOR=1", "TERM=dumb", "PYTHONUTF8=1", "PYTHONUNBUFFERED=1", "OMP_NUM_THREADS=2"),
+    *("HF_HUB_OFFLINE=1", "HF_DATASETS_DISABLE_PROGRESS_BARS=1"),
+)
+# runs a block and prints, for each statement, its last line and what it printed
 STATEMENTS = """
 import ast, contextlib, io, json, sys
 scope, said = {"__name__": "__main__"}, []
@@ -96,7 +101,8 @@ def run(command: list[str], folder: Path, fails: bool = False) -> str:
         check=False,
         timeout=900,
     )
-    assert fails or not done.returncode, f"{command[-1]}\n  exit status {done.returncode}: {done.stdout[-3000:]}"
+    wrong = (done.returncode and not fails) or "Traceback (most recent call last)" in done.stdout
+    assert not wrong, f"{command[-1]}\n  exit status {done.returncode}: {done.stdout[-3000:]}"
     return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
 
 
@@ -104,10 +110,11 @@ def environment_of(clone: Path) -> Mapping[str, str]:
     """Return a reader's environment: a terminal of 120 columns, no network, no cache of this machine."""
     return {
         **os.environ,
-        **{"COLUMNS": "120", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"},
-        **{"HF_HOME": str(clone / ".hf"), "HF_HUB_OFFLINE": "1", "HF_DATASETS_DISABLE_PROGRESS_BARS": "1"},
-        **{"XDG_CACHE_HOME": str(clone / ".cache"), "OMP_NUM_THREADS": "2", "PYTHONPATH": str(clone)},
+        **dict(setting.split("=") for setting in SETTINGS),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(clone),
+        "HF_HOME": str(clone / ".hf"),
+        "XDG_CACHE_HOME": str(clone / ".cache"),
     }
 
 
