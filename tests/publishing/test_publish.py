@@ -5,20 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from loopback_hub import TOKEN
 
 from eraser_hub import publish
 from eraser_hub.conversion.built import open_built
 from eraser_hub.conversion.card import get_dataset_version
-from eraser_hub.conversion.dataset import read_release
 from eraser_hub.publishing.hub import redact
 from eraser_hub.records.errors import DataError, UsageError
 from eraser_hub.version import __version__
 
-from ..conversion.signing import sign
 from ..refusals import refused
 
 DATA, SPACE = ("datasets", "org/eraser"), ("spaces", "org/eraser_agreement")
@@ -87,23 +83,10 @@ def test_a_sample_is_refused_unless_it_is_allowed(send, loopback, hub, caplog):
     assert "`allow_sample`" in caplog.text
 
 
-def repeat_an_id(path: Path) -> None:
-    """Card, digests and Parquet agree, and an id stands twice."""
-    table, folder = pq.read_table(path), path.parents[1]
-    ids = table["annotation_id"].to_pylist()
-    pq.write_table(table.set_column(0, "annotation_id", pa.array([ids[0], ids[0], *ids[2:]])), path)
-    before, text = read_release(folder), (folder / "README.md").read_text()
-    sign(folder)
-    for config, entry in read_release(folder).items():
-        text = text.replace(before[config]["version"], entry["version"])
-    (folder / "README.md").write_text(text)
-
-
 @pytest.mark.parametrize(
     ("change", "file"),
     [
         (lambda path: path.write_bytes(b""), f"eraser/{TRAIN}"),
-        (repeat_an_id, f"eraser/{TRAIN}"),
         (Path.unlink, "eraser/release.json"),
         (lambda path: path.write_text("import os\n"), "eraser_agreement/eraser_agreement.py"),
         (Path.unlink, "eraser_agreement/app.py"),
