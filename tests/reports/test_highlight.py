@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import html.parser
 import io
 import math
+import re
 
 import pytest
 from rich.console import Console
@@ -54,21 +54,16 @@ def test_texts_and_plain_rows():
     assert "‹¹a› ⟦b⟧" in str(highlight(record, output))
 
 
-def test_explained_texts_are_shown_as_they_are(tiny_model):
-    (prediction,) = eraser_hub.explain_texts(tiny_model, ["a good film"], method="occlusion", kd=0.3)
+class Counting:
+    label_names = NAMES
+
+    def predict_proba(self, token_lists):
+        return [[0.1, 0.9] if "good" in tokens else [0.9, 0.1] for tokens in token_lists]
+
+
+def test_explained_texts_are_shown_as_they_are():
+    (prediction,) = eraser_hub.explain_texts(Counting(), ["a good film"], method="occlusion", kd=0.3)
     assert "a ⟦good⟧ film" in str(highlight("a good film", {"occlusion": prediction}))
-
-
-@pytest.fixture
-def tiny_model():
-    class Counting:
-        label_names = NAMES
-
-        def predict_proba(self, token_lists):
-            good = [min(tokens.count("good"), 1) * 0.8 + 0.1 for tokens in token_lists]
-            return [[1 - p, p] for p in good]
-
-    return Counting()
 
 
 SPAN = "rationales[0].hard_rationale_predictions[0]"
@@ -98,13 +93,10 @@ def test_an_output_that_does_not_fit(row, instance, change, field, mentions):
         highlight(row, changed)
 
 
-@pytest.mark.parametrize("text", [3, None, {"x": 1}, ["a", 1], "\ud800"])
-def test_what_is_no_text(text):
-    with refused():
-        highlight(text)
-
-
 def test_a_row_that_is_none(row):
+    for text in (3, None, {"x": 1}, ["a", 1], "\ud800"):
+        with refused():
+            highlight(text)
     row["evidences"][0][0]["docid"] = "d7"
     with refused("'d7'", field="evidences.docid"):
         highlight(row)
@@ -121,33 +113,16 @@ def test_a_document_cannot_steer_the_terminal(row):
     assert "␛[31mred␇" in text and "<U+202E>evil" in text and "[bold]not markup[/bold]" in text
 
 
-class _Collector(html.parser.HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.tags, self.attributes, self.text = set(), set(), []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-
-    def handle_data(self, data):
-        self.text.append(data)
-
-
 def test_notebook_markup_is_escaped(row, instance):
     hostile = "<script>alert(1)</script><img/src=x/onerror=alert(2)>\"'&amp;"
     row["documents"][1] = {"docid": hostile, "text": hostile}
     row["evidences"][1][1].update(docid=hostile, end_token=1)
-    row["query"] = row["annotation_id"] = instance["annotation_id"] = hostile
+    row["query"] = row["annotation_id"] = instance["annotation_id"] = instance["classification"] = hostile
     instance["rationales"][1].update(docid=hostile, soft_rationale_predictions=[1.0])
-    instance["classification"] = hostile
-    instance["classification_scores"] = {hostile: 1.0}
     page = highlight(row, {hostile: instance, "b": instance}, label_names=NAMES)._repr_html_()
-    parsed = _Collector()
-    parsed.feed(page)
-    assert parsed.tags <= {"div", "p", "b", "i", "span", "br", "details", "summary"}
-    assert parsed.attributes <= {"style", "dir", "tabindex"} and hostile in "".join(parsed.text)
-    assert page.count('<p dir="auto"') >= 6, "each sentence has the direction of its script"
+    tags = {tag.split()[0].strip("/") for tag in re.findall("<([^>]+)>", page)}
+    assert tags <= {"div", "p", "b", "i", "span", "details", "summary"}
+    assert "&lt;script&gt;alert(1)" in page and page.count('<p dir="auto"') >= 6, "each sentence has its direction"
 
 
 def test_far_sentences_are_folded(row):
