@@ -4,9 +4,9 @@ A Space holds this file beside its module; in another folder name that: ``python
 """
 
 import json
-import math
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,19 @@ EXAMPLE = json.loads((FOLDER / "example.json").read_text("utf-8"))
 MODULE = next(path for path in FOLDER.glob("*.py") if path.name != "app.py")
 METRIC = evaluate.load(str(MODULE))
 SIDES = [side for side in ("predictions", "references") if EXAMPLE[side]]
+# gradio's own theme asks for weight 600, and that file holds Cyrillic letters alone
+THEME = gr.themes.Default(font=[gr.themes.LocalFont("Source Sans Pro", (400, 700)), "system-ui", "sans-serif"])
 STYLE = """
-#scores :is(td, th) { word-break: normal; overflow-wrap: normal; vertical-align: top; }
+#scores table { width: 100%; }
+#scores :is(table, tr, th, td) { border-color: var(--border-color-primary); border-width: 1px 0; }
+#scores :is(td, th) { word-break: normal; overflow-wrap: normal; vertical-align: top; padding-left: 0; }
+#scores :is(td, th):first-child { white-space: nowrap; }
+#scores strong { font-size: 1.3em; }
 #submit { background: #b93c0a; color: #fff; }
 footer :is(a, button) { color: var(--body-text-color) !important; }
+@media (max-width: 480px) { #scores :is(td, th):first-child { white-space: normal; padding-right: 1em; } }
 """
-DIRECTIONS = {True: "↑ Higher is better", False: "↓ Lower is better", None: "Neither is better"}
+DIRECTIONS = {True: "↑ Higher is better.", False: "↓ Lower is better.", None: "Neither direction is better."}
 CODE = f"""import json
 import evaluate
 
@@ -44,35 +51,44 @@ def score(*texts: str) -> tuple[str, dict[str, object]]:
                 if line.strip():
                     rows.setdefault(side, []).append(json.loads(line))
         where = ""
-        result: Any = METRIC.compute(**rows, **EXAMPLE["options"])
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            result: Any = METRIC.compute(**rows, **EXAMPLE["options"])
     except (ValueError, TypeError, RecursionError) as error:
         return f"### Not scored\n\n```\n{where}{error}\n```", {}
     lines = ["| score | what it says |", "|---|---|"]
     for key, (rewards, misses) in EXAMPLE["headline"].items():
-        value, chance = result.get(key, math.nan), result.get("chance", {}).get(key)
-        value = f"**{value:.3f}**" + ("" if chance is None else f"<br>chance {chance:.3f}")
-        direction = DIRECTIONS[vars(METRIC.info)["higher_is_better"][key]]
-        lines.append(f"| {key.replace('_', '_<wbr>')}<br>{value} | {direction}. {rewards}<br>*Misses:* {misses} |")
-    return "\n".join(lines), result
+        if key in result:
+            chance = result.get("chance", {}).get(key)
+            value = f"**{result[key]:.3f}**" + ("" if chance is None else f"<br>chance {chance:.3f}")
+            says = f"{DIRECTIONS[vars(METRIC.info)['higher_is_better'][key]]} {rewards}<br>*Misses:* {misses}"
+            lines.append(f"| {key.replace('_', '_<wbr>')}<br>{value} | {says} |")
+    if not lines[2:]:
+        lines = ["None of the scores that this page explains. The others are below, under “All scores”."]
+    notes = [f"- {note.message}" for note in said if issubclass(note.category, UserWarning)]
+    return "\n".join([*lines, "", *notes]), result
 
 
 with gr.Blocks(title=MODULE.stem) as page:
     gr.Markdown(f"# {MODULE.stem}\n\n{METRIC.info.description}")
     boxes = []
-    for side in SIDES:
-        example = "\n".join(json.dumps(row, ensure_ascii=False) for row in EXAMPLE[side])
-        boxes.append(gr.Textbox(example, label=f"{side}, JSON lines", lines=4, max_lines=12, elem_id=side))
-        upload = gr.UploadButton(f"Upload {side} (.jsonl)", file_types=[".jsonl", ".json"], size="sm")
-        upload.upload(lambda path: Path(path).read_text("utf-8"), upload, boxes[-1])
+    with gr.Row():
+        for side in SIDES:
+            with gr.Column(min_width=320):
+                example = "\n".join(json.dumps(row, ensure_ascii=False) for row in EXAMPLE[side])
+                boxes.append(gr.Textbox(example, label=f"{side}, JSON lines", lines=6, max_lines=6, elem_id=side))
+                upload = gr.UploadButton(f"Upload {side} (.jsonl)", file_types=[".jsonl", ".json"], size="sm")
+                upload.upload(lambda path: Path(path).read_text("utf-8"), upload, boxes[-1])
     button = gr.Button("Score", variant="primary", elem_id="submit")
     table = gr.Markdown(elem_id="scores")
     with gr.Accordion("All scores", open=False):
         whole = gr.JSON(elem_id="whole")
-    with gr.Accordion("Code to copy", open=False):
-        gr.Code(f"{CODE}print(metric.compute({', '.join(ARGUMENTS)}))", language="python", interactive=False)
+    with gr.Accordion("Code to copy", open=True):
+        # no language: the editor's colours of code have too little contrast on a light page
+        gr.Code(f"{CODE}print(metric.compute({', '.join(ARGUMENTS)}))", interactive=False, wrap_lines=True)
     with gr.Accordion("What goes in and comes out", open=False):
         gr.Code(METRIC.info.inputs_description, interactive=False)
     gr.on([page.load, button.click], score, boxes, [table, whole], api_name="compute")
 
 if __name__ == "__main__":
-    page.launch(css=STYLE)
+    page.launch(theme=THEME, css=STYLE)
