@@ -57,8 +57,8 @@ VERBS = {
     "score": Verb("Scores", "Score predictions against a corpus.", (*FORMATS, "eraser"), has_more=True),
     "compare": Verb("Scores", "Compare systems on the same split, score by score.", FORMATS, has_more=True),
     "reproduce": Verb("Scores", "Recompute a printed table, and put the figures beside the print.", FORMATS),
-    "report": Verb("Pages", "Write a page of scores, comparisons, curves and texts of systems."),
-    "board": Verb("Pages", "Write a page of every system by every score on every dataset.", FORMATS),
+    "report": Verb("Pages", "Write a page: which system is better, the scores, the curves, the texts."),
+    "board": Verb("Pages", "Write a page of scored and printed results, grouped by what is comparable.", FORMATS),
     "publish": Verb("Publishing", "Publish built datasets, metric Spaces and a model's results to the Hub."),
 }
 # records are objects by the thousand and no cycles: to look for cycles as often as Python does is 5 to 8 % of `score`

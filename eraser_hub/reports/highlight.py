@@ -13,7 +13,7 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from eraser_hub.metrics import plain
-from eraser_hub.records.errors import DataError, cut, show_controls
+from eraser_hub.records.errors import DataError, show, show_controls
 
 from .marks import MarkedDocument, MarkedInstance, mark_instance, mark_pair
 from .page import fill_template
@@ -263,7 +263,7 @@ def read_fitting(row: Any, instance: Any = None) -> tuple[Mapping[str, Any], Map
 
     row = {"text": row} if isinstance(row, str | list) else row
     if not isinstance(row, Mapping):
-        raise DataError(f"expected a row or a text, found {cut(row)}", argument="row")
+        raise DataError(f"expected a row or a text, found {show(row)}", argument="row")
     if "evidences" not in row and not TEXT_FIELDS.isdisjoint(row):
         # a text alone is a plain row without a rationale
         cells = {"rationale": []} | {name: value for name, value in row.items() if value is not None}

@@ -127,6 +127,8 @@ def report(
     scored = [score_system(rows, one, replace(everything, people=one is systems[0])) for one in systems]
     for system in scored:
         system.people = scored[0].people
+        # the page groups by class of its own accord, and its table shows what a class has
+        system.cautions = [note for note in system.cautions if not note.startswith(f"by {by}: ")]
     plain = replace(settings, confidence_level=None, n_resamples=None, people=False)
     drawn = [replace(score(rows, one.path, plain), name=one.name) for one in baselines]
     compared = compare_systems(scored, drawn, settings, minimum_effect)

@@ -197,7 +197,8 @@ class Comparison(dict[str, Any]):
 
     def _repr_html_(self) -> str:
         frame = self.to_frame()
-        shown = frame[frame["score"].isin(self["family"])].drop(columns=["ci", "ci_90", "components"])
+        columns = ["first", "second", "score", "first_value", "second_value", "difference", "low", "high"]
+        shown = frame[frame["score"].isin(self["family"])][[*columns, "p_holm", "verdict", "reason"]]
         return str(shown.to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep="", index=False))
 
 

@@ -15,7 +15,7 @@ from eraser_hub.experiments import reproduce as module
 from eraser_hub.experiments import run_folder
 from eraser_hub.experiments.reproduce import load_tables, read_print, reproduce
 from eraser_hub.records.registry import make_settings
-from eraser_hub.reports.board import read_score_file
+from eraser_hub.reports.board_page import read_score_file
 from eraser_hub.systems.system import SYSTEMS
 
 from ..command_line import invoke

@@ -9,7 +9,8 @@ from collections import Counter
 import pytest
 
 from eraser_hub.records.errors import make_printable
-from eraser_hub.reports.board import BoardLine, board, group_lines, list_printed_lines, read_score_file
+from eraser_hub.reports.board import board
+from eraser_hub.reports.board_page import BoardLine, group_lines, list_printed_lines, read_score_file
 from eraser_hub.reports.catalogue import METRICS
 from eraser_hub.reports.score_ranges import find_range
 

@@ -178,7 +178,8 @@ def test_hostile_text_is_text(browser, tmp_path):
 def test_the_page_runs_no_script_but_its_own(opened):
     opened.execute_script(
         "const own = document.createElement('script'); own.textContent = 'document.title = `run`';"
-        "document.body.append(own); const far = new Image(); far.src = 'http://127.0.0.1:9/x.png'; document.body.append(far);"
+        "document.body.append(own); const far = new Image(); far.src = 'http://127.0.0.1:9/x.png';"
+        "document.body.append(far);"
     )
     assert opened.title != "run"
     assert all("Content Security Policy" in entry["message"] for entry in opened.get_log("browser"))
