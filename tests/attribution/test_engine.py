@@ -65,13 +65,6 @@ def test_fidelity_curves_end_at_nothing_and_begin_at_the_rationale():
         assert points[0][name] == found[name] and points[-1][name] == found[end]
 
 
-def test_the_order_and_the_company_of_instances_do_not_matter():
-    documents = [instance(DOCUMENT + " good" * n, str(n)) for n in range(7)]
-    together = explained(documents, method="lime(samples=60)", random_draws=2, chunk=3)
-    apart = [explained([one], method="lime(samples=60)", random_draws=2)[0] for one in reversed(documents)]
-    assert together == apart[::-1]
-
-
 class Broken(CountingModel):
     def __init__(self, change) -> None:
         super().__init__()
@@ -129,19 +122,6 @@ def test_out_of_memory_with_a_single_input_and_other_errors():
 def test_no_mask_token():
     with refused("`erase` pad", "`erase` remove"):
         explained([instance(DOCUMENT)], erase="pad")
-
-
-def test_labels_in_another_order_are_matched_by_name():
-    class Swapped(CountingModel):
-        label_names = ("POS", "NEG")
-
-        def predict_proba(self, token_lists):
-            return super().predict_proba(token_lists)[:, ::-1]
-
-    model = open_model(Swapped(), label_names=("NEG", "POS"))
-    found = list(explain_instances(model, [instance(DOCUMENT)], build_settings()))
-    assert found == explained([instance(DOCUMENT)])
-    assert any("another order" in words for words in model.notes.messages)
 
 
 @pytest.mark.parametrize(

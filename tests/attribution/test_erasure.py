@@ -28,15 +28,6 @@ def test_shifted_spans_stay_in_their_document_and_keep_their_size(lengths, seed,
     assert len(set(moved.tolist())) == len(chosen)
 
 
-def test_occluding_takes_the_rate_of_the_rationale():
-    random = np.random.default_rng(0)
-    rationale = np.array([2, 3, 5, 8])
-    assert erasure.draw_occluded_rationale(random, rationale, 0.0).tolist() == [2, 3, 5, 8]
-    assert erasure.draw_occluded_rationale(random, rationale, 1.0).tolist() == []
-    assert set(erasure.draw_occluded_rationale(random, rationale, 0.5).tolist()) < {2, 3, 5, 8}
-    assert len(erasure.draw_occluded_rationale(random, rationale, 0.5)) == 2
-
-
 @pytest.mark.parametrize(
     ("rate", "expected"),
     [(0.0, []), (0.01, [2, 3, 4]), (0.5, [2, 3, 4]), (0.51, [0, 1, 2, 3, 4]), (1.0, [0, 1, 2, 3, 4, 5])],
@@ -44,8 +35,3 @@ def test_occluding_takes_the_rate_of_the_rationale():
 def test_as_few_units_as_hold_the_share(rate, expected):
     found = erasure.select_top_units(np.array([0.2, 0.9, 0.2]), np.array([0, 2, 5, 6]), rate)
     assert found.tolist() == expected
-
-
-def test_random_numbers_depend_on_seed_id_and_purpose():
-    keys = [(1, "a", "scores"), (2, "a", "scores"), (1, "b", "scores"), (1, "a", "x")]
-    assert len({erasure.make_generator(*key).random() for key in keys}) == 4

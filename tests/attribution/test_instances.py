@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eraser_hub.attribution.dataset import Split, find_kd, has_different_queries, open_split
-from eraser_hub.attribution.instances import find_kind, read_eraser_row, read_perturbation_row, read_tokens_row
+from eraser_hub.attribution.instances import read_eraser_row, read_perturbation_row, read_tokens_row
 
 from ..refusals import refused
 from .conftest import made_row
@@ -49,21 +49,6 @@ def test_perturbation_rows():
     one = read_perturbation_row(row, ("different", "same"))
     assert one.documents == (("好", "电影"), ("坏",)) and one.names == ("sequence_0", "sequence_1")
     assert one.rationale == ((True, True), (False,)) and one.label == "same" and one.query == ("谁", "？")
-
-
-def test_columns_tell_the_reader():
-    import datasets
-
-    text, many = datasets.Value("string"), datasets.List(datasets.Value("string"))
-    assert find_kind({"annotation_id": text, "documents": many}) == "eraser"
-    assert (
-        find_kind({"id": text, "tokens": datasets.List(many)})
-        == find_kind({"id": 1, "tokens": [["a"]]})
-        == "perturbation"
-    )
-    assert find_kind({"id": text, "tokens": many}) == find_kind({"id": 1, "tokens": ["a"]}) == "tokens"
-    with refused("annotation_id", "human_rationales", "a, b"):
-        find_kind({"a": text, "b": text})
 
 
 def test_a_split_is_read_as_often_as_asked(hub):
@@ -165,6 +150,8 @@ def test_an_id_that_occurs_twice():
     with refused(instance="a", field="annotation_id"):
         split.fingerprint()
     assert split.fingerprint(2)
+    with refused("null", file="hub/own", line=2, field="annotation_id"):
+        Split(rows_of("a", None), (), "eraser", None, "own", "hub/own").fingerprint()
 
 
 @pytest.mark.parametrize(
@@ -185,25 +172,6 @@ def test_what_predictions_depend_on_is_in_the_fingerprint(labels, columns, gold)
     )
     assert (one.fingerprint() == other.fingerprint()) == (gold is not None)
     assert not gold or one.fingerprint(**{gold: True}) != other.fingerprint(**{gold: True})
-
-
-def test_a_row_without_id_and_a_broken_file_are_named_by_row():
-    def broken():
-        yield from rows_of("a")
-        raise OSError("Corrupt snappy\ncompressed data.")
-
-    with refused("null", file="hub/own", line=2, field="annotation_id"):
-        Split(rows_of("a", None), (), "eraser", None, "own", "hub/own").fingerprint()
-    with refused("row 1", "Corrupt snappy compressed data", file="hub/own"):
-        Split(broken(), (), "eraser", None, "own", "hub/own").fingerprint()
-
-
-@pytest.mark.parametrize(("card", "mention"), [(None, "README.md"), ("---\nconfigs: [\n---\n", "(default)")])
-def test_a_folder_without_a_card_or_with_a_broken_one(tmp_path, card, mention):
-    if card:
-        (tmp_path / "README.md").write_text(card)
-    with refused(mention, file=tmp_path):
-        open_split(tmp_path, None, "val")
 
 
 @pytest.mark.parametrize(

@@ -103,12 +103,6 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(run, tmp_path, whole, stopped_a
     assert run(resume=True).passes == 0 and out.read_bytes() == whole
 
 
-@pytest.mark.parametrize("name", ["p.jsonl", "p.jsonl.partial"])
-def test_an_empty_file_and_a_header_cut_by_a_kill_are_written_over(run, tmp_path, whole, name):
-    (tmp_path / name).write_bytes(b"" if name == "p.jsonl" else b'{"settings": {"me')
-    assert run(resume=name != "p.jsonl").out.read_bytes() == whole
-
-
 def test_a_file_s_settings_do_not_change_what_it_reads(run, tmp_path, linear):
     rows = [{**made_row(number), "query": f"warm {number}"} for number in (1, 2)]
     hub = write_hub(tmp_path / "hub", "c", {"validation": rows}, ["NEG", "POS"])
@@ -189,15 +183,6 @@ def test_a_sample_is_the_same_in_every_draw(run, tmp_path, hub):
     assert files[0].read_bytes() != files[1].read_bytes()
 
 
-def test_a_sample_takes_its_rows_out_of_a_file_of_the_whole_split(run, whole, tmp_path):
-    path = tmp_path / "whole.jsonl"
-    for given in ("scores", "rationales"):
-        assert run("q.jsonl", **{given: path}, sample=4, force=True).instances == 4
-    path.write_text("\n".join(path.read_text("utf-8").splitlines()[1:]), "utf-8")
-    with refused(file=path):
-        run("r.jsonl", scores=path, sample=21)
-
-
 def test_parquet_holds_the_same(run, tmp_path):
     rows = [{**made_row(0), "documents": [], "evidences": []}, *map(made_row, range(1, 9))]
     data = write_hub(tmp_path / "hub", "movies", {"validation": rows}, ["NEG", "POS"])
@@ -222,10 +207,6 @@ def test_a_model_in_memory_explains_a_dataset(run, linear, tmp_path):
     for argument in ({"resume": True}, {"workers": 2}, {"ids": ["a"]}, {"queries": ["a"]}):
         with refused(argument=next(iter(argument))):
             run("d.jsonl", model=CountingModel(), **argument)
-
-
-def test_a_network_beside_its_tokenizer_is_named(run, network, tokenizer):
-    assert "BertForSequenceClassification" in run(model=(network(), tokenizer), limit=1).signature
 
 
 # --- the command line --------------------------------------------------------------------------------------------
@@ -292,16 +273,6 @@ def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypat
     assert found.exit_code == 130 and "stopped" in found.stderr and "`resume`" in found.stderr
     assert get_partial_path(tmp_path / "p.jsonl").exists()
     assert call(*options, "--resume").exit_code == 0
-
-
-def test_labels_of_a_card_that_are_none_are_refused(hub, monkeypatch):
-    from types import SimpleNamespace
-
-    features = {"annotation_id": None, "documents": None, "classification": SimpleNamespace(names=[None, "P"])}
-    rows = SimpleNamespace(features=features)
-    monkeypatch.setattr("datasets.load_dataset", lambda *_, **__: {"validation": rows})
-    with refused("None", field="class_label"):
-        open_split(hub, "movies", "val")
 
 
 # --- kills, and workers ------------------------------------------------------------------------------------------

@@ -1,13 +1,12 @@
 """What the product says of small inputs, from end to end: ``python -m tests.golden.record [NAME ..]``.
 
-Each function of RECORDS returns plain values, which stand in ``numbers/NAME.json``; ``test_numbers.py`` computes them
-anew. What differs on purpose is recorded again, in a commit that gives the reason. Every call of
-the product is in this file.
+Each function of RECORDS returns plain values. ``numbers/NAME.json`` holds those that stay, and ``test_numbers.py``
+computes them anew. What differs on purpose is recorded again, in a commit that gives the reason; a new number is recorded
+where its key stands in the file, with null.
 """
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import hashlib
 import io
@@ -20,7 +19,6 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -30,16 +28,6 @@ HERE = Path(__file__).resolve().parent
 SAMPLES = HERE.parents[1] / "samples"
 EXPORTS = HERE.parent / "conversion" / "importing" / "exports"
 CORPORA = ("movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli")
-# the scores that docs/scores.md defines, by the blocks of `score`
-SCORES = re.compile(
-    r"(exact|token|iou|sentence)_(micro|macro)_(p|r|f1)(@[\d.]+)?|iou_matched_(p|r|f1)|accuracy|macro_f1"
-    r"|(sentence_)?(auprc|average_precision|roc_auc_score)|tokens_to_flip_ratio|new_p|token_f1(_single)?|iou_f1"
-    r"|(comprehensiveness|sufficiency)(_entropy|_kl|_aopc|_aopc_points|_curve)?|map(_prefix_hits|_full_ranking)?|pairs"
-    r"|aopc_thresholds|occlusion_rates|null_difference|normalized_(comprehensiveness|sufficiency)|answer_f1"
-    r"|accuracy_(no_)?rationale|cohen_kappa(_std)?|[prf]1?(_std)?|krippendorff_alpha|fleiss_kappa|leave_one_out_f1"
-    r"|in_text|exact|normalised|fuzzy|ambiguous|invented|instances_with_invented|quotes_per_instance|coverage|answered"
-    r"|naopc_(comprehensiveness|sufficiency)|soft_(comprehensiveness|sufficiency)|infidelity|sensitivity_max"
-)
 ERASED = ("comprehensiveness_classification_scores", "sufficiency_classification_scores")
 Values = dict[str, Any]
 
@@ -60,10 +48,6 @@ def digest(values: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def chosen(scores: Mapping[str, Any]) -> Values:
-    return {key: plain(value) for key, value in scores.items() if SCORES.fullmatch(key)}
-
-
 def golden(name: str) -> list[Values]:
     return json.loads((HERE / name).read_text(encoding="utf-8"))["cases"]
 
@@ -77,88 +61,18 @@ def write_lines(path: Path, rows: Iterable[Any]) -> Path:
     return path
 
 
-# -- the product ------------------------------------------------------------------------------------------------------
-
-
-def command(*words: Any) -> None:
-    """Run the command line in this process."""
-    from eraser_hub.cli import main
-
-    said = io.StringIO()
-    silence = contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)
-    with mock.patch.object(sys, "argv", ["eraser-hub", *map(str, words)]), silence[0], silence[1]:
-        try:
-            main()
-        except SystemExit as ended:
-            assert not ended.code, said.getvalue()
-
-
-def build(dataset: str, out: Path) -> Path:
-    eraser_hub.build(dataset, source=SAMPLES / dataset, out=out)
+def build(dataset: str, out: Path, source: Path = SAMPLES, **more: Any) -> Path:
+    eraser_hub.build(dataset, source=source / dataset if source is SAMPLES else source, out=out, **more)
     return out / dataset
 
 
-def build_corpus(source: Path, out: Path) -> None:
-    eraser_hub.build("eraser", source=source, config="movies", out=out)
-
-
-def splits(dataset: Path, config: str) -> list[str]:
-    return sorted({path.name.partition("-0")[0] for path in (dataset / config).glob("*.parquet")})
-
-
-def load(dataset: Path, config: str, split: str) -> Any:
-    return eraser_hub.load(dataset, config, split)
-
-
-def stats(dataset: Path) -> list[Values]:
-    lines = eraser_hub.stats(dataset=dataset).written("csv").split("\n\n")
-    return [row for table in lines for row in csv.DictReader(io.StringIO(table))]
-
-
-def export(dataset: Path, config: str, out: Path) -> Path:
-    eraser_hub.export(dataset, out=out, config=config)
-    return out / config
-
-
-def score(predictions: Path, dataset: Path, config: str, split: str = "val", **settings: Any) -> Any:
-    return eraser_hub.score(predictions, dataset=dataset, config=config, split=split, **settings)
-
-
-def score_raw(predictions: Path, source: Path, config: str, split: str = "val") -> Values:
-    return eraser_hub.score(predictions, dataset=source, config=config, split=split).scores
-
-
-def score_flat(predictions: Path, gold: Path) -> Values:
-    return eraser_hub.score(predictions, dataset=gold).scores
-
-
-def intervals(scores: Any) -> Values:
-    return {key: plain(ends) for key, ends in scores.intervals.items() if SCORES.fullmatch(key)}
-
-
-def compare(systems: Mapping[str, Path], dataset: Path, config: str, **settings: Any) -> Mapping[str, Values]:
-    compared = eraser_hub.compare(systems, dataset=dataset, config=config, split="val", **settings)
-    return compared["comparisons"][0]["keys"]
-
-
-def train(dataset: Path, config: str, out: Path) -> Path:
-    return eraser_hub.train(dataset=dataset, config=config, model="logistic-regression", out=out).folder
-
-
-def explain(model: Any, texts: Sequence[str], **settings: Any) -> list[Values]:
-    return eraser_hub.explain(model, texts, kd=0.3, seed=1, **settings)
-
-
-def explain_dataset(model: Path, dataset: Path, config: str, out: Path, **settings: Any) -> Path:
-    eraser_hub.explain(model, dataset, config=config, split="validation", seed=1, out=out, **settings)
-    return out
-
-
-def modules(folder: Path) -> Callable[..., Values]:
-    """Return a function that loads a module by its name and computes."""
+def open_modules(folder: Path) -> Callable[..., Values]:
+    """Return a function that loads a module by its name, out of its Space, and computes."""
     import evaluate
 
-    command("build", "metrics", "--out", folder)
+    from eraser_hub.publishing.spaces import build_metrics
+
+    build_metrics(folder)
     loaded: dict[str, Any] = {}
 
     def compute(name: str, **given: Any) -> Values:
@@ -167,9 +81,6 @@ def modules(folder: Path) -> Callable[..., Values]:
         return loaded[name].compute(**given)
 
     return compute
-
-
-# -- records ----------------------------------------------------------------------------------------------------------
 
 
 def random_rows(seed: int, size: int = 6) -> tuple[list[Values], list[Values]]:
@@ -223,34 +134,28 @@ def soft_rows(case: Values) -> tuple[list[Values], list[Values]]:
 
 def mean_of(results: Sequence[Mapping[str, Any]]) -> Values:
     """Return the mean of each score over the results that have it as a number."""
-    results = [chosen(one) for one in results]
     keys = dict.fromkeys(key for one in results for key in one)
-    numbers = {key: [one[key] for one in results if isinstance(one.get(key), int | float)] for key in keys}
+    numbers = {key: [one[key] for one in map(plain, results) if isinstance(one.get(key), int | float)] for key in keys}
     return {key: float(np.mean(values)) for key, values in numbers.items() if values} | {"cases": len(results)}
 
 
 def record_modules(work: Path) -> Values:
     """Every module, on the golden small cases (means over the cases) and on rows made here."""
-    compute, random = modules(work / "spaces"), np.random.default_rng(0)
-    perturbed, fidelity = golden("small/perturbation.json"), golden("small/normalized_fidelity.json")
-    pairs = [{"predictions": case["predictions"], "references": case["golden"]} for case in perturbed]
-    made = [dict(zip(("predictions", "references"), random_rows(seed), strict=True)) for seed in range(8)]
-    soft = [
-        dict(zip(("predictions", "references"), soft_rows(case), strict=True))
-        for case in golden("small/soft_rationales.json")
-    ]
+    compute, random, names = open_modules(work / "spaces"), np.random.default_rng(0), ("predictions", "references")
+    pairs = [dict(zip(names, (one["predictions"], one["golden"]))) for one in golden("small/perturbation.json")]  # noqa: B905
+    made = [dict(zip(names, random_rows(seed), strict=True)) for seed in range(8)]
+    soft = [dict(zip(names, soft_rows(case), strict=True)) for case in golden("small/soft_rationales.json")]
     four = ("p_full", "p_rationale", "p_complement", "p_empty")
     sizes = [
-        [dict(zip(four, cells, strict=True)) for cells in zip(*map(case.get, four), strict=True)] for case in fidelity
+        [dict(zip(four, cells, strict=True)) for cells in zip(*map(case.get, four), strict=True)]
+        for case in golden("small/normalized_fidelity.json")
     ]
     curves = [
         dict(zip(four, random.random(4).tolist(), strict=True)) | {"annotation_id": str(one), "occlusion_rate": rate}
         for one in range(5)
         for rate in (0.0, 0.25, 0.5, 0.75, 1.0)
     ]
-    people = [
-        {"annotation_id": str(size), "annotators": random.integers(0, 2, (3, size)).tolist()} for size in range(6, 14)
-    ]
+    people = [{"annotation_id": str(n), "annotators": random.integers(0, 2, (3, n)).tolist()} for n in range(6, 14)]
     quoted = [
         {"id": "1", "quotes": ["a warm film", "a Warm  film", "warm filn with songs"]},
         {"id": "2", "quotes": ["nothing of it"]},
@@ -265,101 +170,104 @@ def record_modules(work: Path) -> Values:
         {"id": 2, "rationale_ids": [[[1]]], "answer": "谷仓"},
     ]
     masks = {"predictions": [[0, 1, 1, 0], [1, 0, 0, 0]], "references": [[0, 1, 0, 0], [1, 1, 0, 1]]}
-    bins, headline = {"aopc_thresholds": [0.1, 0.5]}, ("token_macro_f1", "iou_macro_f1", "auprc")
-    bca = {"confidence_level": 0.95, "n_resamples": 200, "seed": 1}
-    uncertain = compute("eraser_agreement", **made[0], **bca)
-    by_label = compute("eraser_agreement", **made[0], by="classification")
+    bca = compute("eraser_agreement", **made[0], confidence_level=0.95, n_resamples=200, seed=1)
+    by_label = compute("eraser_agreement", **made[0], by="classification")["by"]
+    sets = "rationale_set_agreement"
     return {
         "eraser_agreement": mean_of([compute("eraser_agreement", **one) for one in made]),
         "eraser_agreement of soft scores": mean_of([compute("eraser_agreement", **one) for one in soft]),
-        "eraser_agreement of masks": chosen(compute("eraser_agreement", **masks)),
-        "eraser_agreement, intervals": {key: uncertain[f"{key}_ci"] for key in headline},
-        "eraser_agreement by label": {label: scores["token_macro_f1"] for label, scores in by_label["by"].items()},
-        "eraser_faithfulness": mean_of([compute("eraser_faithfulness", **one, **bins) for one in made]),
-        "perturbation_map": mean_of([compute("perturbation_map", **one) for one in pairs]),
-        "rationale_set_agreement": mean_of([compute("rationale_set_agreement", **one) for one in pairs]),
-        "rationale_set_agreement of answers": chosen(
-            compute("rationale_set_agreement", predictions=answers, references=asked)
+        "eraser_agreement of masks": compute("eraser_agreement", **masks),
+        "eraser_agreement, intervals": {key.removesuffix("_ci"): ends for key, ends in bca.items()},
+        "eraser_agreement by label": {label: scores["token_macro_f1"] for label, scores in by_label.items()},
+        "eraser_faithfulness": mean_of(
+            [compute("eraser_faithfulness", **one, aopc_thresholds=[0.1, 0.5]) for one in made]
         ),
+        "perturbation_map": mean_of([compute("perturbation_map", **one) for one in pairs]),
+        sets: mean_of([compute(sets, **one) for one in pairs]),
+        f"{sets} of answers": compute(sets, predictions=answers, references=asked),
         "normalized_fidelity": mean_of([compute("normalized_fidelity", predictions=rows) for rows in sizes]),
-        "normalized_fidelity, curves": chosen(compute("normalized_fidelity", predictions=curves)),
-        "annotator_agreement": chosen(compute("annotator_agreement", references=people)),
-        "quote_faithfulness": chosen(compute("quote_faithfulness", predictions=quoted, references=texts)),
+        "normalized_fidelity, curves": compute("normalized_fidelity", predictions=curves),
+        "annotator_agreement": compute("annotator_agreement", references=people),
+        "quote_faithfulness": compute("quote_faithfulness", predictions=quoted, references=texts),
     }  # fmt: skip
 
 
 def record_scores(work: Path) -> Values:
     """`score` of the samples' predictions, and the difference of two systems."""
-    hub, pairs = build("eraser", work), build("bilingual_perturbation", work)
-    folder, found = SAMPLES / "predictions" / "eraser", dict[str, Values]()
+    hub, folder, found = build("eraser", work), SAMPLES / "predictions", dict[str, Values]()
     bca = {"confidence_level": 0.95, "resamples": 200, "seed": 1}
+
+    def score(name: str, predictions: Path, dataset: Path = hub, **settings: Any) -> None:
+        scores = eraser_hub.score(predictions, dataset=dataset, **settings)
+        found[name] = {"scores": scores.scores, "intervals": scores.intervals}
+
     for config in CORPORA:
-        settings = bca if config in ("movies", "multirc", "fever") else {}
-        scores = score(folder / f"{config}.val.jsonl", hub, config, iou_thresholds=[0.1, 0.5], **settings)
-        found[config] = {"scores": chosen(scores.scores)} | ({"intervals": intervals(scores)} if settings else {})
-    scores = score(SAMPLES / "predictions/bilingual_perturbation/senti_ch.jsonl", pairs, "senti_ch", "test", **bca)
-    found["senti_ch"] = {"scores": chosen(scores.scores), "intervals": intervals(scores)}
-    movies, other = folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"
-    found["movies as released"] = {"scores": chosen(score_raw(movies, SAMPLES / "eraser" / "movies", "movies"))}
+        more = {"config": config, "split": "val", "iou_thresholds": [0.1, 0.5]}
+        more |= bca if config in ("movies", "multirc", "fever") else {}
+        score(config, folder / f"eraser/{config}.val.jsonl", **more)
+    pairs = build("bilingual_perturbation", work)
+    of = {"config": "senti_ch", "split": "test"}
+    score("senti_ch", folder / "bilingual_perturbation/senti_ch.jsonl", pairs, **of, **bca)
+    movies, other = folder / "eraser/movies.val.jsonl", folder / "eraser/movies.val.baseline.jsonl"
+    of = {"config": "movies", "split": "val"}
+    score("movies as released", movies, SAMPLES / "eraser/movies", **of)
     few = [write_lines(work / one.name, read_lines(one)[:10]) for one in (movies, other)]
-    found["movies, only predicted"] = {"scores": chosen(score(few[0], hub, "movies", only_predicted=True).scores)}
+    score("movies, only predicted", few[0], **of, only_predicted=True)
     flat = [
         {"id": "1", "tokens": list("abcde"), "rationale": [0, 1, 1, 0, 0]},
         {"id": "2", "tokens": list("ab"), "rationale": [1, 0]},
     ]
-    gold = write_lines(work / "gold.jsonl", flat)
-    masks = write_lines(
-        work / "masks.jsonl", [{"id": "1", "rationale": [0, 1, 0, 0, 1]}, {"id": "2", "rationale": [1, 1]}]
-    )
-    found["masks"] = {"scores": chosen(score_flat(masks, gold))}
+    masks = [{"id": "1", "rationale": [0, 1, 0, 0, 1]}, {"id": "2", "rationale": [1, 1]}]
+    score("masks", write_lines(work / "masks.jsonl", masks), write_lines(work / "gold.jsonl", flat))
     primary = ["token_macro_f1", "iou_macro_f1", "average_precision", "comprehensiveness", "comprehensiveness_aopc"]
-    tested = {"primary": primary, "resamples": 10_000, "seed": 1, "minimum_effect": 0.0}
-    for name, files, more in (
-        ("movies against the baseline", (movies, other), {}),
-        ("movies against the baseline, 10 documents", few, {"only_predicted": True}),
+    for name, files, only in (
+        ("movies against the baseline", (movies, other), False),
+        ("movies against the baseline, 10 documents", few, True),
     ):
-        keys = compare(dict(zip(("ours", "baseline"), files, strict=True)), hub, "movies", **tested, **more)
-        found[name] = {
-            key: {"d": keys[key]["difference"], "p": keys[key]["p"], "p adjusted": keys[key]["p_holm"]}
-            for key in primary
-        }
+        systems, tested = dict(zip(("ours", "baseline"), files, strict=True)), {"resamples": 10_000, "seed": 1}
+        made = eraser_hub.compare(systems, dataset=hub, **of, **tested, primary=primary, only_predicted=only)
+        keys = made["comparisons"][0]["keys"]
+        figures = {"d": "difference", "p": "p", "p adjusted": "p_holm"}
+        found[name] = {key: {short: keys[key][own] for short, own in figures.items()} for key in primary}
     return found
 
 
 def record_datasets(work: Path) -> Values:
     """Rows, columns and digests of the built samples, their tables, and what `export` writes back."""
     found: Values = {}
+
+    def load(dataset: Path, config: str) -> dict[str, Any]:
+        splits = sorted({path.name.partition("-0")[0] for path in (dataset / config).glob("*.parquet")})
+        rows = {split: eraser_hub.load(dataset, config, split) for split in splits}
+        # `label`, the name of `classification`, came later
+        return {split: one.remove_columns("label") if dataset.name == "eraser" else one for split, one in rows.items()}
+
     for name in ("eraser", "bilingual_perturbation", "human_rationales"):
         dataset = build(name, work)
         for config in sorted({path.parent.name for path in dataset.glob("*/*-0*.parquet")}):
-            rows = {split: load(dataset, config, split) for split in splits(dataset, config)}
-            if name == "eraser":  # `label` came with 1.0, as the name of `classification`
-                rows = {split: own.remove_columns("label") for split, own in rows.items()}
-            columns = next(iter(rows.values())).column_names
+            rows = load(dataset, config)
             found[f"{name}, {config}"] = {
                 "rows": {split: len(own) for split, own in rows.items()},
-                "columns": columns,
+                "columns": next(iter(rows.values())).column_names,
                 "sha256": digest([own.to_list() for own in rows.values()]),
             }
-        found[f"{name}, stats"] = {"rows": len(stats(dataset)), "sha256": digest(stats(dataset))}
-    found["stats of the movies"] = {
-        row["split"]: {key: row[key] for key in ("documents", "instances", "rationale_percent", "evidences")}
-        for row in stats(work / "eraser") if row["config"] == "movies" and "evidences" in row
-    }  # fmt: skip
+        tables = eraser_hub.stats(dataset=dataset).written("csv").split("\n\n")
+        lines = [row for table in tables for row in csv.DictReader(io.StringIO(table))]
+        found[f"{name}, stats"] = {"rows": len(lines), "sha256": digest(lines)}
+        if name == "eraser":
+            of_movies = [row for row in lines if row["config"] == "movies" and "evidences" in row]
+            found["stats of the movies"] = {row["split"]: row for row in of_movies}
     for config in CORPORA:
-        raw = export(work / "eraser", config, work / "raw")
+        eraser_hub.export(work / "eraser", out=work / "raw", config=config)
+        raw = work / "raw" / config
         files = sorted(path for path in raw.rglob("*") if path.is_file() and path.suffix in (".jsonl", ".txt", ""))
         found[f"export of {config}"] = {
             "files": len(files),
             "records": digest([read_lines(path) for path in files if path.suffix == ".jsonl"]),
             "documents": digest([[path.name, path.read_bytes().decode()] for path in files if path.suffix != ".jsonl"]),
         }
-    build_corpus(work / "raw", work / "again")
-    again = [
-        load(work / "again" / "eraser", "movies", split).remove_columns("label").to_list()
-        for split in splits(work / "eraser", "movies")
-    ]
-    found["movies, built from its export"] = {"sha256": digest(again)}
+    again = load(build("eraser", work / "again", work / "raw", config="movies"), "movies")
+    found["movies, built from its export"] = {"sha256": digest([own.to_list() for own in again.values()])}
     return found
 
 
@@ -420,53 +328,35 @@ def record_explanations(work: Path) -> Values:
     """Scores by each method, the answers on erased inputs, and what a trained model of a corpus gets."""
     found: Values = {}
     erased, gradients = ("classification_scores", *ERASED), ("gradient", "input-x-gradient", "integrated-gradients")
+    how: Values = {"kd": 0.3, "seed": 1}
     for kind, model, methods in (
         ("linear", linear_model(), ("random", "occlusion", "lime", "shapley", "kernel-shap", *gradients)),
         ("bert", network(work / "bert"), ("occlusion", "deeplift", "attention", *gradients)),
     ):
         for method in methods:
-            rows = explain(model, TEXTS, method=CALLS.get(method, method), bins=(0.1, 0.5))
+            rows = eraser_hub.explain(model, TEXTS, method=CALLS.get(method, method), bins=(0.1, 0.5), **how)
+            (rationales,) = zip(*(row["rationales"] for row in rows), strict=True)
+            spans = [one["hard_rationale_predictions"] for one in rationales]
             found[f"{kind}, {method}"] = {
-                "scores": [row["rationales"][0]["soft_rationale_predictions"] for row in rows],
-                "rationale": [
-                    [
-                        [span["start_token"], span["end_token"]]
-                        for span in row["rationales"][0]["hard_rationale_predictions"]
-                    ]
-                    for row in rows
-                ],
+                "scores": [one["soft_rationale_predictions"] for one in rationales],
+                "rationale": [[[span["start_token"], span["end_token"]] for span in one] for one in spans],
                 "answers": [[row[field]["POS"] for field in erased] for row in rows],
                 "bins": [[one[field]["POS"] for one in row["thresholded_scores"] for field in ERASED] for row in rows],
             }
-    rows = explain(linear_model(), TEXTS, method="occlusion", bins=(), measure=MEASURES)
+    rows = eraser_hub.explain(linear_model(), TEXTS, method="occlusion", bins=(), measure=MEASURES, **how)
     fields = ("tokens_to_flip", "aopc_bounds", "soft_scores", "infidelity", "sensitivity_max")
     found["linear, measures"] = {field: plain([row.get(field) for row in rows]) for field in fields}
-    hub = build("eraser", work)
-    model = train(hub, "movies", work / "model")
-    first = explain_dataset(model, hub, "movies", work / "occlusion.jsonl", measure="tokens-to-flip")
-    found["logistic regression of the movies"] = chosen(score(first, hub, "movies").scores)
+    of = {"dataset": build("eraser", work), "config": "movies"}
+    model = eraser_hub.train(**of, model="logistic-regression", out=work / "model").folder
     curves = {"rationales": "human", "fidelity_trials": 2, "fidelity_rates": (0.0, 0.5, 1.0)}
-    people = explain_dataset(model, hub, "movies", work / "human.jsonl", **curves)
-    fidelity = modules(work / "spaces")("normalized_fidelity", predictions=read_lines(people))
-    found["people's rationales erased"] = chosen(score(people, hub, "movies").scores) | chosen(fidelity)
+    for name, more in (
+        ("logistic regression of the movies", {"measure": "tokens-to-flip"}),
+        ("people's rationales erased", curves),
+    ):
+        (made,) = eraser_hub.explain(model, **of, split="validation", seed=1, out=work / f"{len(found)}.jsonl", **more)
+        found[name] = dict(eraser_hub.score(made.out, **of, split="val").scores)
+    found[name] |= open_modules(work / "spaces")("normalized_fidelity", predictions=read_lines(made.out))
     return found
-
-
-def imported(out: Path, *words: Any) -> Values:
-    """Import a corpus; its rows with the texts themselves in place of the documents' names."""
-    command("import", *words, "--name", "mine", "--out", out)
-    documents = {row["docid"]: row["document"] for row in read_lines(out / "mine" / "docs.jsonl")}
-    rows = read_lines(out / "mine" / "train.jsonl")
-    for row in rows:
-        names = row.pop("docids", None) or sorted({span["docid"] for group in row["evidences"] for span in group})
-        row["texts"] = [documents[name] for name in names]
-        for span in (span for group in row["evidences"] for span in group):
-            span["docid"] = names.index(span["docid"])
-    labels = {
-        label: sum(row["classification"] == label for row in rows)
-        for label in sorted({row["classification"] for row in rows})
-    }
-    return {"rows": len(rows), "labels": labels, "sha256": digest(rows)}
 
 
 def record_imports(work: Path) -> Values:
@@ -481,42 +371,41 @@ def record_imports(work: Path) -> Values:
         {"words": ["a", "good", "film"], "why": [0, 1, 0], "label": "p"},
         {"words": ["bad"], "why": [1], "label": "n"},
     ]
-    columns = ("--tokens", "words", "--mask", "why", "--label", "label")
     parquet.write_table(pa.Table.from_pylist(masks), work / "masks.parquet")
-    spans = (
-        "--text",
-        "question",
-        "--spans",
-        "selected_offsets",
-        "--label",
-        "answerKey",
-        "--query",
-        "choices",
-        "--id",
-        "id",
-    )
-    quotes = ("--text", "review", "--quotes", "why", "--label", "verdict", "--id", "id")
-    people = ("--tokens", "post_tokens", "--mask", "rationales", "--label", "annotators.label")
-    for name, words in {
-        "masks of parquet": (work / "masks.parquet", *columns),
-        "masks of jsonl": (write_lines(work / "m.jsonl", masks), *columns),
-        "character spans of csv": (bundled / "cose.csv", *spans),
-        "quotes of jsonl": (bundled / "quotes.jsonl", *quotes),
-        "several people": (bundled / "hatexplain_train.json", *people),
-        "doccano": (EXPORTS / "doccano-entities.jsonl", "--span-label", "RATIONALE"),
-        "label studio": (EXPORTS / "label-studio.json", "--span-label", "RATIONALE"),
-        "prodigy": (EXPORTS / "prodigy.jsonl", "--span-label", "RATIONALE"),
-        "brat": (EXPORTS / "brat", "--span-label", "Evidence"),
-        "cas": (EXPORTS / "cas",),
-    }.items():  # fmt: skip
-        found[name] = imported(work / name.replace(" ", "-"), "--source", *words)
+    columns = {"tokens": "words", "mask": "why", "label": "label"}
+    spans = {"text": "question", "spans": "selected_offsets", "label": "answerKey", "query": "choices", "id": "id"}
+    quotes = {"text": "review", "quotes": "why", "label": "verdict", "id": "id"}
+    people = {"tokens": "post_tokens", "mask": "rationales", "label": "annotators.label"}
+    sources: list[tuple[str, Path, Values]] = [
+        ("masks of parquet", work / "masks.parquet", columns),
+        ("masks of jsonl", write_lines(work / "m.jsonl", masks), columns),
+        ("character spans of csv", bundled / "cose.csv", spans),
+        ("quotes of jsonl", bundled / "quotes.jsonl", quotes),
+        ("several people", bundled / "hatexplain_train.json", people),
+        ("doccano", EXPORTS / "doccano-entities.jsonl", {"span_label": "RATIONALE"}),
+        ("label studio", EXPORTS / "label-studio.json", {"span_label": "RATIONALE"}),
+        ("prodigy", EXPORTS / "prodigy.jsonl", {"span_label": "RATIONALE"}),
+        ("brat", EXPORTS / "brat", {"span_label": "Evidence"}),
+        ("cas", EXPORTS / "cas", {}),
+    ]
     for recipe in list_recipes():
-        folder = work / f"recipe-{recipe}"
-        folder.mkdir()
+        (folder := work / f"recipe-{recipe}").mkdir()
         for file, text in read_recipe(recipe).sample.items():
             (folder / file).write_text(text, encoding="utf-8")
-        first = folder / next(iter(read_recipe(recipe).sample))
-        found[f"recipe {recipe}"] = imported(folder / "out", "--recipe", recipe, "--source", first)
+        sources.append((f"recipe {recipe}", folder / next(iter(read_recipe(recipe).sample)), {"recipe": recipe}))
+    for name, source, more in sources:
+        eraser_hub.import_corpus(source, "mine", out=work / name, **more)
+        documents = {row["docid"]: row["document"] for row in read_lines(work / name / "mine" / "docs.jsonl")}
+        rows = read_lines(work / name / "mine" / "train.jsonl")
+        for row in rows:  # the texts themselves in place of the documents' names
+            marks = [span for group in row["evidences"] for span in group]
+            names = row.pop("docids", None) or sorted({span["docid"] for span in marks})
+            row["texts"] = [documents[one] for one in names]
+            for span in marks:
+                span["docid"] = names.index(span["docid"])
+        given = [row["classification"] for row in rows]
+        labels = {label: given.count(label) for label in sorted({*given})}
+        found[name] = {"rows": len(rows), "labels": labels, "sha256": digest(rows)}
     return found
 
 
@@ -529,18 +418,26 @@ RECORDS: dict[str, Callable[[Path], Values]] = {
 }
 
 
-def compute(name: str) -> Values:
-    """Compute a file of numbers anew."""
+def keep(recorded: Any, found: Any) -> Any:
+    """Return what is found of the keys that are recorded."""
+    if not isinstance(recorded, dict) or not isinstance(found, dict):
+        return found
+    return {key: keep(value, found.get(key, "not there")) for key, value in recorded.items()}
+
+
+def compute(name: str) -> tuple[Values, Values]:
+    """Return a file of numbers, and the same computed anew."""
+    recorded = json.loads((HERE / "numbers" / f"{name}.json").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return plain(RECORDS[name](Path(folder)))
+        return recorded, keep(recorded, plain(RECORDS[name](Path(folder))))
 
 
 def main() -> None:
     """Write the named files of numbers; all by default."""
     os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
     for name in sys.argv[1:] or RECORDS:
-        text = json.dumps(compute(name), indent=1, ensure_ascii=False)
+        text = json.dumps(compute(name)[1], indent=1, ensure_ascii=False)
         # a list of numbers stands on one line
         text = re.sub(r"\[[^\[\]{}]*\]", lambda found: re.sub(r"\s*\n\s*", " ", found[0]), text)
         (HERE / "numbers" / f"{name}.json").write_text(text + "\n", encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from ..needs import needs
-from .record import HERE, RECORDS, compute
+from .record import RECORDS, compute
 
 # explanations are sums of many products, which processors add in another order
 RELATIVE = {"explanations": 1e-5}
@@ -27,13 +26,11 @@ def differences(expected: Any, found: Any, key: str, relative: float) -> Iterato
         if not math.isclose(expected, found, rel_tol=relative, abs_tol=relative * 1e-3):
             yield f"{key}: expected {expected!r}, found {found!r}"
     elif expected != found:
-        lost = f" (left out: {sorted(expected.keys() ^ found.keys())})" if isinstance(expected, dict) and found else ""
-        yield f"{key}: expected {str(expected)[:300]}, found {str(found)[:300]}{lost}"
+        yield f"{key}: expected {str(expected)[:300]}, found {str(found)[:300]}"
 
 
 @pytest.mark.parametrize("name", RECORDS)
 @needs("sklearn", "torch", "transformers", "captum", "cassis")
 def test_the_numbers_are_those_that_were_recorded(name: str) -> None:
-    expected = json.loads((HERE / "numbers" / f"{name}.json").read_text(encoding="utf-8"))
-    found = json.loads(json.dumps(compute(name)))
+    expected, found = compute(name)
     assert list(differences(expected, found, f"{name}.json", RELATIVE.get(name, 1e-9))) == []

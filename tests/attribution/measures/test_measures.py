@@ -11,7 +11,6 @@ from eraser_hub.attribution import explain_texts
 from eraser_hub.attribution.measures import soft
 from eraser_hub.attribution.measures.infidelity import compute_infidelity
 from eraser_hub.attribution.measures.sensitivity import compute_max_sensitivity
-from eraser_hub.attribution.measures.soft import Soft, normalise
 
 from ..closed_form import EXACT, cases, explain_masks, worth_of
 
@@ -73,14 +72,6 @@ def test_bounds_are_those_of_all_orders(size, exact, monkeypatch):
     assert (bounds["lower"], bounds["upper"]) == pytest.approx((min(areas), max(areas)), abs=EXACT)
 
 
-@pytest.mark.parametrize("measure", ["aopc-bounds", "soft", "infidelity", "sensitivity"])
-def test_a_text_of_nothing(measure):
-    found, _ = measured(lambda masks: np.full(len(masks), 0.5), 0, measure, method="occlusion")
-    values = found.get("aopc_bounds") or found.get("soft_scores") or {}
-    numbers = [one for one in (*values.values(), found.get("infidelity"), found.get("sensitivity_max")) if one]
-    assert numbers in ([], ["exact"])
-
-
 @pytest.mark.parametrize("case", [case for case in cases("soft") if case["mask"] == "token"])
 def test_golden_soft_scores(case):
     """Expected values: golden/beyond/soft.json."""
@@ -118,28 +109,6 @@ def test_drawn_soft_scores_keep_their_stated_error(monkeypatch):
         for side in SIDES:  # five standard errors are passed once in two million
             error = abs(values[side] - case["expected"][side]["expected_normalized"])
             assert error < 5 * values["standard_error"]
-
-
-def test_masks_of_elements_are_the_model_s(monkeypatch):
-    """What it is asked for: the importance kept, and its complement; here p is the share of what is kept."""
-    shares = []
-
-    def mask_elements(self, reading, label, keep, draws, random):
-        shares.append(keep.tolist())
-        return np.full(draws, 0.2 + 0.6 * keep.mean())
-
-    monkeypatch.setattr("eraser_hub.attribution.models.model.Model.mask_elements", mask_elements)
-    found, _ = measured(lambda masks: 0.2 + 0.6 * masks.mean(axis=1), 2, "soft(masks=elements)", scores=[3.0, 1.0])
-    assert shares == [[0, 1], [1, 0], [0, 0]]
-    values = found["soft_scores"]
-    assert [values[side] for side in SIDES] == pytest.approx([0.5, 0.5]) and values["draws"] == 50
-
-
-def test_nothing_to_normalise_by():
-    for full, nothing in ((0.5, 0.5), (0.5, 0.8)):
-        p = np.array([0.1, 0.9])
-        assert [values.tolist() for values in normalise(full, p, p, nothing)] == [[0, 0], [0, 0]]
-    assert Soft().draws == 50
 
 
 def gradient_times_mask(case, mask):

@@ -14,7 +14,7 @@ from eraser_hub.attribution.engine import Engine
 
 from ...needs import needs
 from ...refusals import refused
-from ..conftest import CLOSE, WORDS, byte_tokenizer, instance, word_tokenizer
+from ..conftest import CLOSE, byte_tokenizer, instance, word_tokenizer
 from .networks import ask, only, scores, without
 
 pytestmark = needs("torch", "transformers", "captum")
@@ -67,81 +67,48 @@ def test_probabilities_are_the_models_own(model, uses_query):
         np.testing.assert_allclose(row, expected(model, *texts), rtol=0, atol=CLOSE)
 
 
-def laid_out(model, one, kept, erase):
-    """The windows of an erased text, put together one sub-word after the other: id, type, visible, token."""
-    words, limit, tokens = model.words, model.window, len(one.tokens)
-
-    def text(numbers, flags):
-        found = []
-        for (number, ids), stays in zip(numbers, flags, strict=True):
-            if stays:
-                found += [(piece, 1, number) for piece in ids]
-            elif erase != "remove" and ids:
-                found.append((words.mask if erase == "mask" else words.pad, int(erase == "mask"), number))
-        return found
-
-    numbered = list(enumerate(words.cut(one.tokens)))
-    query = [(piece, 1, tokens) for word in words.cut(one.query) for piece in word] if model.uses_query else []
-    split = len(one.documents[0]) if not query and len(one.documents) == 2 else 0
-    is_pair = bool(query or any(ids for _, ids in numbered[:split]))
-    template = words.pair if is_pair else words.single
-    special = [list(zip(*map(np.ndarray.tolist, pieces.decode_places(part)), strict=True)) for part in template.special]
-    split = split if is_pair else 0
-    body = text(numbered[split:], kept[split:])
-    # query and first text are cut beside the whole text, whatever is erased
-    room = limit - template.size
-    most = max(1, room // 2, room - sum(len(ids) for _, ids in numbered[split:]))
-    starts = np.cumsum([0, *(len(ids) for _, ids in numbered[:split])])
-    heads = [(n, ids[: max(0, most - at)]) for (n, ids), at in zip(numbered[:split], starts, strict=False)]
-    first = query[:most] or text(heads, kept[:split])
-    room -= len(first)
-    found, start, step = [], 0, room - room // 4
-    while not found or start + room - step < len(body):
-        texts = ([first] if is_pair else []) + [body[start : start + room]]
-        rows = [(piece, kind, seen, tokens) for piece, kind, seen in special[0]]
-        for part, kind, behind in zip(texts, template.types, special[1:], strict=True):
-            rows += [(piece, kind, seen, number) for piece, seen, number in part]
-            rows += [(piece, kind, seen, tokens) for piece, kind, seen in behind]
-        found.append(rows)
-        start += step
-    return found
-
-
 VOCABULARY = ("good", "plays", "\u200b", "bad", "film", "好电影")
 SHAPES = {
     "single": ((VOCABULARY * 4,), ()),
     "pair": ((VOCABULARY, VOCABULARY[::-1]), ()),
     "query": ((VOCABULARY * 3,), ("Is", "it", "?")),
     "long": ((VOCABULARY * 30,), ()),
-    "long first": ((VOCABULARY * 5, VOCABULARY), ()),
     "first fits": ((VOCABULARY * 3, VOCABULARY[:2]), ()),
     "long query": ((VOCABULARY * 4,), ("good",) * 40),
     "query fits": ((VOCABULARY[:3],), ("good",) * 20),
-    "long all": ((VOCABULARY * 9, VOCABULARY * 20), ()),
     "empty": (((), ()), ()),
 }
 
 
+# a first text or query is cut beside the whole text, whatever is removed
+CUT = ("pair", "first fits", "long query")
+
+
 @pytest.mark.parametrize("erase", ["remove", "mask", "pad"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_inputs_cut_many_at_a_time_are_those_put_together_word_by_word(model, erase, shape):
-    documents, query = SHAPES[shape]
+def test_erased_inputs_are_those_of_a_text_that_was_so_written(model, erase, shape):
+    """Without the erased words, or with [MASK] or a hidden [PAD] for each; equal inputs, equal keys."""
+    documents, query = SHAPES["query" if erase == "remove" and shape in CUT else shape]
     model.uses_query = bool(query)
     one = Instance("x", query, tuple(map(str, range(len(documents)))), documents)
     reading, random = model.read(one), np.random.default_rng(4)
-    flags = np.stack([random.random(len(one.tokens)) < share for share in (0.0, 0.1, 0.5, 0.9, 1.0) * 4])
-    contents: dict[bytes, object] = {}
+    flags = np.stack([random.random(len(one.tokens)) < share for share in (0.0, 0.1, 0.5, 0.9, 1.0) * 2])
+    contents: dict[bytes, Any] = {}
     for kept, units in zip(flags, model.cut(reading, flags, erase), strict=True):
-        windows = laid_out(model, one, kept, erase)
-        inputs = [[row[:3] for row in window] for window in windows]
-        assert [list(zip(*pieces.decode_places(unit.data), strict=True)) for unit in units] == inputs
-        assert [unit.size for unit in units] == list(map(len, inputs))
-        for unit, content in zip(units, inputs, strict=True):
-            assert contents.setdefault(unit.key, content) == content
-    assert len({str(content) for content in contents.values()}) == len(contents)
-    whole = [[row[3] for row in window] for window in laid_out(model, one, np.ones(len(one.tokens), bool), "remove")]
-    assert [reading.source[places].tolist() for places in reading.windows()] == whole
-    assert model.notes.counts.get(transformer.HEADS_CUT, 0) == (shape in ("long first", "long query", "long all"))
+        stays, texts = iter(kept), []
+        for document in documents:
+            fill = {"remove": [], "mask": ["[MASK]"], "pad": ["[PAD]"]}[erase]
+            texts.append(tuple(word for token in document for word in ([token] if next(stays) else fill)))
+        written = model.read(Instance("x", query, one.names, tuple(texts)))
+        expected = [pieces.decode_places(written.code[places]) for places in written.windows()]
+        found = [pieces.decode_places(unit.data) for unit in units]
+        for (ids, types, seen), (own, kinds, _) in zip(found, expected, strict=True):
+            assert (ids.tolist(), types.tolist()) == (own.tolist(), kinds.tolist())
+            assert seen.tolist() == [not (erase == "pad" and number == model.words.pad) for number in ids]
+        for unit, content in zip(units, found, strict=True):
+            assert unit.size == len(content[0])
+            assert contents.setdefault(unit.key, str(content)) == str(content)
+    assert len(set(contents.values())) == len(contents)
 
 
 def test_pairs_that_differ_in_token_types_alone_are_two_inputs(model):
@@ -184,34 +151,21 @@ def test_the_query_may_stand_behind_the_text_in_every_window(model):
     )
 
 
-def test_texts_of_unknown_words_are_counted(model):
-    texts = ["the good plot", "one two three", "the good un known", "un known the", ""]
-    scores(model, [instance(text, text) for text in texts], "random")
-    assert model.notes.counts[transformer.UNKNOWN] == 2
-
-
 # --- tokenizers --------------------------------------------------------------------------------------------------
 
 
 def test_a_tokenizer_that_cuts_words_by_their_neighbours_cuts_whole_texts():
     from eraser_hub.attribution.models.words import CutWords
 
-    class Sticky:
-        def __init__(self, inner):
-            self.inner = inner
-
-        def __getattr__(self, name):
-            return getattr(self.inner, name)
-
+    class Sticky(transformers.PreTrainedTokenizerFast):
         def __call__(self, words, pair=None, **more):
-            if pair is None and len(words) > 1:
-                words = [word if word != "good" else "bad" for word in words]
-            return self.inner(words, pair, **more)
+            other = pair is None and len(words) > 1
+            return super().__call__(["bad" if other and one == "good" else one for one in words], pair, **more)
 
     inner = word_tokenizer(["good", "bad", "film", "a", "b"])
-    words = CutWords(Sticky(inner))
-    assert words.cut(["good", "film"])[0] == (inner.convert_tokens_to_ids("bad"),)
-    assert words.cut(["good"])[0] == (inner.convert_tokens_to_ids("good"),)
+    inner.__class__ = Sticky
+    words, ids = CutWords(inner), inner.convert_tokens_to_ids(["bad", "good"])
+    assert [words.cut(["good", "film"])[0], words.cut(["good"])[0]] == [(ids[0],), (ids[1],)]
 
 
 def unigram():
@@ -285,16 +239,6 @@ def test_a_pipeline_and_a_pair_in_memory_are_the_saved_model(network, tokenizer,
     assert found[0] == found[1] == found[2] and set(found[0][0]["classification_scores"]) == {"NEG", "POS"}
 
 
-def test_a_tokenizer_in_memory_is_set_to_take_words(network, opened):
-    from eraser_hub.attribution.models.words import prepare_tokenizer
-
-    words = byte_tokenizer(prefix=False, add_prefix_space=False)
-    assert prepare_tokenizer(word_tokenizer(WORDS)).cls_token == "[CLS]"
-    if getattr(words, "add_prefix_space", None) is not False:
-        pytest.skip("this version of transformers does not tell")
-    assert prepare_tokenizer(words).add_prefix_space
-
-
 def test_a_window_is_checked(opened):
     for window in (4, 10_000):
         with refused("window", window):
@@ -330,14 +274,6 @@ def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
 
 
 # --- devices and precision ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", HALVES)
-def test_a_half_precision_checkpoint_computes_in_float32(network, tokenizer, tmp_path, kind):
-    network().to(getattr(torch, kind)).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    model = open_model(tmp_path)
-    assert {weights.dtype for weights in model.network.parameters()} == {torch.float32}
 
 
 @pytest.mark.parametrize("precision", HALVES)
@@ -377,15 +313,6 @@ def test_devices_and_precisions(monkeypatch):
     assert devices.half_type("auto", torch.device("cuda:1")) is None
 
 
-def test_numbers_beyond_float16_are_an_error(network, opened):
-    wide = network()
-    with torch.no_grad():
-        wide.bert.pooler.dense.bias.fill_(1e6)
-        wide.bert.encoder.layer[0].output.dense.weight.fill_(1e6)
-    with refused("1 of 1", instance="one"):
-        scores(opened(wide, precision="float16"), [instance(DOCUMENT)], "occlusion")
-
-
 # --- memory that runs out ----------------------------------------------------------------------------------------
 
 
@@ -406,22 +333,11 @@ def tight(network, most: int):
 
 @pytest.mark.parametrize("method", ["occlusion", "gradient", "integrated-gradients", "attention"])
 def test_batches_that_run_out_of_memory_are_halved(network, opened, method):
-    documents = [instance("good plays film" + " the" * n, str(n)) for n in range(5)]
-    narrow, sizes = tight(network().double(), 3)
+    documents = [instance("good plays film" + " the" * n, str(n)) for n in range(4)]
+    narrow, sizes = tight(network().double(), 2)
     model = opened(narrow)
     for one, other in zip(scores(model, documents, method), scores(opened(), documents, method), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=CLOSE)
-    assert max(sizes) <= 3 and any("halved to" in words for words in model.notes.messages)
+    assert max(sizes) <= 2 and any("halved to" in words for words in model.notes.messages)
     with refused("window"):
         scores(opened(tight(network(), 0)[0]), documents, method)
-
-
-def test_a_network_that_does_not_fit(network, opened, monkeypatch):
-    broken = network()
-
-    def to(*_):
-        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(broken, "to", to)
-    with refused("`device` cpu"):
-        opened(broken)
