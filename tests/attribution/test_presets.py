@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from eraser_hub.papers.presets import load_preset
 
 from ..needs import needs
 from ..refusals import refused
-from .conftest import CountingModel, word_tokenizer
+from .conftest import CountingModel
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "presets"
 ERASER, WANG, CARTON = (
@@ -50,51 +50,45 @@ class WordModel:
 # --- eraser ------------------------------------------------------------------------------------------------------
 
 
-def make_network(facts):
-    """The golden file's tiny classifier: p = softmax(linear . sum_t a_t embedding_t + bias) in float64."""
+def open_case(case):
+    """The golden file's tiny classifier, p = softmax(linear . sum_t a_t embedding_t + bias) in float64, and its text.
+
+    Separators (w1) and the query are always kept.
+    """
     import torch
 
-    tensors = {name: torch.tensor(value, dtype=torch.float64) for name, value in facts.items() if name != "kind"}
+    from eraser_hub.attribution.models.labels import align_labels
+    from eraser_hub.systems import networks, readings
+    from eraser_hub.systems.embedders import WordEmbedder
+    from eraser_hub.systems.network_model import NetworkModel
+    from eraser_hub.systems.training import make_system
 
-    class Network(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.embedding = torch.nn.Embedding.from_pretrained(tensors["embedding"])
-            names = {number: str(number) for number in range(len(facts["bias"]))}
-            sizes = {"pad_token_id": 0, "model_type": "tiny", "max_position_embeddings": 64}
-            self.config = SimpleNamespace(id2label=names, **sizes)
+    facts = {
+        name: torch.tensor(value, dtype=torch.float64)
+        for name, value in ERASER["models"][case["model"]].items()
+        if name != "kind"
+    }
 
-        def get_input_embeddings(self):
-            return self.embedding
+    class GoldenNetwork(networks.TokenNetwork):
+        attends = True
 
-        def forward(self, input_ids, attention_mask, **_):
-            embedded, seen = self.embedding(input_ids), attention_mask.bool()
-            logits = torch.zeros(seen.shape, dtype=torch.float64)
-            if facts["kind"] == "additive":
-                logits = torch.tanh(tensors["q"] @ tensors["W"] + embedded @ tensors["U"]) @ tensors["v"]
-            attention = torch.softmax(logits.masked_fill(~seen, -torch.inf), dim=-1)
-            pooled = (attention[..., None] * embedded).sum(dim=1)
-            return SimpleNamespace(logits=pooled @ tensors["linear"].T + tensors["bias"])
+        def logits(self, vectors, batch):
+            return (vectors * self.attention(vectors, batch)[..., None]).sum(dim=1) @ facts["linear"].T + facts["bias"]
 
-    return Network()
+        def attention(self, vectors, batch):
+            if case["model"] == "mean":
+                return batch.visible.double() / batch.visible.sum(dim=1, keepdim=True).clamp(min=1)
+            return self.weights(vectors, batch.visible)
 
-
-def open_case(case):
-    """The case's model and its instance: separators and query are always kept."""
-    from tokenizers import models, pre_tokenizers, processors
-
-    from eraser_hub.attribution.models.transformer import TransformerModel
-
-    words = [f"w{number}" for number in range(2, 64)]
-    tokenizer = word_tokenizer(words, 64)
-    numbers = {"[PAD]": 0, "w1": 1, **{word: number for number, word in enumerate(words, 2)}}
-    backend, end = tokenizer.backend_tokenizer, " w1" if case["token_ids"][-1] == 1 else ""
-    backend.model = models.WordLevel(numbers, unk_token="w2")
-    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    backend.post_processor = processors.TemplateProcessing(
-        single=f"$A{end}", pair="$A w1 $B:1 w1:1", special_tokens=[("w1", 1)]
-    )
-    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    embedder = WordEmbedder(readings.Vocabulary([f"w{number}" for number in range(2, 64)], False), 4).double()
+    apart = case["token_ids"][-1] != 1
+    network = GoldenNetwork(embedder, make_system("glove-lstm", {}), networks.Shape(len(facts["bias"]), apart))
+    network.weights = networks.AdditiveAttention(4).double()
+    with torch.no_grad():
+        embedder.table.weight.copy_(torch.cat([facts["embedding"][:1], facts["embedding"][:1], facts["embedding"][1:]]))
+        for ours, name in (("query", "q"), ("of_query", "W"), ("of_states", "U"), ("vector", "v")):
+            if name in facts:
+                getattr(network.weights, ours).copy_(facts[name].view(getattr(network.weights, ours).shape))
     documents, query = [[]], []
     for number, always in zip(case["token_ids"], case["always_keep"], strict=True):
         if number == 1:
@@ -102,22 +96,23 @@ def open_case(case):
         else:
             (query if always else documents[-1]).append(f"w{number}")
     documents = tuple(tuple(one) for one in documents if one)
-    network = make_network(ERASER["models"][case["model"]])
-    model = TransformerModel(network, tokenizer, uses_query=True, query_last=True)
-    return model, Instance("case", tuple(query), tuple(map(str, range(len(documents)))), documents)
+    names = tuple(map(str, range(len(documents))))
+    model = NetworkModel(network, tuple(map(str, range(len(facts["bias"])))), uses_query=bool(query), device="cpu")
+    align_labels(model, ())
+    return model, Instance("case", tuple(query), names, documents)
 
 
 @pytest.mark.parametrize("case", ERASER["cases"])
 @needs("torch", "transformers", "captum")
-def test_eraser_s_simple_gradient(case):
+def test_eraser_s_simple_gradient_and_attention(case):
     model, one = open_case(case)
-    expected, label = case["expected"]["simple_gradient"], str(case["expected"]["predicted"])
     places = np.flatnonzero(~np.asarray(case["always_keep"], dtype=bool))
-    for kd in ERASER["kd"]:
-        settings = build_settings("eraser", embeds=True, kd=kd)
+    methods = [name for name in ("simple_gradient", "attention") if name in case["expected"]]
+    for method, kd in product(methods, ERASER["kd"]):
+        settings, expected = build_settings("eraser", method=method.replace("_", "-"), kd=kd), case["expected"][method]
         assert list(settings.bins) == expected["aopc"]["thresholds"]
         (found,) = explain_instances(model, [one], settings)
-        full = found["classification_scores"]
+        full, label = found["classification_scores"], str(case["expected"]["predicted"])
         assert list(full.values()) == pytest.approx(case["expected"]["probabilities"], **EXACT)
         assert found["classification"] == label
         scores = [score for part in found["rationales"] for score in part["soft_rationale_predictions"]]

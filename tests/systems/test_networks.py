@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances
-from eraser_hub.attribution.models.labels import align_labels
 from eraser_hub.systems.training import make_system
 
-from ..attribution.test_presets import ERASER, EXACT
 from ..needs import needs
 from ..refusals import refused
 
@@ -83,51 +81,6 @@ def slope(weights, at, value):
             values.append(float(value()))
             weights[at] -= step
     return (values[0] - values[1]) / (2 * STEP)
-
-
-@pytest.mark.parametrize("case", [one for one in ERASER["cases"] if one["model"] == "additive"])
-@pytest.mark.parametrize("method", ["attention", "simple_gradient"])
-def test_eraser_s_attention_and_gradient(case, method):
-    """The golden file's classifier: word vectors, our additive attention, a linear layer; separators always stay."""
-    facts = {
-        name: torch.tensor(value, dtype=torch.float64)
-        for name, value in ERASER["models"]["additive"].items()
-        if name != "kind"
-    }
-
-    class GoldenNetwork(networks.TokenNetwork):
-        attends = True
-
-        def logits(self, vectors, batch):
-            weights = self.attention(vectors, batch)
-            return (vectors * weights[..., None]).sum(dim=1) @ facts["linear"].T + facts["bias"]
-
-        def attention(self, vectors, batch):
-            return self.weights(vectors, batch.visible)
-
-    embedder = WordEmbedder(readings.Vocabulary(WORDS, False), 4).double()
-    shape = networks.Shape(len(facts["bias"]), case["token_ids"][-1] != 1)
-    network = GoldenNetwork(embedder, make_system("glove-lstm", {}), shape)
-    network.weights = networks.AdditiveAttention(4).double()
-    with torch.no_grad():
-        embedder.table.weight.copy_(torch.cat([facts["embedding"][:1], facts["embedding"][:1], facts["embedding"][1:]]))
-        for ours, name in (("query", "q"), ("of_query", "W"), ("of_states", "U"), ("vector", "v")):
-            getattr(network.weights, ours).copy_(facts[name].view(getattr(network.weights, ours).shape))
-    documents, query = [[]], []
-    for number, always in zip(case["token_ids"], case["always_keep"], strict=True):
-        if number == 1:
-            documents.append([])
-        else:
-            (query if always else documents[-1]).append(f"w{number}")
-    documents = tuple(tuple(one) for one in documents if one)
-    one = Instance("case", tuple(query), tuple(map(str, range(len(documents)))), documents)
-    model = NetworkModel(network, tuple(map(str, range(shape.labels))), uses_query=bool(query), device="cpu")
-    align_labels(model, ())
-    expected, places = case["expected"][method], np.flatnonzero(~np.asarray(case["always_keep"], dtype=bool))
-    (found,) = explain_instances(model, [one], build_settings("eraser", method=method.replace("_", "-"), kd=0.4))
-    assert list(found["classification_scores"].values()) == pytest.approx(case["expected"]["probabilities"], **EXACT)
-    scores = [score for part in found["rationales"] for score in part["soft_rationale_predictions"]]
-    assert scores == pytest.approx(np.asarray(expected["scores"])[places].tolist(), **EXACT)
 
 
 CASES = [*((name, False) for name in NAMES), ("match-lstm", True)]
