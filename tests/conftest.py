@@ -24,6 +24,8 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_DATASETS_OFFLINE", "1")
 os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+# small networks are several times as fast on one thread, and the same on any machine
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # nor is a user's cache read or filled: each test process has one of its own, which these libraries read when imported
 HOME_OF_CACHES = tempfile.mkdtemp(prefix="eraser-hub-tests-")
 os.environ["HF_HOME"] = HOME_OF_CACHES

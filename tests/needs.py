@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,16 @@ def needs(*packages: str) -> pytest.MarkDecorator:
     """Return the mark of tests that are skipped where one of these packages is not installed."""
     lacking = [name for name in packages if importlib.util.find_spec(name) is None]
     return pytest.mark.skipif(bool(lacking), reason=f"skipped: no {' and no '.join(lacking)}")
+
+
+class late:  # reads as an import does
+    """A module that is imported when something of it is used: ``torch = late("torch")``."""
+
+    def __init__(self, name: str) -> None:
+        self.__name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(importlib.import_module(self.__name), attribute)
 
 
 class Refusing(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from itertools import islice
 
 import pytest
 
 pytest.importorskip("openai", reason="skipped: the extra llm is not installed")
 
 from eraser_hub import ask
-from eraser_hub.asking.prompts import AskSettings
-from eraser_hub.asking.run import AskPlan, make_plan
+from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.conversion import get_dataset
 from eraser_hub.metrics.plain import spans_from_mask
@@ -24,10 +24,9 @@ from .scripted_server import ScriptedServer, answer
 
 ERASER = ("movies", "multirc", "fever", "evidence_inference")
 PAIRS = ("senti_en", "senti_ch", "similarity_en", "similarity_ch", "mrc_en", "mrc_ch")
-SETTINGS = AskSettings("scripted", "", 0, 0.0, 1, 1024, "auto", 0.8, "nearest", (), 0, 1.0)
 
 
-def mangle_gold(plan: AskPlan, instance: Instance, chance: random.Random) -> dict[str, tuple[str, int, int]]:
+def mangle_gold(instance: Instance, blank: str, chance: random.Random) -> dict[str, tuple[str, int, int]]:
     """Mangled quote -> its place, for the runs of gold tokens; without gold (the public pairs) for some by chance."""
     quotes = {}
     for at, (docid, tokens) in enumerate(zip(instance.names, instance.documents, strict=True)):
@@ -37,7 +36,7 @@ def mangle_gold(plan: AskPlan, instance: Instance, chance: random.Random) -> dic
         words = [place for place in range(first, first + length) if any(map(str.isalnum, tokens[place]))]
         drawn = [bool(words) and words[0] <= place <= words[-1] for place in range(len(tokens))]
         for start, end in spans_from_mask(instance.rationale[at] if instance.rationale else drawn):
-            text = plan.blank.join(tokens[start:end])
+            text = blank.join(tokens[start:end])
             if len(make_key(text)) > 3:
                 kind = chance.choice(sorted(NORMALISATIONS))
                 quotes[NORMALISATIONS[kind](text, chance)] = (docid, start, end)
@@ -57,16 +56,15 @@ def test_gold_quotes_come_back(request, tmp_path, config, place):
     source = root / name if place == "samples" else root if config in ERASER else root / "luge"
     get_dataset(name).build([config], out=tmp_path, source=source)
     split, limit = ("validation", 100) if config in ERASER else ("test", None)
-    plan = make_plan(str(tmp_path / name), config, split, limit, None, SETTINGS)
-    gold, replies = {}, {}
-    for number, instance in enumerate(plan.instances()):
-        gold[instance.id] = mangle_gold(plan, instance, random.Random(number))
-        prompt = plan.make_messages(instance)[-1]["content"]
-        replies[prompt] = answer(instance.label or plan.split.label_names[0], *gold[instance.id])
-    with ScriptedServer(lambda asked, before: replies[asked["messages"][-1]["content"]]) as server:
+    opened, gold, waiting = open_split(str(tmp_path / name), config, split), {}, []
+    for number, instance in enumerate(islice(opened.instances(), limit)):
+        blank = "" if config.endswith("_ch") else " "
+        gold[instance.id] = mangle_gold(instance, blank, random.Random(number))
+        waiting.append(answer(instance.label or opened.label_names[0], *gold[instance.id]))
+    with ScriptedServer(lambda asked, before: waiting.pop(0)) as server:  # one request at a time, in the rows' order
         place = {"dataset": tmp_path / name, "config": config, "split": split}
         how = {"endpoint": server.endpoint, "out": tmp_path / "quotes.jsonl", "cache": tmp_path / "cache"}
-        report = ask("scripted", **place, **how, limit=limit)
+        report = ask("scripted", **place, **how, limit=limit, concurrency=1)
     assert report.outcomes == {"answered": len(gold)}
     verdicts = Counter[str]()
     for line in map(json.loads, how["out"].read_text(encoding="utf-8").splitlines()):

@@ -15,6 +15,7 @@ import pytest
 
 from eraser_hub import ask
 
+from ..attribution.conftest import byte_tokenizer
 from ..needs import needs
 
 pytestmark = [pytest.mark.slow, needs("openai", "torch", "fastapi", "uvicorn", "typer")]
@@ -24,19 +25,13 @@ SERVE = "from transformers.cli.transformers import main; main()"
 
 
 def save_model(folder: Path) -> None:
-    """Save a Llama of one layer with random weights, over the bytes of UTF-8."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    """Save a Llama of one layer with random weights."""
+    from transformers import LlamaConfig, LlamaForCausalLM
 
-    alphabet = ["<s>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
-    tokenizer = Tokenizer(models.BPE({letter: at for at, letter in enumerate(alphabet)}, []))
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", pad_token="</s>")
-    fast.chat_template = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
-    fast.save_pretrained(folder)
+    chat = "{% for message in messages %}{{ message['content'] }}\n{% endfor %}"
+    byte_tokenizer("llama", prefix=False, chat_template=chat).save_pretrained(folder)
     sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    tokens = {"vocab_size": len(alphabet), "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 1}
-    LlamaForCausalLM(LlamaConfig(max_position_embeddings=8192, **sizes, **tokens)).save_pretrained(folder)
+    LlamaForCausalLM(LlamaConfig(vocab_size=300, max_position_embeddings=8192, **sizes)).save_pretrained(folder)
 
 
 @pytest.fixture(scope="module")

@@ -98,29 +98,6 @@ def test_flips_and_probabilities_of_a_model_that_reads_its_quotes(asking):
     assert asking(lambda request, before: error(500, "no"), limit=None, consistency=changes, force=True) == lines
 
 
-def test_random_spans_are_as_many_and_elsewhere(asking):
-    for seed in (1, 2):
-        (line,) = asking(reader, consistency=("redacted", "random"), seed=seed, force=True)
-        if line["quotes"]:
-            texts = [request["messages"][-1]["content"] for request in asking.server.requests][-2:]
-            assert len({text.count("[REDACTED]") for text in texts}) == 1 and len(set(texts)) == 2
-
-
-def test_removed_goes_before_redacted_for_comprehensiveness(asking):
-    def script(request, before):
-        text = request["messages"][-1]["content"]
-        reply, p = answer("NEG", "a ladder"), 0.8 if "[REDACTED]" in text else 0.9 if "a ladder" in text else 0.3
-        body = json.loads(reply.body)
-        body["choices"][0] |= logprobs(step('{"label": "'), step("NEG", NEG=p, POS=1 - p))
-        return reply._replace(body=json.dumps(body).encode())
-
-    lines = asking(script, limit=None, consistency=("redacted", "removed"))
-    found = [line for line in lines if line["quotes"][0]["status"] != "not_found"]
-    assert found
-    for line in found:
-        assert line["comprehensiveness_classification_scores"]["NEG"] == pytest.approx(0.3)
-
-
 def test_samples_where_there_are_no_log_probabilities(asking):
     seeds = set()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import pytest
 
 from eraser_hub.attribution.instances import Instance
 
-from ..planted import planted as generate_planted
 from ..refusals import refused
 
 # half of float64's 52 binary digits: another order of the same sums costs a few of the last, a fault shows in the first
@@ -191,29 +191,31 @@ def tokenizer() -> Any:
     return word_tokenizer(WORDS)
 
 
-@pytest.fixture
-def network(tokenizer: Any) -> Callable[..., Any]:
-    """Makes a small random BERT; its keyword arguments go to the configuration."""
+def make_network(words: Any, kind: str = "BertForSequenceClassification", **more: Any) -> Any:
+    """A small random BERT over a tokenizer's words; further settings go to its configuration."""
     import torch
     import transformers
 
-    def make(kind: str = "BertForSequenceClassification", **more: Any) -> Any:
-        torch.manual_seed(0)
-        settings = {
-            "vocab_size": len(tokenizer),
-            "hidden_size": 16,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "intermediate_size": 32,
-            "max_position_embeddings": 32,
-            "initializer_range": 0.5,
-            "id2label": {0: "NEG", 1: "POS"},
-            "label2id": {"NEG": 0, "POS": 1},
-            **more,
-        }
-        return getattr(transformers, kind)(transformers.BertConfig(**settings)).eval()
+    torch.manual_seed(0)
+    settings = {
+        "vocab_size": len(words),
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 32,
+        "initializer_range": 0.5,
+        "id2label": {0: "NEG", 1: "POS"},
+        "label2id": {"NEG": 0, "POS": 1},
+        **more,
+    }
+    return getattr(transformers, kind)(transformers.BertConfig(**settings)).eval()
 
-    return make
+
+@pytest.fixture
+def network(tokenizer: Any) -> Callable[..., Any]:
+    """`make_network` of the common words."""
+    return partial(make_network, tokenizer)
 
 
 def instance(text: str, name: str = "one", query: str = "") -> Instance:
@@ -239,25 +241,3 @@ class CountingModel:
         logits = np.array([sum((t in GOOD) - (t in BAD) for t in tokens) for tokens in token_lists], dtype=float)
         positive = 1 / (1 + np.exp(-logits))
         return np.stack([1 - positive, positive], axis=1)
-
-
-def planted_instances(split: str, size: int, query: bool = False) -> tuple[list[Instance], list[str]]:
-    """Return planted instances and their labels."""
-    instances = []
-    for record, document in generate_planted(split, size):
-        lines = [line.split(" ") for line in document.split("\n")]
-        tokens = tuple(token for line in lines for token in line)
-        spans = [(one["start_token"], one["end_token"]) for group in record["evidences"] for one in group]
-        flags = tuple(any(start <= place < end for start, end in spans) for place in range(len(tokens)))
-        asked = tuple(record["query"].split()) if query else ()
-        name = record["annotation_id"]
-        sentences = (tuple(map(len, lines)),)
-        label = record["classification"]
-        instances.append(Instance(name, asked, (name,), (tokens,), label, (flags,), sentences=sentences))
-    return instances, [str(one.label) for one in instances]
-
-
-@pytest.fixture(scope="session")
-def planted() -> Callable[..., tuple[list[Instance], list[str]]]:
-    """Makes planted instances; see :func:`planted_instances`."""
-    return planted_instances

@@ -112,31 +112,25 @@ def test_batches_are_padded_and_a_model_takes_them(tokenizer: Any, network: Any,
         eraser_hub.Collator(tokenizer, return_tensors="tf")
 
 
-ALL = {"eraser": ["movies", "esnli"], "bilingual_perturbation": ["senti_en"], "human_rationales": ["sst"]}
-
-
-@pytest.mark.parametrize("name", list(ALL))
 @pytest.mark.parametrize("form", [None, "torch"])
-def test_a_data_loader_takes_every_dataset(
-    name: str, form: str | None, tokenizer: Any, samples: Path, tmp_path: Path
-) -> None:
-    import torch
+def test_a_data_loader_takes_a_dataset(form: str | None, tokenizer: Any, samples: Path, tmp_path: Path) -> None:
     from torch.utils.data import DataLoader
 
-    folder = get_dataset(name).build(ALL[name], out=tmp_path, source=samples / name).folder
-    for config in ALL[name]:
-        plain = datasets.load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
-        for split, rows in plain.items():
-            (batch,) = DataLoader(rows.with_format(form), batch_size=len(rows), collate_fn=eraser_hub.collate)
-            assert list(batch) == rows.column_names, (config, split)
-            for column, values in batch.items():
-                found = values.tolist() if isinstance(values, torch.Tensor) else values
-                assert [None if one == -100 or one != one else one for one in found] == rows[column][:]
-            first = rows.select(range(min(5, len(rows))))
-            collator = eraser_hub.Collator(tokenizer)
-            (batch,) = DataLoader(first.with_format(form), batch_size=5, collate_fn=collator)
-            windows = [window for row in first for window in eraser_hub.align(row, tokenizer).windows]
-            assert batch["labels"].tolist() == collator(windows)["labels"].tolist()
-            label = "classification" if name == "eraser" else "label"
-            labels = [first[label][row] for row in batch["row"].tolist()]
-            assert [-100 if one in (None, -1) else one for one in labels] == batch["classification"].tolist()
+    for name, config, label in (
+        ("eraser", "movies", "classification"),
+        ("bilingual_perturbation", "senti_en", "label"),
+        ("human_rationales", "sst", "label"),
+    ):
+        folder = get_dataset(name).build([config], out=tmp_path, source=samples / name).folder
+        splits = datasets.load_dataset(str(folder), config, cache_dir=str(tmp_path / "cache"))
+        rows = next(iter(splits.values())).select(range(5))
+        (batch,) = DataLoader(rows.with_format(form), batch_size=5, collate_fn=eraser_hub.collate)
+        for column in rows.column_names:
+            found = batch[column] if isinstance(batch[column], list) else batch[column].tolist()
+            assert [None if one == -100 or one != one else one for one in found] == rows[column][:]
+        collator = eraser_hub.Collator(tokenizer)
+        (batch,) = DataLoader(rows.with_format(form), batch_size=5, collate_fn=collator)
+        windows = [window for row in rows for window in eraser_hub.align(row, tokenizer).windows]
+        assert batch["labels"].tolist() == collator(windows)["labels"].tolist()
+        labels = [rows[label][row] for row in batch["row"].tolist()]
+        assert [-100 if one in (None, -1) else one for one in labels] == batch["classification"].tolist()

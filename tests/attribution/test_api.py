@@ -45,14 +45,8 @@ def test_any_library_can_call_an_opened_model():
         opened.proba("a text")
     with refused(argument="queries"):
         opened.proba(texts, queries=["one"])
-    shown = open_model(model, uses_query=True)
-    shown.proba(["good film"], queries=["is it"])
-    assert model.asked[-1] == ["is", "it", "good", "film"]
-
-
-def test_queries_are_shown_to_the_model():
-    model = CountingModel()
-    explain_texts(model, ["good film", "bad"], queries=["is it", ["is"]], bins=())
+    open_model(model, uses_query=True).proba(["good film"], queries=["is it"])
+    explain_texts(model, ["bad"], queries=[["is"]], bins=())
     explain_texts(model, [Instance("own", ("was", "it"), ("d",), (("good",),)), "plot"], bins=())
     assert all(one in model.asked for one in (["is", "it", "good", "film"], ["is"], ["was", "it", "good"], ["plot"]))
 
@@ -124,7 +118,7 @@ def test_wrong_settings_are_refused(settings, argument, mentions):
         explain_texts(CountingModel() if argument == "target" else "./no-model", ["a fine film"], **settings)
 
 
-ERASER = {"documents": [{"docid": "d", "text": "good film\nbad plot"}], "query": "is it", "evidences": []}
+ERASER = {"documents": [{"docid": "d", "text": "good film\nbad plot"}], "evidences": []}
 ROWS = [
     {"annotation_id": "r1", **ERASER},
     {"id": 7, "text": "bad bad"},
@@ -134,14 +128,12 @@ ROWS = [
 SAME = ["good film\nbad plot", "bad bad", ["good", "good"], ["good", "plot"]]
 
 
-@pytest.mark.parametrize(
-    "form", [{"tokens": ["good"]}, {"text": "good"}, {"documents": [{"docid": "d", "text": "good"}]}]
-)
+@pytest.mark.parametrize("form", [{"tokens": ["good"]}, {"text": "good"}, {**ERASER}])
 def test_rows_of_every_form_keep_query_and_label(form):
     model, row = CountingModel(), {"id": "a", "annotation_id": "a", "query": "is it", "label": "NEG", **form}
     frame = pytest.importorskip("pandas").DataFrame([row, {**row, "id": "b", "annotation_id": "b", "query": None}])
     found = explain_texts(model, frame, target="gold")
-    assert ["is", "it", "good"] in model.asked
+    assert any(asked[:3] == ["is", "it", "good"] for asked in model.asked)
     assert found[0]["rationales"][0]["soft_rationale_predictions"][0] < 0
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances, explain_texts, open_model
+from eraser_hub.attribution.erasure import draw_shifted_rationale, select_top_units
 
 from ..refusals import refused
 from .conftest import CountingModel, instance
@@ -36,13 +41,6 @@ def test_hard_rationales_are_the_top_tokens_merged_in_each_document(documents, k
     assert [len(one["soft_rationale_predictions"]) for one in found["rationales"]] == list(map(len, documents))
     spans = [one["hard_rationale_predictions"] for one in found["rationales"]]
     assert [[(span["start_token"], span["end_token"]) for span in one] for one in spans] == expected
-
-
-def test_equal_inputs_run_once():
-    model = CountingModel()
-    explained([instance(DOCUMENT, "a"), instance(DOCUMENT, "b")], model)
-    asked = [tuple(tokens) for tokens in model.asked]
-    assert len(asked) == len(set(asked))
 
 
 @pytest.mark.parametrize("kind", ["tokens", "spans"])
@@ -196,3 +194,26 @@ def test_a_sentence_is_erased_whole_by_occlusion_and_in_each_bin() -> None:
     assert mean["rationales"][0]["soft_sentence_predictions"] == [0.5, 1, 1.5]
     with refused("sentences", argument="units"):
         explain_texts(CountingModel(), [["a", "b"]], units="sentences")
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=4), st.integers(0, 1000), st.data())
+def test_shifted_spans_stay_in_their_document_and_keep_their_size(lengths, seed, data):
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    chosen = np.array(
+        sorted(data.draw(st.sets(st.integers(0, max(bounds[-1] - 1, 0)), max_size=bounds[-1]))), dtype=int
+    )
+    moved = draw_shifted_rationale(np.random.default_rng(seed), chosen, bounds)
+    for start, end in pairwise(bounds):
+        inside = (chosen >= start) & (chosen < end)
+        assert inside.sum() == ((moved >= start) & (moved < end)).sum()
+    assert len(set(moved.tolist())) == len(chosen)
+
+
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [(0.0, []), (0.01, [2, 3, 4]), (0.5, [2, 3, 4]), (0.51, [0, 1, 2, 3, 4]), (1.0, [0, 1, 2, 3, 4, 5])],
+)
+def test_as_few_units_as_hold_the_share(rate, expected):
+    found = select_top_units(np.array([0.2, 0.9, 0.2]), np.array([0, 2, 5, 6]), rate)
+    assert found.tolist() == expected

@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from eraser_hub.attribution.dataset import Split, find_kd, has_different_queries, open_split
+from eraser_hub.attribution.dataset import Split, find_kd, open_split
 from eraser_hub.attribution.instances import read_eraser_row, read_perturbation_row, read_tokens_row
 
 from ..refusals import refused
 from .conftest import made_row
-
-
-def test_eraser_rows():
-    one = read_eraser_row(made_row(3), ("NEG", "POS"))
-    assert (one.id, one.label, one.names) == ("doc3", "POS", ("doc3",))
-    assert len(one.tokens) == 30 and sum(one.rationale[0]) == 4
-    assert one.query == ("Is", "it", "good", "?")
-    kept = one.rationale_only()
-    assert [t for t, m in zip(one.tokens, one.rationale[0], strict=True) if m] == kept.tokens
 
 
 def test_tokens_are_split_on_the_blank_alone():
@@ -49,17 +40,6 @@ def test_perturbation_rows():
     one = read_perturbation_row(row, ("different", "same"))
     assert one.documents == (("好", "电影"), ("坏",)) and one.names == ("sequence_0", "sequence_1")
     assert one.rationale == ((True, True), (False,)) and one.label == "same" and one.query == ("谁", "？")
-
-
-def test_a_split_is_read_as_often_as_asked(hub):
-    split = open_split(hub, None, "val")
-    assert split.config == "movies" and split.kind == "eraser" and split.label_names == ("NEG", "POS")
-    ids = [one.id for one in split.instances()]
-    assert ids == [f"doc{n}" for n in range(100, 121)]
-    assert [one.id for one in split.instances()] == ids
-    assert split.fingerprint() == open_split(hub, "movies", "validation").fingerprint()
-    assert split.fingerprint(3) != split.fingerprint(4)
-    assert not has_different_queries(split)
 
 
 def make_split(config: str, kind: str, rows: list, name: str | None = None) -> Split:
@@ -172,23 +152,6 @@ def test_what_predictions_depend_on_is_in_the_fingerprint(labels, columns, gold)
     )
     assert (one.fingerprint() == other.fingerprint()) == (gold is not None)
     assert not gold or one.fingerprint(**{gold: True}) != other.fingerprint(**{gold: True})
-
-
-@pytest.mark.parametrize(
-    ("place", "revision"),
-    [("org/eraser@v1", "v1"), ("hf://datasets/org/eraser@v2", "v2"), ("org/eraser", None)],
-)
-def test_a_dataset_of_the_hub_is_opened_at_its_revision(monkeypatch, place, revision):
-    calls = []
-
-    def load_dataset(name, config, *, revision, **_):
-        calls.append((name, revision))
-        raise FileNotFoundError("no Hub here")
-
-    monkeypatch.setattr("datasets.load_dataset", load_dataset)
-    with refused("no Hub here", type=Exception):
-        open_split(place, "movies", "val")
-    assert calls == [("org/eraser", revision)]
 
 
 def test_a_damaged_file_of_a_built_dataset_is_named(samples, tmp_path):

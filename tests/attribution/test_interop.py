@@ -74,11 +74,6 @@ def test_each_library_s_result(result: Any, label: Any) -> None:
     assert token_scores(result, [TEXT.split()[:3], TEXT.split()[3:]], label=label) == EXPECTED
 
 
-def test_a_prompt_s_attribution_has_the_length_of_its_vectors() -> None:
-    ahead = np.array([*np.abs(VALUES), np.nan])[:, None, None] * [0.6, 0.8]  # what lies ahead of a step is no number
-    assert token_scores(inseq(None, target_attributions=ahead), TEXT) == pytest.approx(np.abs(EXPECTED), rel=1e-15)
-
-
 @pytest.mark.parametrize(
     ("pieces", "text", "expected"),
     [
@@ -199,14 +194,8 @@ def test_lime_s_own(bow: bool) -> None:
     scores = token_scores(result, text, label="POS")
     assert sorted(range(9), key=lambda at: -scores[at])[:2] == [0, 4] and scores[6] == 0
     assert token_scores(result, text, label=0)[0] < 0
-    with refused("(0, 1)"):
-        token_scores(result, text)
     with refused("token 1, 'plot'"):
         token_scores(result, "good plot", label=1)
-    only = explainer.explain_instance(text, answers, num_samples=50)  # of the label POS
-    assert token_scores(only, text)[0] > 0
-    with refused("(1)", "found 0"):
-        token_scores(only, text, label="NEG")
 
 
 def test_written_scores_are_what_explain_takes(tmp_path: Path) -> None:

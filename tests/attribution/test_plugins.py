@@ -8,9 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ..needs import needs
 
-pytestmark = needs("pip", "setuptools")
+pytestmark = [pytest.mark.slow, needs("pip", "setuptools")]
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FILE = re.compile(r"^`([\w./-]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -310,15 +310,6 @@ def test_carton_s_curves_by_their_own_draws(case):
         np.testing.assert_allclose(means.mean(axis=1), [point[key] for point in case["expected"]], rtol=0, atol=1e-9)
 
 
-def test_each_token_of_carton_s_curves_goes_by_itself():
-    one = make_instance(0, " ".join(["good"] * 40), lambda _: True)
-    options = {"paper": "carton2020", "fidelity_rates": (0.0, 0.5, 1.0), "fidelity_trials": 6}
-    (found,) = explain_texts(CountingModel(), [one], **options)
-    p = np.asarray([point["sufficiency_classification_scores"]["POS"] for point in found["occluded_scores"][6:12]])
-    kept = set(np.log(p / (1 - p)).round().astype(int).tolist())
-    assert len(kept) > 1 and kept <= set(range(8, 33))  # 20 are expected, of a binomial
-
-
 @needs("sklearn")
 def test_carton_s_features_are_tf_idf_of_padded_pieces():
     from sklearn.feature_extraction.text import TfidfVectorizer

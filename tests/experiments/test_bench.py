@@ -11,7 +11,7 @@ import pytest
 import eraser_hub
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.experiments import run_folder
-from eraser_hub.experiments.bench import plan_models
+from eraser_hub.experiments.bench import ExplainedSystem, make_table, plan_models
 from eraser_hub.records.errors import UsageError
 
 from ..command_line import invoke
@@ -41,17 +41,16 @@ def benched(hub, tmp_path_factory):
     return run(hub, out, sample=12, seeds=2), out
 
 
-def test_all_files_are_there(benched):
-    _, out = benched
-    names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
-    for method in ("random", "occlusion", "people"):
-        assert {f"predictions/logistic-regression.{method}.seed-{seed}.jsonl" for seed in (1, 2)} <= names
-        assert f"report/{method}.scores.json" in names
-    assert {"report/index.html", "comparison.json", "table.tex", "table.csv", "verdict.md"} <= names
+def test_files_table_and_findings(benched):
+    """The table has the score files' scores, and chance; findings are the comparison's, in which people are not."""
+    from eraser_hub.reports.findings import describe_findings
 
-
-def test_the_table_has_the_scores_of_the_score_files_and_chance(benched):
-    _, out = benched
+    result, out = benched
+    runs = [
+        f"predictions/logistic-regression.{name}.seed-{n}.jsonl" for name in ("occlusion", "people") for n in (1, 2)
+    ]
+    for name in (*runs, "report/index.html", "table.tex", "verdict.md"):
+        assert (out / name).stat().st_size > 100
     rows = {row["system"]: row for row in csv.DictReader((out / "table.csv").read_text("utf-8").splitlines())}
     assert list(rows) == ["random", "occlusion", "people", "chance"]
     scores = {name: json.loads((out / "report" / f"{name}.scores.json").read_text("utf-8")) for name in list(rows)[:3]}
@@ -61,27 +60,16 @@ def test_the_table_has_the_scores_of_the_score_files_and_chance(benched):
     assert float(rows["chance"]["token_macro_f1"]) == pytest.approx(sum(chance) / 2)
     assert rows["people"]["token_macro_f1"] == "" and rows["people"]["sufficiency"] != ""
     assert rows["chance"]["sufficiency_aopc"] == "", "faithfulness has no chance"
-    assert "chance" in (out / "table.tex").read_text("utf-8")
-
-
-def test_findings_are_those_of_the_comparison_in_which_people_are_not(benched):
-    from eraser_hub.reports.findings import describe_findings
-
-    result, out = benched
     stored = json.loads((out / "comparison.json").read_text("utf-8"))
     assert set(stored["scores"]) == {"random", "occlusion"}
-    assert result.findings == describe_findings(stored, ["random"])
+    assert result.findings == describe_findings(stored, ["random"]) == result.as_json()["findings"]
     page = (out / "verdict.md").read_text("utf-8")
-    assert all(line in page for line in result.findings) and all(note in page for note in result.notes)
+    assert all(line in page for line in (*result.findings, *result.notes))
     assert result.written("text").startswith(f"{result.findings[0]}\n")
-    assert result.written("latex").startswith("\\begin{table}")
-    assert result.as_json()["findings"] == result.findings and f"note: {result.notes[0]}" in repr(result)
-    assert "of 1 pair" in result.page.read_text("utf-8")
 
 
 def test_each_training_explains_the_same_texts_by_its_own_seed(benched):
-    _, out = benched
-    paths = [out / "predictions" / f"logistic-regression.random.seed-{seed}.jsonl" for seed in (1, 2)]
+    paths = [benched[1] / "predictions" / f"logistic-regression.random.seed-{seed}.jsonl" for seed in (1, 2)]
     rows = [list(map(json.loads, path.read_text("utf-8").splitlines())) for path in paths]
     ids, rationales = ([[row[name] for row in one] for one in rows] for name in ("annotation_id", "rationales"))
     assert len(ids[0]) == 12 and ids[0] == ids[1]
@@ -194,10 +182,23 @@ def test_equal_systems_do_not_make_the_family_larger(hub, benched, tmp_path):
     assert result.findings[0].startswith("coefficients, input-x-gradient and integrated-gradients explain the model")
 
 
-@pytest.mark.parametrize("paper", ["eraser", "wang2022", "carton2020"])
-def test_the_settings_of_a_paper(hub, benched, tmp_path, paper):
+def test_the_settings_of_a_paper(hub, benched, tmp_path, paper="wang2022"):
     """A given model is explained as the paper does; each file says so."""
     run(hub, tmp_path, model=str(benched[1] / MODEL), sample=4, paper=paper)
     records = (tmp_path / "predictions").glob("*.run.json")
     signatures = [json.loads(path.read_text("utf-8"))["signature"] for path in records]
     assert len(signatures) == 3 and all(f"paper:{paper}|" in line for line in signatures), signatures
+
+
+def test_bold_is_better_than_every_other_system():
+    names = ("first", "second", "third", "random")
+    methods = ("occlusion", "lime", "people", "random")
+    systems = {name: ExplainedSystem("LR", method, []) for name, method in zip(names, methods, strict=True)}
+    own = {"auprc": 0.5, "auprc_ci": [0.4, 0.6], "sufficiency": 0.1, "chance": {"auprc": 0.125}}
+    pairs = [
+        {"first": names[0], "second": other, "keys": {"auprc": {"verdict": "better"}}} for other in (names[1], names[3])
+    ]
+    table = make_table("movies_small & more, 100 %", systems, dict.fromkeys(names, own), {"comparisons": pairs})
+    rows = {left[0]: cells for left, cells in table.rows}
+    assert [name for name in rows if "auprc" in rows[name] and rows[name]["auprc"].better] == [names[0]]
+    assert "auprc" not in rows[names[2]] and rows["chance"]["auprc"].value == 0.125

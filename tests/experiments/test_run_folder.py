@@ -1,11 +1,14 @@
-"""Folders of runs: one at a time, the same settings, models trained once."""
+"""Folders of runs: one at a time, the same settings; several trainings of a model, and their explanations."""
 
 from __future__ import annotations
 
-from eraser_hub.experiments import run_folder
-from eraser_hub.experiments.run_folder import hold_run_folder, train_once, train_seeds
+import json
+
+import pytest
+
+import eraser_hub
+from eraser_hub.experiments.run_folder import hold_run_folder
 from eraser_hub.records.errors import BusyError
-from eraser_hub.systems.train import TrainResult
 
 from ..refusals import refused
 
@@ -26,20 +29,31 @@ def test_another_run_or_another_folder_is_refused(tmp_path):
         pass
 
 
-def test_finished_models_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch):
-    trained = []
+@pytest.fixture
+def train(samples, tmp_path, monkeypatch):
+    eraser_hub.build("eraser", samples / "eraser", config="movies", out=tmp_path / "hub")
+    monkeypatch.chdir(tmp_path)
+    common = {"dataset": "hub/eraser", "config": "movies", "model": "logistic-regression"}
+    return lambda **more: eraser_hub.train(**{**common, "seeds": 2, "out": "models", **more})
 
-    def train(out, resume, model, seed):
-        trained.append((out.name, resume))
-        out.mkdir(exist_ok=True)
-        (out / "model.json").write_text("{}")
-        return TrainResult(out, ["a line"])
 
-    monkeypatch.setattr(run_folder, "train", train)
-    assert train_seeds(tmp_path / "m", 4, 2, model="lstm") == tmp_path / "m"
-    (tmp_path / "m" / "seed-5" / ".training").mkdir()
-    train_seeds(tmp_path / "m", 4, 3, model="lstm")
-    assert trained == [("seed-4", False), ("seed-5", False), ("seed-5", True), ("seed-6", False)]
-    with refused("lstm(epochs=3)", argument="out"):
-        train_seeds(tmp_path / "m", 4, 2, model="lstm(epochs=3)")
-    assert train_once(tmp_path / "m" / "seed-4", model="lstm", seed=4).name == "seed-4" and len(trained) == 4
+def test_trainings_explanations_and_their_comparison(train, tmp_path):
+    said = train(seed=4).lines
+    assert [line for line in said if "trained on" in line] == [
+        f"models/seed-{seed}: logistic-regression trained on the full text of train" for seed in (4, 5)
+    ]
+    how = {"config": "movies", "split": "val", "method": ("random", "occlusion"), "out": "p.jsonl"}
+    reports = eraser_hub.explain("models", "hub/eraser", **how)
+    names = [f"p.{method}.seed-{seed}.jsonl" for seed in (4, 5) for method in ("random", "occlusion")]
+    assert [report.out.name for report in reports] == names
+    records = [json.loads((tmp_path / f"{name}.run.json").read_text()) for name in names]
+    assert [f"|seed:{seed}|" in record["signature"] for record, seed in zip(records, (1, 1, 2, 2), strict=True)]
+    assert len({record["model"]["digest"] for record in records}) == 2
+    where = {"dataset": "hub/eraser", "config": "movies", "split": "val", "resamples": 10}
+    result = eraser_hub.compare("ours=p.occlusion.jsonl", "chance=p.random.jsonl", **where)
+    assert result["runs"] == {"ours": 2, "chance": 2}
+    assert "ours and chance explain the same trainings: their runs are paired" in result["notes"]
+    with refused():
+        (tmp_path / "p.random.seed-5.jsonl").write_text("not ours")
+        (tmp_path / "p.random.seed-5.jsonl.run.json").unlink()
+        eraser_hub.explain("models", "hub/eraser", **how)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import hashlib
 import io
 import json
 import math
 import random
+import shutil
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,31 +16,31 @@ from typing import Any, NamedTuple
 
 from eraser_hub import cli
 
-from ..metrics.eraser_rows import random_case
+from ..conftest import SAMPLES
 
-RAW = "--dataset in/movies --split val"
-BUILT = "--dataset in/hub/eraser --config movies --split val"
+RAW = "--dataset in/esnli --split val"
+BUILT = "--dataset in/hub/eraser --config esnli --split val"
 COLUMNS = "--tokens tokens --mask mask --label label --id id"
 # a command that succeeds on the sound inputs -> the inputs that it reads; it writes below out/
 COMMANDS: dict[str, tuple[str, ...]] = {
-    f"score {RAW} --predictions in/p.jsonl --out out/s.json": ("p.jsonl", "movies/val.jsonl", "movies/docs/1_0"),
+    f"score {RAW} --predictions in/p.jsonl --out out/s.json": ("p.jsonl", "esnli/val.jsonl", "esnli/docs.jsonl"),
     f"score {BUILT} --predictions in/p.parquet --out out/s.json": (
         "p.parquet",
         "hub/eraser/README.md",
-        "hub/eraser/movies/validation-00000-of-00001.parquet",
+        "hub/eraser/esnli/validation-00000-of-00001.parquet",
     ),
-    f"compare {RAW} --predictions in/p.jsonl --predictions in/q.jsonl --resamples 20": ("p.jsonl", "movies/val.jsonl"),
+    f"compare {RAW} --predictions in/p.jsonl --predictions in/q.jsonl --resamples 20": ("p.jsonl", "esnli/val.jsonl"),
     "check --dataset in/hub/eraser": (
         "hub/eraser/README.md",
         "hub/eraser/release.json",
-        "hub/eraser/movies/validation-00000-of-00001.parquet",
+        "hub/eraser/esnli/validation-00000-of-00001.parquet",
     ),
-    "stats --dataset in/hub/eraser": ("hub/eraser/README.md", "hub/eraser/movies/validation-00000-of-00001.parquet"),
+    "stats --dataset in/hub/eraser": ("hub/eraser/README.md", "hub/eraser/esnli/validation-00000-of-00001.parquet"),
     "export --dataset in/hub/eraser --out out/raw": (
         "hub/eraser/release.json",
-        "hub/eraser/movies/validation-00000-of-00001.parquet",
+        "hub/eraser/esnli/validation-00000-of-00001.parquet",
     ),
-    "build eraser --source in --config movies --out out/hub": ("movies/val.jsonl", "movies/docs/1_0"),
+    "build eraser --source in --config esnli --out out/hub": ("esnli/val.jsonl", "esnli/docs.jsonl"),
     f"import --source in/rows.jsonl {COLUMNS} --name mine --out out": ("rows.jsonl",),
     "import --source in/spans.csv --text text --spans spans --label label --name mine --out out": ("spans.csv",),
 }
@@ -49,28 +49,18 @@ VERBS = sorted({command.split()[0] for command in COMMANDS})
 
 def write_inputs(folder: Path) -> None:
     """Write a raw corpus, its built form, predictions of two systems and tables to import."""
-    predictions, rows = random_case(3, n=3, documents=1)
-    others, _ = random_case(4, n=3, documents=1)
-    corpus = folder / "movies"
-    (corpus / "docs").mkdir(parents=True)
-    for prediction, other in zip(predictions, others, strict=True):
-        other["rationales"] = copy.deepcopy(prediction["rationales"])
-        for values in (other["rationales"][0][f"soft_{kind}_predictions"] for kind in ("rationale", "sentence")):
-            values.reverse()
-    for split in ("train", "test", "val"):
-        prefix = split if split != "val" else ""
-        annotations = []
-        for row in rows:
-            (document,), (evidence,) = row["documents"], row["evidences"][0]
-            content = document["text"] + (f"\n{prefix}" if prefix else "")
-            (corpus / "docs" / f"{prefix}{document['docid']}").write_text(content)
-            text = " ".join(document["text"].split()[evidence["start_token"] : evidence["end_token"]])
-            place = {"docid": f"{prefix}{document['docid']}", "text": text, "start_sentence": -1, "end_sentence": -1}
-            own = {"annotation_id": f"{prefix}{row['annotation_id']}", "query": "?", "evidences": [[evidence | place]]}
-            annotations.append(own | {"classification": row["classification"]})
-        write_lines(corpus / f"{split}.jsonl", annotations)
-    write_lines(folder / "p.jsonl", predictions)
-    write_lines(folder / "q.jsonl", others)
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from eraser_hub import build
+
+    shutil.copytree(SAMPLES / "eraser" / "esnli", folder / "esnli")
+    rows = [json.loads(line) for line in (SAMPLES / "predictions/eraser/esnli.val.jsonl").read_text().splitlines()]
+    write_lines(folder / "p.jsonl", rows)
+    pq.write_table(pa.Table.from_pylist(rows), folder / "p.parquet")
+    for rationale in (each for row in rows for each in row["rationales"]):
+        rationale["soft_rationale_predictions"].reverse()
+    write_lines(folder / "q.jsonl", rows)
     reviews = [
         {"id": f"r{k}", "tokens": ["a", word, "film"], "mask": [0, 1, 0], "label": label}
         for k, (word, label) in enumerate((("fine", "POS"), ("dull", "NEG"), ("warm", "POS")))
@@ -78,13 +68,7 @@ def write_inputs(folder: Path) -> None:
     write_lines(folder / "rows.jsonl", reviews)
     spans = [f'"a fine film, and short",2:6,POS,{k}' for k in range(3)]
     (folder / "spans.csv").write_text("\n".join(["text,spans,label,id", *spans, ""]))
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from eraser_hub import build
-
-    pq.write_table(pa.Table.from_pylist(predictions), folder / "p.parquet")
-    build("eraser", source=folder, config=["movies"], out=folder / "hub")
+    build("eraser", source=folder, config=["esnli"], out=folder / "hub")
 
 
 def write_lines(path: Path, rows: list[Any]) -> None:

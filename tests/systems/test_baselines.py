@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,13 @@ import pytest
 
 from eraser_hub import explain, train
 from eraser_hub.papers.presets import load_preset
-from tests.attribution.conftest import instance, write_hub
+from tests.attribution.conftest import write_hub
 
-from ..needs import needs
+from ..needs import late, needs
 from ..refusals import refused
 
 pytestmark = needs("sklearn", "skops", "torch", "transformers")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _late_imports() -> None:
-    global baselines
-    from eraser_hub.systems import baselines
+baselines = late("eraser_hub.systems.baselines")
 
 
 def test_a_cluster_is_in_one_fold():
@@ -45,14 +39,6 @@ def test_a_cluster_is_in_one_fold():
 def test_folds_that_could_not_train_are_left_out(labels, clusters, count):
     folds = baselines.make_folds(np.array(list(labels)), 1, np.array(clusters))
     assert len(folds) == count and all(len({*np.array(list(labels))[train]}) == 2 for train, _ in folds)
-
-
-def test_texts_share_documents_by_id_or_by_tokens():
-    one, other, third = instance("a b", "one"), instance("a b", "other"), instance("c", "third")
-    same = replace(third, names=one.names)
-    assert baselines.cluster_texts([one, other, third], by_name=True) is None
-    assert baselines.cluster_texts([one, other, same], by_name=True).tolist() == [0, 1, 0]
-    assert baselines.cluster_texts([one, other, same], by_name=False).tolist() == [0, 0, 1]
 
 
 def make_row(number: int, text: str, label: int, place: int | None, query: str = "q") -> dict[str, Any]:

@@ -5,32 +5,31 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ..needs import needs
+from ..needs import late, needs
 from ..refusals import refused
 
 pytestmark = needs("torch", "transformers")
+embedders = late("eraser_hub.systems.embedders")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _late_imports() -> None:
-    global read_embeddings, UNKNOWN, VOCABULARY
-    from eraser_hub.systems.embedders import read_embeddings
-    from eraser_hub.systems.readings import UNKNOWN, Vocabulary
+@pytest.fixture
+def vocabulary():
+    from eraser_hub.systems.readings import Vocabulary
 
-    VOCABULARY = Vocabulary(["good", "film", "zebra", "plot"], lowercase=True)
+    return Vocabulary(["good", "film", "zebra", "plot"], lowercase=True)
 
 
 @pytest.mark.parametrize("first", ["", "4 3\n"])
-def test_text_vectors_of_the_corpus_words(tmp_path, caplog, first):
+def test_text_vectors_of_the_corpus_words(vocabulary, tmp_path, caplog, first):
     path = tmp_path / "glove.txt"
     path.write_text(first + "the 0 0 0\ngood 1 2.5 -3\n. . . 4 5 6\nfilm 7e-1 8 9 \ngood 9 9 9\n", "utf-8")
-    rows = read_embeddings(path, VOCABULARY, 1)
+    rows = embedders.read_embeddings(path, vocabulary, 1)
     assert rows.shape == (7, 3) and rows.dtype == np.float32
-    assert rows[VOCABULARY.numbers(["Good", "film"])].tolist() == [[1, 2.5, -3], [np.float32(0.7), 8, 9]]
-    assert not rows[0].any() and rows[VOCABULARY.numbers(["zebra"])].any()
+    assert rows[vocabulary.numbers(["Good", "film"])].tolist() == [[1, 2.5, -3], [np.float32(0.7), 8, 9]]
+    assert not rows[0].any() and rows[vocabulary.numbers(["zebra"])].any()
     assert "2 of 4 words of the corpus in glove.txt, 3 dimensions" in caplog.messages[0]
-    assert (read_embeddings(path, VOCABULARY, 1) == rows).all()
-    assert VOCABULARY.numbers(["unheard"]).tolist() == [UNKNOWN]
+    assert (embedders.read_embeddings(path, vocabulary, 1) == rows).all()
+    assert vocabulary.numbers(["unheard"]).tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -42,9 +41,9 @@ def test_text_vectors_of_the_corpus_words(tmp_path, caplog, first):
         ("the 1 2\na 3 4\n", ("4",), None),
     ],
 )
-def test_damaged_text_vectors(tmp_path, content, mentions, line):
+def test_damaged_text_vectors(vocabulary, tmp_path, content, mentions, line):
     path = tmp_path / "v.txt"
     path.write_text(content, "utf-8")
     with refused(*mentions, file=path) as caught:
-        read_embeddings(path, VOCABULARY, 1)
+        embedders.read_embeddings(path, vocabulary, 1)
     assert caught.first.line == line

@@ -12,21 +12,13 @@ from hypothesis import strategies as st
 from eraser_hub.attribution import Instance, build_settings, explain_instances
 from eraser_hub.systems.training import make_system
 
-from ..needs import needs
+from ..needs import late, needs
 from ..refusals import refused
 
 pytestmark = needs("torch", "transformers", "captum", "skops")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _late_imports() -> None:
-    global torch, functional, networks, lei, readings, WordEmbedder, NetworkModel
-    import torch
-    from torch.nn import functional
-
-    from eraser_hub.systems import lei, networks, readings
-    from eraser_hub.systems.embedders import WordEmbedder
-    from eraser_hub.systems.network_model import NetworkModel
+torch, functional, readings = late("torch"), late("torch.nn.functional"), late("eraser_hub.systems.readings")
+lei, networks = late("eraser_hub.systems.lei"), late("eraser_hub.systems.networks")
+embedders = late("eraser_hub.systems.embedders")
 
 
 # of the systems with one network
@@ -43,7 +35,7 @@ def small(name, apart=None, answers=False):
     torch.manual_seed(0)
     vocabulary = readings.Vocabulary(WORDS, False)
     shape = networks.Shape(2, system.reads_apart if apart is None else apart, answers)
-    network = system.build(lambda layers: WordEmbedder(vocabulary, 3), shape)
+    network = system.build(lambda layers: embedders.WordEmbedder(vocabulary, 3), shape)
     with torch.no_grad():
         for weights in network.parameters():
             weights.mul_(2)
@@ -72,8 +64,6 @@ def make_texts(seed=0):
 
 def slope(weights, at, value):
     """The central difference of a value by one number of the weights."""
-    import torch
-
     values = []
     with torch.no_grad():
         for step in (STEP, -STEP):
@@ -144,14 +134,6 @@ def test_a_recurrent_layer_is_torch_s_over_packed_sequences(gated, both, lengths
     torch.testing.assert_close(last, ends.transpose(0, 1).flatten(1), rtol=1e-12, atol=1e-12)
     gradients = [torch.autograd.grad((one**2).sum(), vectors, retain_graph=True)[0] for one in (states, whole)]
     torch.testing.assert_close(*gradients, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("asked", [False, True])
-def test_where_a_query_asks_no_vector_is_learned_in_its_place(asked):
-    network = small("lehman", apart=asked)
-    network(pad(network, *make_texts())).sum().backward()
-    assert [name for name, weights in network.named_parameters() if weights.grad is None] == []
-    assert ("weights.query" in dict(network.named_parameters())) is not asked
 
 
 @pytest.mark.parametrize("name", NAMES)

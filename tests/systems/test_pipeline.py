@@ -7,24 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances, open_model
 from eraser_hub.attribution.models.labels import align_labels
 from eraser_hub.metrics.plain import split_sentences
 
-from ..needs import needs
+from ..needs import late, needs
 from ..refusals import refused
 
 pytestmark = needs("torch", "transformers", "skops")
+pipeline = late("eraser_hub.systems.pipeline")
 TEXT = "the film is long .\nit is splendid indeed .\nthe river was wide .\nnobody came"
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _late_imports() -> None:
-    global pipeline
-    from eraser_hub.systems import pipeline
 
 
 class Counting:
@@ -57,19 +50,6 @@ def make_pipeline(number=1):
     return made, classifier
 
 
-def test_sentences_for_training():
-    one, bare = make_text(), make_text(marked=(), name="bare")
-    assert [" ".join(each.tokens) for each in pipeline.make_sentence_instances(one)] == TEXT.split("\n")
-    assert pipeline.find_evidence_sentences(one) == [1] and pipeline.find_evidence_sentences(bare) == []
-    _, labels = pipeline.make_sentence_examples([one, bare])
-    assert labels == ["other", "evidence", "other", "other"]
-    two = make_text(marked=(0, 7, 12), name="two")
-    extracts, theirs = pipeline.make_extract_examples([two, bare], ["POS", "NEG"], 2)
-    words = ["the film is long . it is splendid indeed .", "the river was wide ."]
-    assert [" ".join(each.tokens) for each in extracts] == words and theirs == ["POS", "POS"]
-    assert pipeline.find_sentence_bounds(Instance("x", (), ("d", "e"), (("a", "b"), ()))) == [(0, 2)]
-
-
 def test_a_pipeline_explains_itself_by_its_own_rationale():
     model, classifier = make_pipeline()
     (prediction,) = explain_instances(model, [make_text()], build_settings(selects=True))
@@ -82,21 +62,6 @@ def test_a_pipeline_explains_itself_by_its_own_rationale():
     assert without == pytest.approx(1 / (1 + np.exp(-1.0))) and "thresholded_scores" not in prediction
     read = {" ".join(tokens) for tokens in classifier.read}
     assert read == {"it is splendid indeed .", "the film is long .", ""}
-
-
-@given(st.lists(st.integers(0, 8), min_size=1, max_size=6), st.data())
-def test_the_classifier_reads_the_selection_and_nothing_else(sizes, data):
-    """Whatever stands in the tokens that were not selected: the extract, and so the output, is the same."""
-    total = sum(sizes)
-    kept = sorted(data.draw(st.sets(st.integers(0, total - 1)))) if total else []
-
-    def extract(other):
-        tokens = tuple(f"w{place}" if place in kept else f"{other}{place}" for place in range(total))
-        whole = Instance("x", ("q",), ("d",), (tokens,), sentences=(tuple(filter(None, sizes)),))
-        return pipeline.keep_tokens(whole, np.array(kept, dtype=np.int64))
-
-    one, two = extract("a"), extract("b")
-    assert one == two and one.tokens == [f"w{place}" for place in kept]
 
 
 def test_erasing_otherwise_than_by_removal_is_refused_and_nothing_gives_no_selection():

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from ..attribution.test_plugins import installed, said
 from ..needs import needs
 
-pytestmark = needs("torch", "pip", "setuptools")
+pytestmark = [pytest.mark.slow, needs("torch", "pip", "setuptools")]
 
 
 def test_the_plug_in_is_a_system(hub, tmp_path):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -55,9 +53,6 @@ def test_lime_draws_uniform_numbers_of_tokens_and_keeps_other_sequences():
     assert set(Lime(samples=50, tokens=3).draw(random, [0, 10])[1:].sum(axis=1)) == {3}
     pair = Lime(samples=50).draw(random, [0, 4, 10])
     assert pair[1::2, 4:].all() and pair[2::2, :4].all() and not pair[1::2, :4].all(axis=1).any()
-    started = time.process_time()
-    Lime().draw(random, [0, 500])
-    assert time.process_time() - started < 1  # a tenth of it is usual
 
 
 def long_game():
@@ -78,15 +73,6 @@ def test_permutations_keep_the_sum_and_their_stated_error():
     # the largest of 14 errors, each of which passes five standard errors once in two million
     assert error > 0 and np.abs(found["scores"] - exact).max() < 5 * error
     assert not explain_masks(worth, 14, "shapley(draws=1)")[1].notes.maxima
-
-
-def test_antithetic_pairs_are_exact_for_pairwise_games():
-    """What a unit adds before and after the others averages to its Shapley value where only pairs interact."""
-    random = np.random.default_rng(2)
-    pairs = np.triu(random.normal(size=(12, 12)), 1) / 200
-    worth = lambda masks: linear(masks) + ((masks @ pairs) * masks).sum(axis=1)  # noqa: E731
-    found, _ = explain_masks(worth, 12, "shapley(draws=2)")
-    assert found["scores"] == pytest.approx(WEIGHTS[:12] + (pairs + pairs.T).sum(axis=1) / 2, abs=EXACT)
 
 
 def test_kernel_shap_keeps_the_sum_and_nears_the_values():

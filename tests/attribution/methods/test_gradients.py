@@ -12,28 +12,20 @@ from eraser_hub.attribution.methods._captum import Embedded
 from eraser_hub.attribution.models.units import Notes
 from eraser_hub.papers.presets import Choices
 
-from ...needs import needs
+from ...needs import late, needs
 from ...refusals import refused
 
 pytestmark = needs("torch", "captum")
+torch = late("torch")
 PLACES, WIDTH = 5, 3
 
 
 @pytest.fixture
-def torch():
-    import torch
-
-    return torch
-
-
-@pytest.fixture
-def weights(torch):
+def weights():
     return torch.from_numpy(np.random.default_rng(1).normal(size=(PLACES, WIDTH)))
 
 
 def embedded(output, network=None, inputs=2, **more):
-    import torch
-
     random = np.random.default_rng(0)
     vectors = torch.from_numpy(random.normal(size=(inputs, PLACES, WIDTH)))
     facts = {"rows": 7, "choices": Choices(), "notes": Notes(), "description": "a network"}
@@ -47,7 +39,7 @@ def scores(method, inputs):
         return METHODS.make(method).attribute(inputs).detach().numpy()
 
 
-def test_scores_of_a_logistic_p_have_their_closed_form(torch, weights):
+def test_scores_of_a_logistic_p_have_their_closed_form(weights):
     """The input times its weights, p (1 - p) times, or of the whole difference of p along the line."""
 
     def p(vectors, slopes=weights):
@@ -71,19 +63,7 @@ def test_scores_of_a_logistic_p_have_their_closed_form(torch, weights):
     np.testing.assert_allclose(scores("integrated-gradients(steps=60)", moved), along, **close)
 
 
-def test_deeplift_is_captum_s(torch):
-    import captum.attr as captum
-
-    torch.manual_seed(0)
-    flat = torch.nn.Flatten()
-    network = torch.nn.Sequential(flat, torch.nn.Linear(PLACES * WIDTH, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
-    network = network.double()
-    inputs = embedded(lambda vectors: network(vectors)[:, 0], network)
-    expected = captum.DeepLift(network).attribute(inputs.leaf(), target=0).sum(dim=-1).detach().numpy()
-    np.testing.assert_allclose(scores("deeplift", inputs), expected, rtol=0, atol=1e-6)
-
-
-def test_deeplift_refuses_a_module_that_is_used_twice(torch):
+def test_deeplift_refuses_a_module_that_is_used_twice():
     bend = torch.nn.ReLU()
     network = torch.nn.Sequential(bend, torch.nn.Linear(WIDTH, WIDTH).double(), bend)
     inputs = embedded(lambda vectors: network(vectors).sum(dim=(1, 2)), network)

@@ -11,7 +11,7 @@ from eraser_hub.attribution import explain_texts, open_model
 
 from ...needs import needs
 from ...refusals import refused
-from ..conftest import WORDS, word_tokenizer
+from ..conftest import WORDS, make_network, word_tokenizer
 
 pytestmark = needs("torch", "transformers")
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -26,14 +26,8 @@ BROKEN = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    import torch
-    import transformers
-
     out, tokenizer = tmp_path_factory.mktemp("model"), word_tokenizer(WORDS)
-    torch.manual_seed(0)
-    sizes = dict.fromkeys(("hidden_size", "intermediate_size"), 8)
-    config = transformers.BertConfig(vocab_size=len(tokenizer), num_hidden_layers=1, num_attention_heads=1, **sizes)
-    transformers.BertForSequenceClassification(config).save_pretrained(out)
+    make_network(tokenizer).save_pretrained(out)
     tokenizer.save_pretrained(out)
     return out
 

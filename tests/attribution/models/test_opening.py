@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from eraser_hub.attribution import open_model
@@ -142,15 +141,6 @@ def test_settings_of_prompts_beside_another_model(setting):
     name, value = setting.split("=")
     with refused("prompted", "CountingModel", argument=name):
         open_model(CountingModel(), **{name: int(value) if value.isdigit() else value})
-
-
-def test_threads():
-    from threadpoolctl import threadpool_info, threadpool_limits
-
-    np.ones((2, 2)) @ np.ones((2, 2))
-    with threadpool_limits(2):
-        open_model(CountingModel(), threads=1)
-        assert {one["num_threads"] for one in threadpool_info()} == {1}
 
 
 def test_trainings(tmp_path):

@@ -12,23 +12,17 @@ import pytest
 from eraser_hub.attribution import Instance, explain_texts, open_model
 from eraser_hub.attribution.engine import Engine
 
-from ...needs import needs
+from ...needs import late, needs
 from ...refusals import refused
 from ..conftest import CLOSE, byte_tokenizer, instance, word_tokenizer
 from .networks import ask, only, scores, without
 
 pytestmark = needs("torch", "transformers", "captum")
+torch, transformers = late("torch"), late("transformers")
+MODELS = "eraser_hub.attribution.models"
+pieces, transformer = late(f"{MODELS}.pieces"), late(f"{MODELS}.transformer")
 DOCUMENT = "the good plays - with bad 好电影 scene"
 HALVES = ("bfloat16", "float16")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _late_imports() -> None:
-    global torch, transformers, pieces, transformer
-    import torch
-    import transformers
-
-    from eraser_hub.attribution.models import pieces, transformer
 
 
 @pytest.fixture
