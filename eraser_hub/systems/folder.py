@@ -145,7 +145,6 @@ def lock_run_folder(out: Path, verb: str, settings: Mapping[str, Any]) -> Iterat
                 message = f"the folder holds a run with other settings: {'; '.join(differences)}; choose another folder"
                 raise DataError(message, file=out, argument="out")
             yield
-    except BaseException:
+    finally:
         if new and {path.name for path in out.rglob("*") if path.is_file()} <= {f"{verb}.json"}:
-            shutil.rmtree(new[-1])  # it was refused before it had done anything
-        raise
+            shutil.rmtree(new[-1], ignore_errors=True)  # it was refused before it had done anything

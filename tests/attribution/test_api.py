@@ -76,8 +76,6 @@ def test_a_pipeline_over_strings_is_taken_as_it_is():
 
 def test_bad_input_is_refused():
     model = CountingModel()
-    with refused("one method", "occlusion", argument="method"):
-        explain_texts(model, ["a"], method=("shapley", "occlusion"))
     with refused("'x,y'", argument="label_names"):
         explain_texts(Nameless(), ["a"], label_names="x,y")
     with refused("Nameless", argument="label_names"):
@@ -95,6 +93,7 @@ def test_bad_input_is_refused():
         ({"method": "lime(samples=1)"}, "method", ("lime, samples", "a whole number of at least 2")),
         ({"method": "occlusion(beam=2)"}, "method", ("occlusion", "no settings")),
         ({"method": "random(draws=3)"}, "method", ("one draw",)),
+        ({"method": ("shapley", "occlusion")}, "method", ("one method", "occlusion")),
         ({"measure": "soft(masks=words)"}, "measure", ("soft, masks", "'words'")),
         ({"measure": ["soft", "so"]}, "measure", ("each measure once",)),
         ({"fidelity_rates": (0.5,)}, "fidelity_rates", ("`fidelity_trials`",)),

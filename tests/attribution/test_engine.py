@@ -76,7 +76,6 @@ class Broken(CountingModel):
     ("change", "mentions"),
     [
         (lambda p: np.where(p > 0.9, np.nan, p), ("NaN", "1 of 2")),
-        (lambda p: p * np.inf, ("NaN", "2 of 2")),
         (lambda p: p[:, :1], ("2 labels", "1")),
         (lambda p: p[:0], ("(2, 2)", "(0, 2)")),
         (lambda p: p * 2, ("sum", "2")),
@@ -84,7 +83,6 @@ class Broken(CountingModel):
         (lambda p: p.astype(str), ("ndarray",)),
         (lambda p: [[0.5, 0.5], [1.0]] * len(p), ("list",)),
         (lambda p: None, ("NoneType",)),
-        (lambda p: p[:, 0], ("(2, 2)", "(2,)")),
     ],
 )
 def test_a_broken_model_is_told_in_clear_words(change, mentions):

@@ -1,8 +1,8 @@
 """What the product says of small inputs, from end to end: ``python -m tests.golden.record [NAME ..]``.
 
 Each function of RECORDS returns plain values. ``numbers/NAME.json`` holds those that stay, and ``test_numbers.py``
-computes them anew. What differs on purpose is recorded again, in a commit that gives the reason; a new number is recorded
-where its key stands in the file, with null.
+computes them anew. What differs on purpose is recorded again, in a commit that gives the reason; a new number where
+its key stands in the file, with null.
 """
 
 from __future__ import annotations
