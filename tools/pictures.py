@@ -78,7 +78,13 @@ def take_document_pictures(browser: Any, hub: Path) -> list[Path]:
 
 def take_page_pictures(browser: Any, hub: Path, views: Path) -> list[Path]:
     """Save the views of two reports on movies, of a board that has their scores, and of the site's first page."""
-    many = {f"system {number:02}": list(SYSTEMS.values())[number % 2] for number in range(20)}
+    many = {}
+    for number in range(20):  # the two systems, with fewer and fewer of their spans
+        many[f"system {number:02}"] = hub / f"{number}.jsonl"
+        rows = [json.loads(line) for line in list(SYSTEMS.values())[number % 2].read_text("utf-8").splitlines()]
+        for row in rows:
+            del row["rationales"][0]["hard_rationale_predictions"][number // 2 + 1 :]
+        (hub / f"{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     how: dict[str, Any] = {"config": "movies", "split": "validation"}
     two, twenty = (
         report(hub / "eraser", systems, out=hub / f"report-{len(systems)}", **how) for systems in (SYSTEMS, many)
