@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -234,9 +234,8 @@ class Tables:
             "text": lambda table: to_text(table, width),
             "markdown": to_markdown,
             "latex": to_latex,
-            "csv": to_csv,
         }
-        text = "\n\n".join(map(writers[format], self.tables))
+        text = to_csv(self.tables) if format == "csv" else "\n\n".join(map(writers[format], self.tables))
         return "\n".join(map(show_controls, text.split("\n")))
 
 
@@ -303,14 +302,19 @@ def escape_latex(text: str) -> str:
     return "".join(LATEX.get(sign) or (sign if show_controls(sign) == sign else f"U+{ord(sign):04X}") for sign in text)
 
 
-def to_csv(table: Table) -> str:
-    """Return the numbers in full; the first column names the table. No string begins as a formula does."""
-    records = [{"table": table.name, **record} for record in table.to_records()]
+def to_csv(tables: Sequence[Table]) -> str:
+    """Return the numbers in full, all tables under one heading; the first column names the table.
+
+    No string begins as a formula does.
+    """
+    records = [{"table": table.name, **record} for table in tables for record in table.to_records()]
+    left = ["table", *(name for table in tables for name in table.left)]
+    others = [name for record in records for name in record] or [name for table in tables for name in table.columns]
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(records[0] if records else ["table", *table.left, *table.columns])
+    writer = csv.DictWriter(out, list(dict.fromkeys([*left, *others])), lineterminator="\n")
+    writer.writeheader()
     for record in records:
-        writer.writerow([guard_formula(value) for value in record.values()])
+        writer.writerow({name: guard_formula(value) for name, value in record.items()})
     return out.getvalue().rstrip("\n")
 
 

@@ -21,6 +21,7 @@ from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_
 from eraser_hub.metrics.plain import TextSizes, measure_texts, spans_from_mask
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
 from eraser_hub.metrics.statistics import Statistics
+from eraser_hub.records.errors import describe_choice
 
 from .result import HumanPerformance
 
@@ -199,7 +200,7 @@ def read_column(source: ScoredSplit, name: str) -> list[Any]:
     values = []
     for line, row in rows:
         if name not in row:
-            raise DataError(f"expected the field {name!r} in every annotation, found none", file=path, line=line)
+            raise DataError(describe_choice(name, row), file=path, line=line)
         if isinstance(row[name], (list, dict)):
             raise DataError(f"expected a single value, found {cut(row[name])}", file=path, line=line, field=name)
         values.append(row[name])
@@ -385,7 +386,9 @@ def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -
     """Score each annotator against the majority of the others, and average over annotators.
 
     The hard rationale of an annotator are the tokens that this annotator marks; the gold is what more than half of the
-    others mark. ``accuracy`` compares labels with the most frequent label of the others; ties are left out.
+    others mark. ``accuracy`` compares labels with the most frequent label of the others; ties are left out. Texts where
+    the others have no majority are treated as a system's are (``unmarked``): by default they are left out, while
+    `annotator_agreement`, which stands beside no system, counts them 0 in ``leave_one_out_f1``.
 
     Args:
         source: the split.

@@ -13,7 +13,7 @@ import msgspec
 
 from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML, EraserConfig
 from eraser_hub.papers import find_comprehensive
-from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.errors import DataError, describe_choice
 from eraser_hub.records.places import dataset_split, find_place, release_split
 
 if TYPE_CHECKING:
@@ -153,8 +153,7 @@ class ScoredSplit:
             return LabelNames(self.built.label_names(self.built_config))
         own, name = self.own_config, self.data_dir.resolve().name if self.config is None else self.config
         if own is None and self.config is not None and name not in CONFIGS:
-            message = f"expected one of the configs {', '.join(CONFIGS)}, found {show(name)}"
-            raise DataError(message, argument="config")
+            raise DataError(describe_choice(name, CONFIGS), argument="config")
         if own is None and name in CONFIGS:
             known = CONFIGS[name].label_names
             if self.config is not None or any(label in known for label in _read_labels(self.annotation_file)):

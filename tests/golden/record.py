@@ -17,6 +17,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -251,8 +252,9 @@ def record_datasets(work: Path) -> Values:
                 "columns": next(iter(rows.values())).column_names,
                 "sha256": digest([own.to_list() for own in rows.values()]),
             }
-        tables = eraser_hub.stats(dataset=dataset).written("csv").split("\n\n")
-        lines = [row for table in tables for row in csv.DictReader(io.StringIO(table))]
+        tables = eraser_hub.stats(dataset=dataset)
+        texts = [replace(tables, tables=[table]).written("csv") for table in tables.tables]
+        lines = [row for text in texts for row in csv.DictReader(io.StringIO(text))]
         found[f"{name}, stats"] = {"rows": len(lines), "sha256": digest(lines)}
         if name == "eraser":
             of_movies = [row for row in lines if row["config"] == "movies" and "evidences" in row]

@@ -49,11 +49,6 @@ def test_latex_is_booktabs_with_what_is_better_bold_and_intervals_small(tables):
     assert latex.isascii()
 
 
-def test_csv_holds_the_numbers_in_full(tables):
-    rows = list(csv.DictReader(io.StringIO(tables.written("csv"))))
-    assert ",".join(rows[0]) == "table,system,f1,f1_low,f1_high,f1_printed,flips"
-    assert list(rows[0].values()) == ["scores", "a & b|c", "0.25", "0.2", "0.3", "", "-0.5"]
-    assert (rows[2]["f1_printed"], rows[1]["f1_low"], rows[1]["flips"]) == ("0.49", "", "")
 
 
 HOSTILE = ("=HYPERLINK(0)", "+1+1", "-cmd", "@x", "\tx", "\rx", "a\x1b[2Jb", "a\nb", "\\input{/etc/passwd}", "-0.5")
@@ -104,3 +99,14 @@ def test_json_and_markdown(tables):
 )
 def test_a_figure_beside_the_printed_one(cell: Cell, text: str, difference: float | None) -> None:
     assert (str(cell), cell.difference) == (text, difference)
+
+
+def test_csv_holds_the_numbers_in_full_under_one_heading(tables):
+    other = Table("sizes", "Sizes", ("config", "system"), ("f1", "rows"))
+    other.add("c", "g", f1=Cell(0.1), rows=Cell(3))
+    tables.tables.append(other)
+    rows = list(csv.DictReader(io.StringIO(tables.written("csv"))))
+    assert ",".join(rows[0]) == "table,system,config,f1,f1_low,f1_high,f1_printed,flips,rows"
+    assert list(rows[0].values()) == ["scores", "a & b|c", "", "0.25", "0.2", "0.3", "", "-0.5", ""]
+    assert (rows[2]["f1_printed"], rows[1]["f1_low"], rows[1]["flips"]) == ("0.49", "", "")
+    assert (rows[3]["config"], rows[3]["system"], rows[3]["f1"], rows[3]["rows"]) == ("c", "g", "0.1", "3")

@@ -138,10 +138,11 @@ def test_wrong_usage_and_wrong_data(movies, tmp_path):
         assert run("compare", *words).exit_code == 2, words
     cut = tmp_path / "cut.jsonl"
     cut.write_text(ours.read_text(encoding="utf-8")[:500], encoding="utf-8")
-    for words, place in (
-        (("--predictions", ours, "--predictions", cut), {"file": "cut.jsonl"}),
-        ((*both, "--cluster-by", "nothing"), {"file": "val.jsonl"}),
-        ((*both, "--cluster-by", "evidences"), {"file": "val.jsonl", "field": "evidences"}),
+    for words, said, place in (
+        (("--predictions", ours, "--predictions", cut), "", {"file": "cut.jsonl", "line": 1}),
+        ((*both, "--cluster-by", "qery"), "did you mean 'query'", {"file": "val.jsonl", "line": 1}),
+        ((*both, "--cluster-by", "evidences"), "", {"file": "val.jsonl", "line": 1, "field": "evidences"}),
+        ((*both, "--config", "movis"), "did you mean 'movies'", {"argument": "config"}),
     ):
-        with refused(line=1, **place):
+        with refused(said, **place):
             raise run("compare", *common, *words).exception

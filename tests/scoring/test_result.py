@@ -87,7 +87,7 @@ def test_headline_scores_are_printed_beside_chance_and_people() -> None:
     assert lines[3].split() == ["auprc", "0.7500", "0.3000", "–"]
     assert "one was left out" in lines and any("25.0% of the tokens" in line for line in lines)
     whole = scores.table(whole=True).written("csv")
-    assert "sufficiency_aopc_points@0.5,0.4,0.3,0.5" in whole and "scores_by,auprc,0.7,0.9" in whole
+    assert "sufficiency_aopc_points@0.5,0.4,0.3,0.5" in whole and "scores_by,auprc,,,,,,0.7,0.9" in whole
     frame = scores.to_frame()
     assert frame.loc["token_macro_f1", "people"] == 0.6 and frame.loc["auprc", "chance"] == 0.3
     assert "token_macro_f1" in scores._repr_html_() and "pairs" not in frame.index
