@@ -27,21 +27,6 @@ def test_a_label_that_is_none(value):
     assert read_eraser_row({**made_row(1), "classification": -1}, ("NEG",)).label is None
 
 
-def test_perturbation_rows():
-    row = {
-        "id": 4,
-        "tokens": [["好", "电影"], ["坏"]],
-        "question": "谁 ？",
-        "label": 1,
-        "rationale_ids": [[[0], [1]], []],
-        "sample_type": "ori",
-        "rel_ids": [9],
-    }
-    one = read_perturbation_row(row, ("different", "same"))
-    assert one.documents == (("好", "电影"), ("坏",)) and one.names == ("sequence_0", "sequence_1")
-    assert one.rationale == ((True, True), (False,)) and one.label == "same" and one.query == ("谁", "？")
-
-
 def make_split(config: str, kind: str, rows: list, name: str | None = None) -> Split:
     return Split(rows, (), kind, None, config, name)
 

@@ -46,6 +46,8 @@ def test_files_table_and_findings(benched):
     from eraser_hub.reports.findings import describe_findings
 
     result, out = benched
+    random = [out / "predictions" / f"logistic-regression.random.seed-{seed}.jsonl" for seed in (1, 2)]
+    assert random[0].read_bytes() != random[1].read_bytes(), "each training has a ranking of its own"
     runs = [
         f"predictions/logistic-regression.{name}.seed-{n}.jsonl" for name in ("occlusion", "people") for n in (1, 2)
     ]
@@ -66,14 +68,6 @@ def test_files_table_and_findings(benched):
     page = (out / "verdict.md").read_text("utf-8")
     assert all(line in page for line in (*result.findings, *result.notes))
     assert result.written("text").startswith(f"{result.findings[0]}\n")
-
-
-def test_each_training_explains_the_same_texts_by_its_own_seed(benched):
-    paths = [benched[1] / "predictions" / f"logistic-regression.random.seed-{seed}.jsonl" for seed in (1, 2)]
-    rows = [list(map(json.loads, path.read_text("utf-8").splitlines())) for path in paths]
-    ids, rationales = ([[row[name] for row in one] for one in rows] for name in ("annotation_id", "rationales"))
-    assert len(ids[0]) == 12 and ids[0] == ids[1]
-    assert rationales[0] != rationales[1]
 
 
 def test_a_second_run_does_what_is_missing(hub, benched, monkeypatch):

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eraser_hub import train
 from eraser_hub.attribution import open_model
 from eraser_hub.records.errors import BusyError
-from eraser_hub.systems.evaluation import format_duration
 from eraser_hub.systems.folder import check_folder, working_folder
 from eraser_hub.systems.training import make_system
 
@@ -85,18 +81,10 @@ def test_a_loss_that_is_not_finite_and_a_damaged_checkpoint_are_named(tmp_path):
         fitting.fit(Line(), make_settings(), 1, tmp_path)
 
 
-@given(st.lists(st.integers(0, 50), max_size=300), st.integers(1, 9), st.integers(0, 5))
-def test_every_example_is_in_one_batch(sizes, batch_size, seed):
-    batches = fitting.batch_by_length(sizes, batch_size, np.random.default_rng(seed))
-    assert sorted(number for batch in batches for number in batch) == list(range(len(sizes)))
-    assert all(0 < len(batch) <= batch_size for batch in batches)
-
-
 def test_the_learning_rate_warms_up_and_decays():
     settings = make_settings(warmup_steps=4, linear_decay=True)
     assert [fitting.compute_rate(step, 10, settings) for step in (0, 2, 4, 7, 9)] == [0, 0.5, 1, 0.5, 1 / 6]
     assert fitting.compute_rate(9, 10, make_settings()) == 1
-    assert [format_duration(seconds) for seconds in (0, 59.4, 61, 7500)] == ["0 s", "59 s", "1 min 1 s", "2 h 5 min"]
 
 
 # --- the folder of a training ------------------------------------------------------------------------------------

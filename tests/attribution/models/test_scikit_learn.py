@@ -110,18 +110,6 @@ def test_what_is_counted_over_blanks_or_marks_goes_as_text(words):
     np.testing.assert_array_equal(model.forward([unit.data]), expected)
 
 
-def test_character_ngrams_of_chinese():
-    pipeline = make_pipeline(CountVectorizer(analyzer="char", ngram_range=(1, 2)), LogisticRegression())
-    model = wrap_pipeline(pipeline.fit(["好电影", "真好", "坏电影", "真坏"], ["a", "a", "b", "b"]), joiner="")
-    one = Instance("x", (), ("s",), (("电", "影", "真", "好", "OK"),))
-    found, coefficients = scores_of(model, one, "coefficients")
-    assert found["classification"] == "a" and coefficients.argmax() == 3
-    # all features lie within the text: their shares sum to the logit without its bias
-    z = pipeline.decision_function(["电影真好OK"])[0] - pipeline[-1].intercept_[0]
-    assert coefficients.sum() == pytest.approx(-z, abs=1e-8)
-    np.testing.assert_allclose(model.proba([["电", "好"]]), pipeline.predict_proba(["电好"]), rtol=0, atol=0)
-
-
 @pytest.mark.parametrize(
     "settings",
     [
