@@ -29,28 +29,20 @@ def draw(seed, texts=12, people=3):
     random, rows = np.random.default_rng(seed), []
     for at in range(texts):
         size, label = int(random.integers(4, 15)), int(random.integers(3))
-        given = np.where(
-            random.random((people, size)) < 0.25, random.random((people, size)) < 0.3, random.random(size) < 0.3
-        )
+        errs, marks = random.random((people, size)) < 0.25, random.random((people, size)) < 0.3
+        given = np.where(errs, marks, random.random(size) < 0.3).astype(int).tolist()
         labels = [int(random.integers(3)) if random.random() < 0.3 else label for _ in range(people)]
-        rows.append(
-            {"annotation_id": at, "annotators": given.astype(int).tolist(), "labels": [f"l{one}" for one in labels]}
-        )
+        rows.append({"annotation_id": at, "annotators": given, "labels": [f"l{one}" for one in labels]})
     return rows
 
 
 def as_person_rows(rows):
-    return [
-        {
-            "annotation_id": row["annotation_id"],
-            "annotator": name,
-            "label": label,
-            "rationale_positions": [np.flatnonzero(own).tolist()],
-            "num_tokens": [len(own)],
-        }
-        for row in rows
-        for name, own, label in zip(PEOPLE, row["annotators"], row["labels"], strict=False)
-    ]
+    people = []
+    for row in rows:
+        for name, own, label in zip(PEOPLE, row["annotators"], row["labels"], strict=False):
+            marks = {"rationale_positions": [np.flatnonzero(own).tolist()], "num_tokens": [len(own)]}
+            people.append({"annotation_id": row["annotation_id"], "annotator": name, "label": label, **marks})
+    return people
 
 
 @given(marks)

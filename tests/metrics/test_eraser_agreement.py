@@ -14,31 +14,23 @@ from eraser_hub.metrics.errors import DataError
 
 pytestmark = pytest.mark.unit
 
+SENTENCES = {"start_sentence": 0, "end_sentence": 1}
+SPANS = {"a": [{"start_token": 1, "end_token": 3}], "b": [], "c": [{"start_token": 0, "end_token": 1}]}
 REFERENCES = [
     {
         "annotation_id": name,
         "documents": [{"docid": f"d{name}", "text": "a fine film .\nit drags a little ."}],
-        "evidences": evidences and [[{"docid": f"d{name}", **evidences, "start_sentence": 0, "end_sentence": 1}]],
+        "evidences": [[{"docid": f"d{name}", **span, **SENTENCES}] for span in spans],
     }
-    for name, evidences in (
-        ("a", {"start_token": 1, "end_token": 3}),
-        ("b", []),
-        ("c", {"start_token": 0, "end_token": 1}),
-    )
+    for name, spans in SPANS.items()
 ]
-PREDICTIONS = [
-    {
-        "annotation_id": name,
-        "rationales": [
-            {
-                "docid": f"d{name}",
-                "hard_rationale_predictions": [{"start_token": 1, "end_token": 2}],
-                "soft_rationale_predictions": [0.1, 0.9, 0.6, 0.2, 0.1, 0.7, 0.1, 0.1, 0.1],
-            }
-        ],
-    }
-    for name in "cab"
-]
+
+
+SCORES = [0.1, 0.9, 0.6, 0.2, 0.1, 0.7, 0.1, 0.1, 0.1]
+
+
+HARD = {"hard_rationale_predictions": [{"start_token": 1, "end_token": 2}], "soft_rationale_predictions": SCORES}
+PREDICTIONS = [{"annotation_id": name, "rationales": [{"docid": f"d{name}", **HARD}]} for name in "cab"]
 
 
 def compute(predictions: Any = PREDICTIONS, references: Any = REFERENCES, **settings: Any) -> dict[str, Any]:
@@ -95,10 +87,8 @@ def test_signature_names_what_differs_from_the_defaults() -> None:
 
 
 def test_note_on_constant_scores() -> None:
-    rows = [
-        {**row, "rationales": [{**each, "soft_rationale_predictions": [0.5] * 9} for each in row["rationales"]]}
-        for row in PREDICTIONS[:2]
-    ]
+    flat = {**HARD, "soft_rationale_predictions": [0.5] * 9}
+    rows = [{"annotation_id": name, "rationales": [{"docid": f"d{name}", **flat}]} for name in "ca"]
     notes = EraserAgreement().measure([*rows, PREDICTIONS[2]], REFERENCES).notes
     assert any(note.startswith("all tokens have one score in 2 of 3 documents") for note in notes)
     assert not any(note.startswith("all tokens") for note in EraserAgreement().measure(PREDICTIONS, REFERENCES).notes)
@@ -109,18 +99,8 @@ def test_note_on_constant_scores() -> None:
     [
         (PREDICTIONS, None, {}, "references"),
         (PREDICTIONS, REFERENCES[1:2], {}, "no annotation has this id"),
-        (
-            PREDICTIONS[2:],
-            REFERENCES[1:2],
-            {"unmarked": "skip"},
-            "references: nothing to score: expected a gold rationale",
-        ),
-        (
-            [{"annotation_id": "a", "rationales": []}],
-            REFERENCES[:1],
-            {},
-            "nothing to score: expected rationales with hard_",
-        ),
+        (PREDICTIONS[2:], REFERENCES[1:2], {"unmarked": "skip"}, "references: nothing to score: expected a gold"),
+        ([{"annotation_id": "a", "rationales": []}], REFERENCES[:1], {}, "nothing to score: expected rationales"),
         (PREDICTIONS, REFERENCES, {"iou_threshold": 2.0}, r"iou_threshold: expected a number in \(0, 1\]"),
     ],
 )

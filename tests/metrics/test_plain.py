@@ -117,14 +117,8 @@ def test_a_module_takes_plain_rows_of_every_container() -> None:
     expected = EraserAgreement().compute(predictions=masks, references=gold)
     assert expected["token_micro_p"] == 2 / 3
     column = {"rationale": masks}
-    for data in (
-        np.array(masks),
-        pandas.Series(masks),
-        pandas.DataFrame(column),
-        column,
-        pa.table(column),
-        iter(masks),
-    ):
+    forms = (np.array(masks), pandas.Series(masks), pandas.DataFrame(column), column, pa.table(column), iter(masks))
+    for data in forms:
         assert EraserAgreement().compute(predictions=data, references=gold) == expected
 
 

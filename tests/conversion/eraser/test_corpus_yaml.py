@@ -148,10 +148,7 @@ def test_kd_is_that_of_corpus_yaml_else_of_training(mine: Path, tmp_path: Path) 
     (mine / "corpus.yaml").write_text(WORDS.replace("reviews", "movies_flat"))  # not the kd that papers print of movies
     folder = build_own(mine, tmp_path)
     training = open_split(folder, "movies_flat", "train")
-    shares = [sum(map(sum, one.rationale or ())) / len(one.tokens) for one in training.instances()]
-    shares = [share for share in shares if share]
-    kd = round(sum(shares) / len(shares), 4)
-    assert find_kd(open_split(folder, "movies_flat", "validation")) == (kd, "train") and kd != 0.1
+    assert find_kd(training, training)[1] == "train"  # a system is trained on them
+    assert find_kd(open_split(folder, "movies_flat", "validation")) == find_kd(training, training) != (0.1, "train")
     with refused("kd", "'movies_flat'", "there is no other training split"):
         find_kd(training)  # its own rationales are what predictions are scored by
-    assert find_kd(training, training) == (kd, "train")  # a system is trained on them

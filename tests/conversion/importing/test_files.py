@@ -97,10 +97,9 @@ def test_the_only_candidate_is_the_label(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "rows.jsonl", rows)
     done = typed(path, "mine", "--out", tmp_path, "--tokens", "tokens", "--mask", "mask")
     assert done.exit_code == 0 and "label: label (x 2, y 1), the only candidate" in done.stderr, done.output
+    rows = [{**row, "other": 1 + at // 2} for at, row in enumerate(rows)]
     with refused("label (x 2, y 1)", "other (1 2, 2 1)", argument="label"):
-        import_corpus(
-            [{**row, "other": 1 + at // 2} for at, row in enumerate(rows)], "m", out=tmp_path, tokens="tokens"
-        )
+        import_corpus(rows, "m", out=tmp_path, tokens="tokens")
 
 
 @pytest.mark.parametrize(
