@@ -169,16 +169,6 @@ def test_rows_without_quotes_are_left_out_and_counted():
         compute(rows[1:], gold[1:])
 
 
-def test_intervals_are_over_documents():
-    rows = [{"id": at, "quotes": [quote("exact", 0, 1) if at % 4 else quote("not_found")]} for at in range(40)]
-    texts = [
-        {"id": at, "documents": [{"docid": "d", "text": "a b"}, {"docid": at // 2, "text": "a"}]} for at in range(40)
-    ]
-    low, high = compute(rows, confidence_level=0.95, n_resamples=200, seed=1)["invented_ci"]
-    assert 0 < low < 0.25 < high < 1
-    assert "clusters:1|" in compute(rows, texts, confidence_level=0.95)["signature"]
-
-
 @pytest.mark.parametrize(
     ("row", "field", "words"),
     [
