@@ -200,7 +200,8 @@ def make_interval_figures(
     for key in keys:
         numbers = drawn.setdefault(metric(key).family, {}).setdefault(key, [])
         for system in systems:
-            numbers += [system.number(key) or 0.0, *system.intervals.get(key, ()), system.chance.get(key, 0.0)]
+            numbers += [system.number(key) or 0.0, *system.intervals.get(key, ())]
+            numbers.append(system.chance.get(key, chance.get(key, 0.0)))
     limits = {family: _share_limits(family, numbers) for family, numbers in drawn.items()}
     for key in keys:
         shown = metric(key)
