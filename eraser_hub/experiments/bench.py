@@ -32,7 +32,7 @@ from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.reports.report import report
 from eraser_hub.scoring.verbs import compare
 
-from .run_folder import hold_run_folder, train_seeds
+from .run_folder import train_seeds
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.dataset import Split
@@ -169,6 +169,7 @@ def bench(
     """
     from eraser_hub.attribution.dataset import open_split
     from eraser_hub.attribution.method import METHODS
+    from eraser_hub.systems.folder import lock_run_folder
 
     sample = QUICK if quick else sample
     for name, number in (("seeds", seeds), ("sample", sample)):  # these before hours of work
@@ -197,7 +198,7 @@ def bench(
                 lines += [f"{one.name} {name}: {call}" for name, call in calls.items()]
         return lines
     systems = dict[str, ExplainedSystem]()
-    with hold_run_folder(folder, "bench", settings):
+    with lock_run_folder(folder, "bench", settings):
         is_marked = any(one.has_rationale for one in opened.instances())
         for one in models:
             place, stem = one.place, folder / "predictions" / one.file_name

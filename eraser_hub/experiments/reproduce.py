@@ -33,7 +33,7 @@ from eraser_hub.records.places import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.verbs import score
 
-from .run_folder import hold_run_folder, train_once
+from .run_folder import train_once
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.result import Scores
@@ -124,6 +124,7 @@ def reproduce(
         $ eraser-hub reproduce --table eraser-4 --config movies --encoder bert-base-uncased --format latex
     """
     from eraser_hub.conversion.built import open_built
+    from eraser_hub.systems.folder import lock_run_folder
 
     check_choice(table, load_tables()["tables"], "table")
     if seeds < 1:
@@ -144,7 +145,7 @@ def reproduce(
     is_apart = has_split and run["split"] != "test" and any(printed)
     made = Table(table, f"{spec['title']}: {config}", ("system",), columns, source="" if is_apart else source_words)
     folder = Path(out) if out is not None else Path("reproduce") / f"{table}-{config}"
-    with hold_run_folder(folder, "reproduce", run):
+    with lock_run_folder(folder, "reproduce", run):
         for row, beside in zip(spec["rows"], printed, strict=True):
             figures, cells = run_row(run, row, folder, notes), dict[str, Cell]()
             for key in columns:

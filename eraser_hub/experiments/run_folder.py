@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +10,6 @@ from eraser_hub.systems.train import train
 
 STOPPED = ".training"  # in the folder of a model whose training was stopped
 log = logging.getLogger("eraser_hub")
-
-
-def hold_run_folder(folder: Path, verb: str, settings: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """Hold a folder during a run; ``VERB.json`` keeps the settings, and a later run with the same ones goes on in it.
-
-    Args:
-        folder: the folder, which is made where it is missing.
-        verb: what runs.
-        settings: what decides the results, as JSON.
-
-    Raises:
-        DataError: the folder holds other files, or a run with other settings; the message lists the differences.
-        BusyError: another run is at work here.
-    """
-    from eraser_hub.systems.folder import lock_run_folder
-
-    return lock_run_folder(folder, verb, settings)
 
 
 def train_once(folder: Path, **arguments: Any) -> Path:
@@ -56,7 +37,9 @@ def train_seeds(folder: Path, seed: int, seeds: int, **arguments: Any) -> Path:
         seeds: the number of trainings.
         **arguments: as of `train`.
     """
-    with hold_run_folder(folder, "train", arguments):
+    from eraser_hub.systems.folder import lock_run_folder
+
+    with lock_run_folder(folder, "train", arguments):
         for number in range(seed, seed + seeds):
             train_once(folder / f"seed-{number}", **arguments, seed=number)
     return folder

@@ -7,25 +7,25 @@ import json
 import pytest
 
 import eraser_hub
-from eraser_hub.experiments.run_folder import hold_run_folder
 from eraser_hub.records.errors import BusyError
+from eraser_hub.systems.folder import lock_run_folder
 
 from ..refusals import refused
 
 
 def test_another_run_or_another_folder_is_refused(tmp_path):
     out, settings = tmp_path / "out", {"seed": 1, "split": "test"}
-    with hold_run_folder(out, "bench", settings), refused(type=BusyError), hold_run_folder(out, "bench", settings):
+    with lock_run_folder(out, "bench", settings), refused(type=BusyError), lock_run_folder(out, "bench", settings):
         pass
-    with hold_run_folder(out, "bench", settings):
+    with lock_run_folder(out, "bench", settings):
         (out / "file").write_text("ours")
     for other, words in (({**settings, "seed": 2}, "seed was 1, now 2"), ({"seed": 1}, "split was 'test', now None")):
-        with refused(words, file=out, argument="out"), hold_run_folder(out, "bench", other):
+        with refused(words, file=out, argument="out"), lock_run_folder(out, "bench", other):
             pass
-    with refused("`reproduce`", file=out, argument="out"), hold_run_folder(out, "reproduce", settings):
+    with refused("`reproduce`", file=out, argument="out"), lock_run_folder(out, "reproduce", settings):
         pass
     (out / "bench.json").write_text("{")
-    with refused(file="bench.json"), hold_run_folder(out, "bench", settings):
+    with refused(file="bench.json"), lock_run_folder(out, "bench", settings):
         pass
 
 
