@@ -37,19 +37,6 @@ def test_a_document_that_is_no_file_is_told_apart_from_one_that_cannot_be_read(m
     assert not isinstance(caught.error, NoFile)
 
 
-@pytest.mark.parametrize("size", [0, 7, 1 << 21, (1 << 21) + 1])
-@pytest.mark.parametrize("told", [0, 3, 1 << 21])
-def test_a_document_whose_size_is_told_wrong_comes_whole(
-    told: int, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    # a file that grows or shrinks between its size and its bytes; files of /proc have no size at all
-    (tmp_path / "x").write_bytes(b"a" * size)
-    os.symlink("x", tmp_path / "link")
-    stated = os.fstat
-    monkeypatch.setattr(os, "fstat", lambda handle: os.stat_result((*stated(handle)[:6], told, *stated(handle)[7:])))
-    assert read_utf8_file(f"{tmp_path}/link") == b"a" * size
-
-
 def test_a_document_in_broken_utf_8_is_refused_with_its_line(tmp_path: Path):
     (tmp_path / "x").write_bytes(b"one\ntwo \xff")
     with refused("0xff", file=f"{tmp_path}/x", line=2):

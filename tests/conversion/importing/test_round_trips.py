@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +18,6 @@ pytestmark = pytest.mark.unit
 
 # tokens may hold anything but the blank, the line end and halves of characters; other blanks part no tokens
 TOKENS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" \n"), min_size=1, max_size=4)
-PLAIN = st.text("abcé猫", min_size=1, max_size=3)
 
 
 @st.composite
@@ -41,29 +39,6 @@ def test_masks(rows: list[Row]) -> None:
     assert [(name, marks) for name, _, _, marks in people] == [
         (name, [[at for at, mark in enumerate(mask) if mark]]) for name, mask in kept
     ]
-
-
-@settings(deadline=None, max_examples=12)
-@given(row=marked(PLAIN), other=marked(PLAIN))
-def test_marks_within_the_text_say_the_same(row: Row, other: Row) -> None:
-    """One person, two texts: as a mask, as spans of tokens and of characters, and as numbers of tokens."""
-    cells: Row = {"label": "a"}
-    expected: list[int] = []
-    for name, each in (("one", row), ("two", other)):
-        words, mask = each["tokens"], (each["masks"] or [[0] * len(each["tokens"])])[0]
-        starts = [sum(map(len, words[:at])) + at for at in range(len(words))]
-        numbers = [at for at, mark in enumerate(mask) if mark]
-        cells |= {f"{name}_tokens": words, f"{name}_text": " ".join(words), f"{name}_mask": mask}
-        cells |= {f"{name}_indices": numbers, f"{name}_spans": [[at, at + 1] for at in numbers]}
-        cells[f"{name}_characters"] = [[starts[at], starts[at] + len(words[at])] for at in numbers]
-        expected += mask
-    ways: list[tuple[str, str, str, Any]] = [("tokens", "mask", "mask", None), ("tokens", "spans", "spans", "tokens")]
-    ways += [("text", "spans", name, name) for name in ("characters", "indices")]
-    for text, kind, marks, offsets in ways:
-        columns: dict[str, Any] = {text: [f"one_{text}", f"two_{text}"], kind: [f"one_{marks}", f"two_{marks}"]}
-        with tempfile.TemporaryDirectory() as folder:
-            (back,) = rows_of(import_corpus([cells], "m", out=folder, label="label", offsets=offsets, **columns).folder)
-        assert group_masks(back) == ([expected] if any(expected) else []), marks
 
 
 @pytest.mark.parametrize("tokenizer", ["words", "blanks"])
