@@ -139,7 +139,7 @@ def test_human_performance_gives_a_report(hub, samples, tmp_path, config):
             file.write_text("".join(kept), encoding="utf-8")
             how: Any = {"config": config, "out": tmp_path / name, "only_predicted": name == "part", "resamples": 5}
             page = report(hub / "eraser", file, **how, force=True).page.read_text(encoding="utf-8")
-            assert (f"{len(kept)} of {len(lines)} instances" in page) == (name == "part")
+            assert (f"scored:{len(kept)}/{len(lines)}|" in page) == (name == "part")
 
 
 def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path) -> None:
