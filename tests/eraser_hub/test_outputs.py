@@ -28,7 +28,7 @@ VERBS = {
 }
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [pytest.param(one, marks=[pytest.mark.slow] * ("of a" in one)) for one in VERBS])
 def test_inputs_pipes_and_other_files_are_refused_before_the_work(verb: str, place: Path) -> None:
     (words, pattern), source = VERBS[verb], place / ("s.json" if "board" in verb else "p.jsonl")
     out, before = place / pattern.format("made"), source.read_bytes()

@@ -49,8 +49,6 @@ def test_latex_is_booktabs_with_what_is_better_bold_and_intervals_small(tables):
     assert latex.isascii()
 
 
-
-
 HOSTILE = ("=HYPERLINK(0)", "+1+1", "-cmd", "@x", "\tx", "\rx", "a\x1b[2Jb", "a\nb", "\\input{/etc/passwd}", "-0.5")
 
 
