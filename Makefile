@@ -27,7 +27,7 @@ help:
 	@echo "make docs           the documentation site, strictly, into site/"
 	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
 	@echo "make pictures       the pictures of README.md and docs/, anew"
-	@echo "make figures        the figures of docs/results.md out of docs/results/*.csv"
+	@echo "make figures        the figure of docs/results.md out of docs/results/peers.csv"
 	@echo "make matrix         the wheel on every Python at hand (PYTHONS), with the newest and the oldest dependencies"
 
 $(BIN)/python:
