@@ -12,6 +12,8 @@ from typing import Any
 
 import evaluate
 import gradio as gr
+from gradio.themes import Default
+from gradio.themes.utils.fonts import LocalFont
 
 FOLDER = Path(sys.argv[1] if len(sys.argv) > 1 else __file__).resolve()
 FOLDER = FOLDER if FOLDER.is_dir() else FOLDER.parent
@@ -20,7 +22,7 @@ MODULE = next(path for path in FOLDER.glob("*.py") if path.name != "app.py")
 METRIC = evaluate.load(str(MODULE))
 SIDES = [side for side in ("predictions", "references") if EXAMPLE[side]]
 # gradio's own theme asks for weight 600, and that file holds Cyrillic letters alone
-THEME = gr.themes.Default(font=[gr.themes.LocalFont("Source Sans Pro", (400, 700)), "system-ui", "sans-serif"])
+THEME = Default(font=[LocalFont("Source Sans Pro", (400, 700)), "system-ui", "sans-serif"])
 STYLE = """
 #scores table { width: 100%; }
 #scores :is(table, tr, th, td) { border-color: var(--border-color-primary); border-width: 1px 0; }

@@ -88,6 +88,7 @@ def test_results_do_not_save_over_their_inputs(argument: str, place: Path) -> No
     assert (place / argument).read_bytes() == before
 
 
+@pytest.mark.slow  # draws every figure
 def test_figures_models_and_scores_for_explain_replace_no_other_file(place: Path) -> None:
     pytest.importorskip("matplotlib")
     report = ["report", *SPLIT, *P, "--out", "made", "--figures", "figures"]
