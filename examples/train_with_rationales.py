@@ -6,7 +6,7 @@ The encoder has two heads: one reads the first sub-word and says the label, one 
 people marked it. `align` gives the sub-words' labels (-100 leaves out the query and special tokens), and `Collator`
 pads them.
 
-transformers' Trainer needs `pip install "accelerate>=1.1"` beside the extra [explain].
+transformers' Trainer needs `pip install "accelerate>=1.12"` beside the extra [explain].
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ The model marks evidence, sub-word by sub-word. `RationaleMetrics` brings its lo
 token is as likely evidence as its likeliest sub-word) and scores them against the rows, after each epoch and by
 `trainer.evaluate()`.
 
-transformers' Trainer needs `pip install "accelerate>=1.1"` beside the extra [explain].
+transformers' Trainer needs `pip install "accelerate>=1.12"` beside the extra [explain].
 """
 
 from __future__ import annotations
