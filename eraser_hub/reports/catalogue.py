@@ -96,12 +96,6 @@ def metric(key: str) -> Metric:
     return replace(known, key=key, label=label, better="" if shuffled else known.better)
 
 
-def is_precision_or_recall(key: str) -> bool:
-    """Return True if a score is the precision or the recall behind an F1, which tables fold away."""
-    overlap = _OVERLAP.fullmatch(key.partition("@")[0])
-    return overlap is not None and overlap[3] != "f1"
-
-
 def format_number(value: float | None, digits: int = 3) -> str:
     """Return a score with fixed digits, or ``–`` for none."""
     if value is None or math.isnan(value):

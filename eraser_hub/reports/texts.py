@@ -8,7 +8,7 @@ others in a file beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -178,11 +178,7 @@ def _mark_rows(
     for row in shown:
         identity = str(row["annotation_id"])
         chosen = {**row, "evidences": evidences.get(identity, row["evidences"])}
-        marked = [
-            _mark_for(system, chosen, found.get(identity), split)
-            for system, found in zip(systems, answers, strict=True)
-        ]
-        texts.append(marked or [mark_instance(chosen, label_names=split.labels.names)])
+        texts.append(_mark_for_all(mark_instance, chosen, systems, [found.get(identity) for found in answers], split))
     missing = []
     for system, found in zip(systems, answers, strict=True):
         rationales = [rationale for instance in found.values() for rationale in instance.get("rationales") or ()]
@@ -197,11 +193,17 @@ def _mark_rows(
     return texts, [str(row["annotation_id"]) for row in shown], counts, notes
 
 
-def _mark_for(system: System, row: Mapping[str, Any], instance: Any, split: ScoredSplit) -> MarkedInstance:
-    try:
-        return mark_instance(row, instance, label_names=split.labels.names)
-    except DataError as error:
-        raise error.at(file=system.path) from None
+def _mark_for_all(
+    mark: Callable[..., MarkedInstance], row: Any, systems: Sequence[System], answers: Sequence[Any], split: ScoredSplit
+) -> list[MarkedInstance]:
+    """Return a row or pair with each system's answer; with the gold alone if there is no system."""
+    marked = []
+    for system, answer in zip(systems, answers, strict=True):
+        try:
+            marked.append(mark(row, answer, label_names=split.labels.names))
+        except DataError as error:
+            raise error.at(file=system.path) from None
+    return marked or [mark(row, None, label_names=split.labels.names)]
 
 
 def _mark_pairs(
@@ -213,13 +215,7 @@ def _mark_pairs(
         both = [found if all(str(row["id"]) in found for row in pair) else None for found in answers]
         if systems and not any(both):
             continue
-        marked = []
-        for system, found in zip(systems, both, strict=True):
-            try:
-                marked.append(mark_pair(pair, found, split.labels.names))
-            except DataError as error:
-                raise error.at(file=system.path) from None
-        texts.append(marked or [mark_pair(pair, None, split.labels.names)])
+        texts.append(_mark_for_all(mark_pair, pair, systems, both, split))
         ids.append(str(pair[0]["id"]))
     words = "no predicted rationale is marked: the predictions have no rationale (lists of token indices)"
     missing = [

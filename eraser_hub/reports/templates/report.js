@@ -5,8 +5,9 @@ const several = index.systems.length > 1;
 const state = { list: [], at: 0, shown: index.shown.slice(), row: null };
 const blocks = new Map();
 
-// the same signs as the terminal's: a control character is shown as its code
-const visible = (text) => String(text).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, (c) => "\\x" + c.charCodeAt(0).toString(16).padStart(2, "0"));
+// the same signs as the terminal's: control characters are shown, and what turns text round is a number
+const visible = (text) => String(text).replace(/[\u0000-\u001f\u007f]/g, (c) => (c === "\u007f" ? "\u2421" : String.fromCharCode(0x2400 + c.charCodeAt(0))))
+  .replace(/[\u0080-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu, (c) => "<U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + ">");
 const make = (tag, name, ...inside) => {
   const node = document.createElement(tag);
   if (name) node.className = name;
