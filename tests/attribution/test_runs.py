@@ -259,8 +259,10 @@ def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypat
 
 @pytest.fixture
 def command(hub: Path, linear: Path):
-    def words(out: Path, *more: str) -> list[str]:
-        given = f"explain --dataset {hub} --split val --model {linear} --out {out} --method lime(samples=1000)".split()
+    def words(out: Path, *more: str, samples: int = 60) -> list[str]:
+        given = (
+            f"explain --dataset {hub} --split val --model {linear} --out {out} --method lime(samples={samples})".split()
+        )
         return [sys.executable, "-m", "eraser_hub", *given, *more]
 
     return words
@@ -287,10 +289,10 @@ def test_a_killed_worker_gives_the_same_bytes(command, tmp_path):
     """Ray starts it anew by itself."""
     psutil = pytest.importorskip("psutil")
     pytest.importorskip("ray")
-    subprocess.run(command(tmp_path / "whole.jsonl"), env=ENVIRONMENT, check=True, timeout=300)
+    subprocess.run(command(tmp_path / "whole.jsonl", samples=1000), env=ENVIRONMENT, check=True, timeout=300)
     out = tmp_path / "p.jsonl"
     partial, killed = get_partial_path(out), []
-    running = subprocess.Popen(command(out, "--workers", "2"), env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    running = subprocess.Popen(command(out, "--workers", "2", samples=1000), env=ENVIRONMENT, stderr=subprocess.DEVNULL)
     while running.poll() is None and not killed:
         if partial.exists() and partial.read_bytes().count(b"\n") > 1:  # the settings and a first chunk
             below = psutil.Process(running.pid).children(recursive=True)
