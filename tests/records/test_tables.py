@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import math
+import shutil
+import subprocess
 
 import pytest
 
@@ -108,3 +110,18 @@ def test_csv_holds_the_numbers_in_full_under_one_heading(tables):
     assert list(rows[0].values()) == ["scores", "a & b|c", "", "0.25", "0.2", "0.3", "", "-0.5", ""]
     assert (rows[2]["f1_printed"], rows[1]["f1_low"], rows[1]["flips"]) == ("0.49", "", "")
     assert (rows[3]["config"], rows[3]["system"], rows[3]["f1"], rows[3]["rows"]) == ("c", "g", "0.1", "3")
+
+
+@pytest.mark.slow
+def test_latex_of_hostile_names_compiles(tables, hostile, tmp_path):
+    program = shutil.which("pdflatex")
+    if program is None:
+        pytest.skip("skipped: no pdflatex (`make latex` installs it where Debian's packages can be reached)")
+    packages = r"\usepackage[T1]{fontenc}\usepackage[utf8]{inputenc}\usepackage{booktabs}"
+    body = "\n".join(one.written("latex") for one in (tables, hostile))
+    page = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
+    (tmp_path / "page.tex").write_text(page, "utf-8")
+    command = [program, "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "page.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=False)
+    log = done.stdout.decode("utf-8", "replace")
+    assert done.returncode == 0 and "Missing character" not in log, log[-3000:]
