@@ -106,8 +106,8 @@ def format_number(value: float | None, digits: int = 3) -> str:
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def format_interval(interval: Sequence[float] | None) -> str:
+def format_interval(interval: Sequence[float] | None, digits: int = 3) -> str:
     """Return an interval with fixed digits; "" for none, or one without ends."""
     if interval is None or all(map(math.isnan, interval)):
         return ""
-    return f"[{format_number(interval[0])}, {format_number(interval[1])}]"
+    return f"[{format_number(interval[0], digits)}, {format_number(interval[1], digits)}]"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import html
 import io
-import logging
 import math
 import re
 import warnings
@@ -31,8 +30,6 @@ from .score_ranges import find_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-log = logging.getLogger("eraser_hub")
 
 # after Okabe and Ito (2008), darkened to a contrast of 3:1 on white; base.css has --c0 to --c6 for both themes
 COLOURS = ("#0072b2", "#c05400", "#00805d", "#a8558a", "#2b8bc4", "#9a6a00", "#1c1c1c")
@@ -147,8 +144,9 @@ def render_figures(figures: Sequence[Figure], folder: Path | None = None) -> tup
 
     inline: dict[str, str] = {}
     files: dict[Path, bytes] = {}
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        if folder is None:  # the browser draws the page's text, in fonts of its own
+            warnings.filterwarnings("ignore", ".*missing from font")
         for figure in figures:
             canvas = Canvas(figsize=(4.6, 0.75 + 0.24 * figure.rows if figure.rows else 2.9), layout="constrained")
             FigureCanvasAgg(canvas)
@@ -168,16 +166,13 @@ def render_figures(figures: Sequence[Figure], folder: Path | None = None) -> tup
             inline[figure.name] = _embed(drawn[".svg"].decode("utf-8"), figure)
             if folder is not None:
                 files |= {folder / f"{figure.name}{suffix}": content for suffix, content in drawn.items()}
-    glyphs = {str(one.message) for one in caught if "missing from font" in str(one.message)}
-    if folder is not None and glyphs:  # the page's text is drawn by the browser
-        log.warning(f"figures: {len(glyphs)} characters of names are missing from matplotlib's font")
     return inline, files
 
 
 def _embed(svg: str, figure: Figure) -> str:
     """Return an SVG file's element for a page, with identifiers of its own and the page's colours."""
     element = svg[svg.index("<svg ") :]
-    element = re.sub(r"<metadata>.*?</metadata>\s*", "", element, count=1, flags=re.DOTALL)
+    element = re.sub(r"<(metadata|style).*?</\1>\s*", "", element, flags=re.DOTALL)
     element = re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{figure.name}-", element)
     element = re.sub(r' (width|height)="[\d.]+pt"', "", element, count=2)
     element = _COLOUR.sub(lambda found: _ON_PAGE[found[0]], element)
@@ -332,38 +327,25 @@ def _read_points(system: Scores, side: str) -> tuple[list[float], ...] | None:
 
 
 def make_fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
-    """Draw normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random.
-
-    Those of all systems; then of each system with several gold classes, a line a class.
-    """
-    sets = [("", "", [(system.name, system, system.scores) for system in systems])]
-    for number, system in enumerate(systems, 1):
-        if len(system.by_class) > 1:
-            lines = [(label, system, scores) for label, scores in sorted(system.by_class.items())]
-            sets.append((f"_by_class_{number}", f", {system.name} by class", lines))
+    """Draw normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random."""
     figures = []
-    for suffix, words, lines in sets:
-        for side in ("sufficiency", "comprehensiveness"):
-            known = [
-                (place, name, system.scores["occlusion_rates"], points, scores.get(f"{side}_curve_std"))
-                for place, (name, system, scores) in enumerate(lines)
-                if (points := scores.get(f"{side}_curve")) and system.scores.get("occlusion_rates")
-            ]
-            if not known:
-                continue
+    for side in ("sufficiency", "comprehensiveness"):
+        known = [(place, system) for place, system in enumerate(systems) if system.scores.get(f"{side}_curve")]
+        if not known:
+            continue
 
-            def draw(axes: Axes, known: Any = known, side: str = side) -> None:
-                for place, name, rates, points, spread in known:
-                    y = [math.nan if point is None else point for point in points]
-                    axes.plot(rates, y, label=_shorten(name), **_look(place))
-                    if spread and all(s is not None and math.isfinite(s) for s in spread) and any(spread):
-                        low, high = ([a + sign * s for a, s in zip(y, spread, strict=True)] for sign in (-1, 1))
-                        axes.fill_between(rates, low, high, color=_look(place)["color"], alpha=0.12, linewidth=0)
-                axes.set(xlabel="share of the rationale's tokens occluded", ylabel=f"normalised {side}")
+        def draw(axes: Axes, known: Any = known, side: str = side) -> None:
+            for place, system in known:
+                rates, spread = system.scores["occlusion_rates"], system.scores.get(f"{side}_curve_std")
+                y = [_read(point) for point in system.scores[f"{side}_curve"]]
+                axes.plot(rates, y, label=_shorten(system.name), **_look(place))
+                if spread and all(s is not None and math.isfinite(s) for s in spread) and any(spread):
+                    low, high = ([a + sign * s for a, s in zip(y, spread, strict=True)] for sign in (-1, 1))
+                    axes.fill_between(rates, low, high, color=_look(place)["color"], alpha=0.12, linewidth=0)
+            axes.set(xlabel="share of the rationale's tokens occluded", ylabel=f"normalised {side}")
 
-            caption = "Mean over texts and trials; bands: one standard deviation over trials."
-            title = f"Normalised {side}{words}"
-            figures.append(Figure(f"fidelity_{side}{suffix}", title, caption, draw, legend=True))
+        caption = "Mean over texts and trials; bands: one standard deviation over trials."
+        figures.append(Figure(f"fidelity_{side}", f"Normalised {side}", caption, draw, legend=True))
     return figures
 
 

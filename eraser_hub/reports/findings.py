@@ -144,7 +144,8 @@ def describe_wins(wins: Sequence[Test]) -> str:
     if len(tests) > 1:
         details.append("the smallest difference")
     more = f" ({', '.join(details)})" if details else ""
-    numbers = f"{format_number(least.difference)} {format_interval((least.low, least.high))}"
+    digits = 3 if abs(least.difference) >= 0.0005 else 6
+    numbers = f"{format_number(least.difference, digits)} {format_interval((least.low, least.high), digits)}"
     return f"{metric(least.key).label} is better by {numbers}{more}"
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from eraser_hub.scoring.runs import System
 
 TEXTS = "texts.js"  # stands beside the page where it has more texts than fit into it
-MAX_NAMED = 6  # systems that the subtitle names
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +136,9 @@ def report(
         raise DataError("expected original records with perturbed ones, found no pair", file=rows.dataset)
 
     inline, figure_files = draw_figures(compared, None if figures is None else Path(figures))
-    named = ", ".join(one.name for one in systems)
-    count_of = f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}"
-    about = count_of if len(systems) > MAX_NAMED else f"{count_of}: {named}"
+    about = f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}"
+    if len(systems) <= 6:  # the names of more would fill the screen
+        about += f": {', '.join(one.name for one in systems)}"
     content = render_report(
         title or f"Rationales on {', '.join(rows.names.values())}",
         f"{texts.counts} · {about if systems else 'the gold rationales alone, no predictions were given'}",

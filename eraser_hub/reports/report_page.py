@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -120,8 +119,7 @@ def compare_systems(
             {one.name: one.runs for one in tested},
             minimum_effect=minimum_effect,
             confidence_level=settings.confidence_level or DEFAULT_LEVEL,
-            resamples=settings.n_resamples
-            or max(DRAWS, DRAWS_A_TEST * len(HEADLINE) * len(list(combinations(tested, 2)))),
+            resamples=settings.n_resamples or max(DRAWS, DRAWS_A_TEST * len(HEADLINE) * math.comb(len(tested), 2)),
             seed=settings.seed,
             only_predicted=settings.only_predicted,
             models=digests,
@@ -184,6 +182,8 @@ def draw_figures(compared: Compared, folder: Path | None) -> tuple[dict[str, lis
     Raises:
         DataError: files are wanted, and matplotlib is not installed.
     """
+    from markupsafe import Markup
+
     systems, headline = compared.systems, compared.headline
     sections = {
         "scores": make_interval_figures(systems, headline, compared.chance, compared.models),
@@ -199,7 +199,7 @@ def draw_figures(compared: Compared, folder: Path | None) -> tuple[dict[str, lis
         log.warning(NO_FIGURES)
         return {section: [] for section in sections}, {}
     return {
-        section: [{"name": one.name, "caption": one.caption, "svg": inline[one.name]} for one in figures]
+        section: [{"name": one.name, "caption": one.caption, "svg": Markup(inline[one.name])} for one in figures]
         for section, figures in sections.items()
     }, files
 
@@ -329,17 +329,13 @@ def render_report(
             return Markup.escape(text)
         out, end = Markup(), 0
         for found in pattern.finditer(text):
-            out += Markup.escape(show_controls(text[end : found.start()])) + swatch(found[0])
+            out += Markup.escape(show_controls(text[end : found.start()])) + swatches[found[0]]
             out += Markup('<b class="system">{}</b>').format(show_controls(found[0]))
             end = found.end()
         return out + Markup.escape(show_controls(text[end:]))
 
     swatches = {name: Markup(_draw_swatch(place)) for place, name in enumerate(names)}
 
-    def swatch(name: str) -> Markup:
-        return swatches.get(name, Markup())
-
-    inline = {section: [{**one, "svg": Markup(one["svg"])} for one in several] for section, several in figures.items()}
     return render(
         "report.html",
         ("table.js", "report.js"),
@@ -354,7 +350,7 @@ def render_report(
         differences=None if comparison is None else make_difference_table(comparison),
         classes=make_class_table(compared),
         definitions=define_scores(compared),
-        figures=inline,
+        figures=figures,
         missing="" if any(figures.values()) or not systems else NO_FIGURES,
         texts=texts,
         index=Markup(to_embedded_json(texts.index)),
@@ -363,7 +359,7 @@ def render_report(
         signatures=merge_notes(signatures, names),
         signature=None if comparison is None else comparison["signature"],
         metric=metric,
-        swatch=swatch,
+        swatches=swatches,
         mark_names=mark_names,
     )
 
