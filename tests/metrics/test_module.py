@@ -269,23 +269,6 @@ def test_what_is_no_row_and_ids_that_are_none_or_stand_twice_are_refused(name: s
         compute(name, predictions, references)
 
 
-# ------------------------------------------------------------------------------------------------------------- refusals
-
-
-@each
-def test_ids_that_are_none_or_stand_twice_are_refused(name: str) -> None:
-    for wrong in (None, True, 1.5, ["a"], {"a": 1}):
-        predictions, references = made_up(name)
-        predictions[2][id_field(predictions)] = wrong
-        with pytest.raises(DataError, match=r"expected .*found"):
-            compute(name, predictions, references)
-    predictions, references = made_up(name)
-    field = id_field(predictions)
-    predictions.append({**predictions[0], field: str(predictions[0][field])})
-    with pytest.raises(DataError, match="again"):
-        compute(name, predictions, references)
-
-
 @each
 def test_only_predicted(name: str) -> None:
     """Those that have a prediction are scored as if the others were not there; without the option they are an error."""
@@ -324,37 +307,3 @@ MISSPELT = {
     "annotator_agreement": ("anotators", "annotators"),
     "quote_faithfulness": ("qoutes", "quotes"),
 }
-
-
-def odd_values() -> list[Any]:
-    own: list[Any] = []
-    own.append(own)
-    deep: list[Any] = []
-    for _ in range(5000):
-        deep = [deep]
-    arrays = [*map(np.array, (0.5, "x", None, [])), np.array([1, "x"], dtype=object)]
-    return [*arrays, np.ma.masked, pd.NA, own, deep, {"a": own}, object(), b"x", 1j]
-
-
-@each
-def test_odd_values_end_in_a_score_or_one_clear_error(name: str) -> None:
-    for odd in odd_values():
-        for side in (0, 1) if made_up(name)[1] else (0,):
-            for place in cells(made_up(name, 2)[side]):
-                both = made_up(name, 2)
-                container: Any = both[side]
-                for step in place[:-1]:
-                    container = container[step]
-                container[place[-1]] = odd
-                try:
-                    compute(name, *both)
-                except DataError as error:
-                    assert str(error)
-
-
-def cells(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths to the second row's values; of long lists to the first item alone."""
-    if not path:
-        return cells(value[1], (1,))
-    keys = list(value) if isinstance(value, dict) else [0] if isinstance(value, list) and value else []
-    return [place for key in keys for place in ((*path, key), *cells(value[key], (*path, key)))]
