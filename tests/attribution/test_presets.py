@@ -343,10 +343,8 @@ def test_carton_s_features_are_tf_idf_of_padded_pieces():
     ("paper", "options", "signature"),
     [
         ("eraser", {"embeds": True}, "paper:eraser|method:simple-gradient|"),
-        ("eraser", {"method": "lime(samples=50)", "bins": ()}, "paper:eraser|method:lime(samples=50,tokens=0)|"),
         ("wang2022", {"config": "mrc_ch", "embeds": True}, "|method:integrated-gradients(steps=300)|kd:0.096|"),
         ("wang2022", {"config": "similarity_ch", "embeds": True}, "(steps=500)|kd:0.701,0.709|"),
-        ("wang2022", {"method": "integrated-gradients(steps=20)", "kd": 0.5}, "(steps=20)|kd:0.5|"),
         ("carton2020", {"method": "random"}, "paper:carton2020|method:random(draws=1)|"),
     ],
 )

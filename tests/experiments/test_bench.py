@@ -122,15 +122,6 @@ def test_what_cannot_be_is_refused_before_the_work(hub, tmp_path, wrong, argumen
     assert not (tmp_path / "out").exists()
 
 
-def test_a_bench_without_an_extra_leaves_nothing(hub, tmp_path, monkeypatch):
-    from eraser_hub.records import extras
-
-    monkeypatch.setattr(extras.importlib.util, "find_spec", lambda name: None)
-    with refused("eraser-hub[explain]"):
-        run(hub, tmp_path / "runs" / "out")
-    assert not list(tmp_path.iterdir())
-
-
 def test_models_have_names_of_their_own():
     planned = plan_models(["A=x/model", "y/model", "lstm(epochs=3)", "../../up=random-forest"])
     assert [one.name for one in planned] == ["A", "model", "lstm", "../../up"]
@@ -174,14 +165,6 @@ def test_equal_systems_do_not_make_the_family_larger(hub, benched, tmp_path):
     assert not tests["coefficients", "input-x-gradient"] and tests["random", "coefficients"]
     assert any("give the same rationales" in note for note in result.notes)
     assert result.findings[0].startswith("coefficients, input-x-gradient and integrated-gradients explain the model")
-
-
-def test_the_settings_of_a_paper(hub, benched, tmp_path, paper="wang2022"):
-    """A given model is explained as the paper does; each file says so."""
-    run(hub, tmp_path, model=str(benched[1] / MODEL), sample=4, paper=paper)
-    records = (tmp_path / "predictions").glob("*.run.json")
-    signatures = [json.loads(path.read_text("utf-8"))["signature"] for path in records]
-    assert len(signatures) == 3 and all(f"paper:{paper}|" in line for line in signatures), signatures
 
 
 def test_bold_is_better_than_every_other_system():

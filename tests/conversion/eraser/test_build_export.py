@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -143,18 +140,6 @@ def test_an_export_keeps_nothing_that_would_be_read_with_it(hub: Path, tmp_path:
         ERASER.export(hub / "eraser", ["movies"], out=tmp_path, force=True)
     with refused("outside the dataset", argument="out"):
         eraser_hub.export(hub / "eraser", out=hub / "eraser", force=True)
-
-
-def test_a_locale_without_letters_changes_nothing(samples: Path, tmp_path: Path) -> None:
-    """LC_ALL=C, and Python told not to help: fever's documents have names beyond ASCII."""
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    code = (
-        f"import eraser_hub\nbuilt = eraser_hub.build('eraser', {str(samples / 'eraser')!r}, config='fever', out='.')\n"
-    )
-    code += "eraser_hub.export(built.folder, out='raw')"
-    run = subprocess.run([sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, check=False)
-    assert run.returncode == 0, run.stderr
-    assert values(tmp_path / "raw" / "fever") == released(samples / "eraser" / "fever")
 
 
 @pytest.mark.parametrize("file", ["../../owned.jsonl", "", "a/b"])

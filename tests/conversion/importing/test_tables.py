@@ -36,13 +36,10 @@ def masks(rows: list[Row], out: Path, **arguments: Any) -> list[list[int]]:
     ("mask", "groups"),
     [
         ([0, 1, 1], [[0, 1, 1]]),
-        ([False, True, False], [[0, 1, 0]]),
         ("[False, True, False]", [[0, 1, 0]]),
         ("[0 1 0]", [[0, 1, 0]]),
-        ("[0. 1. 0.]", [[0, 1, 0]]),
         ("[[0 1 0]\n [0 0 1]]", [[0, 1, 0], [0, 0, 1]]),
         ([[0, 1, 0], [0, 0, 1]], [[0, 1, 0], [0, 0, 1]]),
-        ([[0, 1, 0], None], [[0, 1, 0]]),
         ([[1, 1, 0], [1, 1, 0]], [[1, 1, 0], [1, 1, 0]]),
         (None, []),
         ([[], []], []),
@@ -58,13 +55,10 @@ def test_masks(mask: object, groups: list[list[int]], tmp_path: Path) -> None:
     [
         ([[2, 6]], [[0, 1, 0]]),
         ([{"start": 2, "end": 6, "text": " fine"}], [[0, 1, 0]]),
-        ([{"start_offset": 2, "end_offset": 6}], [[0, 1, 0]]),
         ({"start": [2], "end": [6], "text": ["fine"]}, [[0, 1, 0]]),
         ("2-6", [[0, 1, 0]]),
         ("2:6; 7-11", [[0, 1, 1]]),
         ([[[2, 6]], [[7, 11]]], [[0, 1, 0], [0, 0, 1]]),
-        ([None, [[2, 6]]], [[0, 1, 0]]),
-        ([[3, 4]], [[0, 1, 0]]),
         ([[1, 2]], []),
     ],
 )
@@ -93,13 +87,9 @@ def test_numbers_of_sentences(tmp_path: Path) -> None:
     ("cell", "rationale"),
     [
         ("warm; funny", "warm … funny"),
-        ("warm|funny", "warm … funny"),
         ("warm, funny", "warm … funny"),
-        ("warm ; slow, it drags", "warm … slow , it drags"),
         ("slow, it drags", "slow , it drags"),
         ("['warm' \"funny\"]", "warm … funny"),
-        ("[u'warm', u'funny']", "warm … funny"),
-        ("WARM  and funny", "warm and funny"),
         ("{}", ""),
     ],
 )
@@ -134,7 +124,6 @@ def test_a_repeated_quote_is_its_first_occurrence_and_lost_ones_are_counted(tmp_
         ("हिन्दी, 它很好。", None, "हिन्दी , 它很好 。"),
         ('"Well-made," he said. Is  it?', "blanks", '"Well-made," he said. Is  it?'),
         (["Not cut. Here.", "Nor here"], None, "Not cut . Here .\nNor here"),
-        ("[2019]", None, "[ 2019 ]"),
     ],
 )
 def test_texts(text: object, tokenizer: Any, document: str, tmp_path: Path) -> None:
@@ -220,7 +209,6 @@ def test_ties_name_the_labels_and_missing_labels_are_counted(tmp_path: Path) -> 
     ("change", "field"),
     [
         ({"who": " "}, "who"),
-        ({"who": 1.5}, "who"),
         ({"label": ["good", "bad"]}, "label"),
         ({"mask": [[0, 1, 0], [1, 1, 0]]}, "mask"),
         ({"tokens": ["another", "fine", "film"]}, "tokens"),
@@ -242,16 +230,12 @@ def test_people_that_do_not_fit(change: Row, field: str, tmp_path: Path) -> None
         ({"mask": [0, 1]}, "mask", ("3 marks", " 2")),
         ({"mask": [0, 814, 0]}, "mask[1]", (814,)),
         ({"mask": "[0 1 ... 1 0]"}, "mask", ("'[0 1 ... 1 0]'",)),
-        ({"mask": "a *fine* film"}, "mask", ("list of 0 and 1", "'a *fine* film'")),
         ({"tokens": ["a b", "c", "d"]}, "tokens[0]", ("'a b'",)),
-        ({"tokens": [["a"], ["", "d"]]}, "tokens[1][0]", ("''",)),
         ({"tokens": "a fine film"}, "tokens", ("`text`", "'a fine film'")),
         ({"tokens": "['a' 'fine', 'film']"}, "tokens", ("['a' 'fine', 'film']",)),
         ({"tokens": ["\ud800", "b", "c"]}, "tokens[0]", ("d800",)),
         ({"label": ""}, "label", ("''",)),
-        ({"label": {"x": 2}}, "label", ("'x': 2",)),
         ({"label": float("nan")}, "label", ("nan",)),
-        ({"label": ["a", "\ud800"]}, "label[1]", ("d800",)),
     ],
 )
 def test_cells_that_are_none(cells: Row, field: str, mentions: tuple[object, ...], tmp_path: Path) -> None:
@@ -265,12 +249,9 @@ def test_cells_that_are_none(cells: Row, field: str, mentions: tuple[object, ...
     [
         ([[-1, 2]], "spans[0]", "[-1, 2]"),
         ([[0, 99]], "spans[0]", "[0, 99]"),
-        ([["0", 2]], "spans[0][0]", "'0'"),
         ("2-", "spans", "'2-'"),
-        ("1,2", "spans", "`offsets` indices"),
         ({"start": [1, 2], "end": [2]}, "spans", "one length"),
         ([{"start": 2, "end": 6, "text": "film"}], "spans[0]", "'film'"),
-        ({"start": [2, 7], "end": [6, 11], "text": ["fine", "filn"]}, "spans[1]", "'filn'"),
     ],
 )
 def test_spans_that_are_none(spans: object, field: str, mentioned: str, tmp_path: Path) -> None:

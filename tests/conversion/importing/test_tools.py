@@ -183,12 +183,10 @@ def test_what_is_no_export_is_not_recognized(text: str, tmp_path: Path) -> None:
     ("row", "field"),
     [
         ({**GOOD, "label": [[0, 400, "WHY"]]}, "spans[0]"),
-        ({**GOOD, "label": [["0", 4, "WHY"]]}, "label[0]"),
         ({**GOOD, "text": None}, "text"),
         ({**ANSWER, "answer": "maybe"}, "answer"),
         ({**ANSWER, "spans": [[0, 4]]}, "spans[0]"),
         ({**ANSWER, "spans": [{"start": 0, "end": 4, "text": "Fine"}]}, "spans[0]"),
-        ({**ANSWER, "tokens": [3]}, "tokens[0]"),
     ],
 )
 def test_rows_at_fault(row: dict[str, Any], field: str, tmp_path: Path) -> None:
@@ -210,9 +208,7 @@ MARK = '{"type": "labels", "to_name": "text", "value": {"start": %s, "end": 1, "
         pytest.param(
             "x.json", '{"%TYPES": {}, "%FEATURE_STRUCTURES": [{"a": "uima."}]}', None, "CAS", marks=needs("cassis")
         ),
-        ("x.json", TASK % "3", 1, "a result"),
         ("x.json", TASK % MARK % ('"0"', "a"), 1, "whole numbers"),
-        ("x.json", TASK % MARK % ("0", "b"), 1, "'b'"),
         ("x.json", '[{"id": 1, "data": {"a": "a", "b": "b"}, "annotations": []}]', None, "a, b"),
         ("x.json", '[{"annotation_id": 1, "lead_time": 3}]', 1, "JSON_MIN"),
     ],
