@@ -112,12 +112,6 @@ def test_samples_where_there_are_no_log_probabilities(asking):
     assert any("4 answers" in note and "0.250" in note for note in asking.notes)
 
 
-def test_without_either_labels_alone_are_compared_and_that_is_said(asking):
-    lines = asking(lambda request, before: GOOD, limit=2, consistency=("redacted",))
-    assert all("classification_scores" not in line and line["asked_again"][0]["kind"] == "redacted" for line in lines)
-    assert any("label flips" in note for note in asking.notes)
-
-
 def test_no_answer_is_not_asked_again_and_no_answer_to_a_changed_text_is_said(asking):
     (line,) = asking(lambda request, before: completion("no object"), consistency="redacted")
     assert line["asked_again"] == [] and len(asking.server.requests) == 1

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eraser_hub import token_scores, write_scores
 from eraser_hub.attribution.given import open_given
@@ -89,19 +87,6 @@ def test_each_library_s_result(result: Any, label: Any) -> None:
 def test_sub_words_of_every_spelling_are_summed(pieces: str, text: str, expected: list[float]) -> None:
     scores = [(piece, float(2**at)) for at, piece in enumerate(pieces.split(" "))]
     assert token_scores(scores, text) == expected
-
-
-@given(st.data())
-def test_the_tokens_sum_is_the_pieces_sum(data: st.DataObject) -> None:
-    """Whatever the cut: every piece's number goes to the tokens that it touches, whole."""
-    tokens = data.draw(st.lists(st.text("ab-é好", min_size=1, max_size=4), min_size=1, max_size=6))
-    raw = " ".join(tokens)
-    cuts = sorted(data.draw(st.sets(st.integers(1, len(raw)), max_size=8)))
-    pieces = [raw[start:end] for start, end in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
-    pairs = [(piece, float(2**at)) for at, piece in enumerate(pieces)]
-    # shared numbers are thirds and fifths: each sum is right to the last digits of its largest term
-    expected = sum(value for piece, value in pairs if piece.strip())
-    assert sum(token_scores(pairs, tokens)) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -120,28 +120,6 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
         assert ("scored:" in scored) == (part and count > 2)
 
 
-@pytest.mark.parametrize("name", list_datasets())
-def test_the_dataset_in_every_verb(hub, tmp_path, name):
-    for config in get_dataset(name).configs:
-        for command in ("check", "stats"):
-            verb(command, "--dataset", hub / name, "--config", config, "--format", "json")
-        verb("export", "--dataset", hub / name, "--config", config, "--out", tmp_path / "raw")
-        verb("report", "--dataset", hub / name, "--config", config, "--split", "test", "--out", tmp_path / config)
-
-
-@pytest.mark.parametrize("config", ["movies", "fever"])
-def test_human_performance_gives_a_report(hub, samples, tmp_path, config):
-    """The releases' files hold people's rationales of a part of the test split; one of movies has no record there."""
-    for path in sorted((samples / "eraser" / config).glob("human_performance*.jsonl")):
-        lines = [line for line in path.read_text("utf-8").splitlines(keepends=True) if "posR_104" not in line]
-        for name, kept in (("whole", lines), ("part", lines[:-2])):
-            file = tmp_path / f"{name}-{path.name}"
-            file.write_text("".join(kept), encoding="utf-8")
-            how: Any = {"config": config, "out": tmp_path / name, "only_predicted": name == "part", "resamples": 5}
-            page = report(hub / "eraser", file, **how, force=True).page.read_text(encoding="utf-8")
-            assert (f"scored:{len(kept)}/{len(lines)}|" in page) == (name == "part")
-
-
 def test_a_papers_denominators_are_an_option_of_score(hub: Path, tmp_path: Path) -> None:
     """MAP over all perturbed gold records: of the pairs that are scored, as many of those that there are."""
     rows = open_built(hub / "bilingual_perturbation").rows("senti_en", "test")

@@ -152,21 +152,6 @@ def test_each_model_is_explained_by_the_methods_that_it_supports(hub, benched, t
         run(hub, tmp_path / "only", model=model, method="attention")
 
 
-def test_equal_systems_do_not_make_the_family_larger(hub, benched, tmp_path):
-    """Three names of one ranking of a linear model: what is equal is not tested."""
-    methods = ("coefficients", "input-x-gradient", "integrated-gradients")
-    result = run(hub, tmp_path, model=str(benched[1] / MODEL), method=methods, resamples=1000)
-    tests = {
-        (pair["first"], pair["second"]): [
-            test["p_holm"] for test in pair["keys"].values() if test["p_holm"] is not None
-        ]
-        for pair in result.comparison["comparisons"]
-    }
-    assert not tests["coefficients", "input-x-gradient"] and tests["random", "coefficients"]
-    assert any("give the same rationales" in note for note in result.notes)
-    assert result.findings[0].startswith("coefficients, input-x-gradient and integrated-gradients explain the model")
-
-
 def test_bold_is_better_than_every_other_system():
     names = ("first", "second", "third", "random")
     methods = ("occlusion", "lime", "people", "random")

@@ -137,17 +137,13 @@ def test_intervals_are_drawn_by_document_and_references_lend_columns():
     ("row", "field"),
     [
         ({"annotators": [[0, 1], [0]]}, "annotators"),
-        ({"annotators": [[], []]}, "annotators[0]"),
         ({"annotators": [[0, 1], [0, 0.5]]}, "annotators[1]"),
         ({"annotators": [[0], [1]], "annotator_names": ["ann", "ann"]}, "annotator"),
         ({"annotators": [[0], [1]], "labels": ["x"]}, "labels"),
         ({"annotators": None}, "annotators"),
         ({**GOOD, "annotator": 1.5}, "annotator"),
-        ({**GOOD, "label": ["x"]}, "label"),
         ({**GOOD, "rationale_positions": [[2]]}, "rationale_positions[0]"),
-        ({**GOOD, "rationale_positions": [[0.5]]}, "rationale_positions[0][0]"),
         ({**GOOD, "num_tokens": [2, 3]}, "num_tokens"),
-        ({**GOOD, "num_tokens": [3]}, "num_tokens"),
         ({**GOOD, "annotator": "bob"}, "annotator"),
     ],
 )

@@ -135,9 +135,3 @@ def test_results_are_flat_and_in_plain_python() -> None:
     assert found["per_instance"] == {"score": [0, 0.5, 1], "annotation_id": ["0", "1", "2"], "cluster": [0, 1, 2]}
     assert "|data:x/y|n:3|" in found["signature"] and json.loads(json.dumps(found)) == found
     assert sign("a", {"x": 0.1 + 0.2, "y": [0.5, True]}) == "a|x:0.30000000000000004|y:0.5,yes"
-
-
-def test_one_counted_cluster_says_little() -> None:
-    columns = {"s.sum": np.array([0.5] + [0.0] * 7), "s.count": np.array([1.0] + [0.0] * 7)}
-    low, high = Statistics(list("abcdefgh"), columns, {"s": Score(mean("s"))}).intervals()["s"]
-    assert low < 0.05 and high > 0.95

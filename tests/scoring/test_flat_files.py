@@ -60,11 +60,9 @@ def test_the_numbers_are_those_of_instances(suffix: str, tmp_path: Path) -> None
     ("side", "line", "change", "field"),
     [
         ("p", 2, {"rationale": [0, 1]}, "rationale"),
-        ("p", 2, {"rationale": None, "scores": None}, "rationale"),
         ("p", 1, {"rationale": [[0, 9]]}, "rationale[0]"),
         ("p", 1, {"id": "c"}, None),
         ("p", 2, {"tokens": ["a", "fine", "film", "!"]}, "text"),  # as many tokens, and another text
-        ("p", 2, {"text": "a fine film"}, "text"),
         ("gold", 2, {"rationale": [0, 3, 0, 0]}, "rationale"),
         ("gold", 1, {"tokens": [1]}, "text"),
     ],

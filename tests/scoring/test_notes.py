@@ -47,18 +47,6 @@ def test_a_wrong_split_names_the_one_that_fits(built: bool, samples: Path, tmp_p
     assert len(str(caught.error).splitlines()) == 1
 
 
-def test_many_levels_in_the_annotations_are_refused(tmp_path: Path) -> None:
-    predictions, references = random_case(3, n=3)
-    inputs = written(tmp_path, predictions, references)
-    for depth in (70, 5000, 100_000):
-        first, *others = (tmp_path / "val.jsonl").read_text("utf-8").splitlines()
-        (tmp_path / "deep.jsonl").write_text(
-            "\n".join([f'{{"x": {"[" * depth}{"]" * depth}, {first[1:]}', *others]), "utf-8"
-        )
-        with refused("64 levels", file="deep.jsonl", line=1):
-            score(ScoredSplit(tmp_path, "val", tmp_path / "deep.jsonl"), inputs.results)
-
-
 @pytest.mark.parametrize(
     ("values", "chance", "question"),
     [

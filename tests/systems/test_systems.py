@@ -152,20 +152,14 @@ def test_defaults_are_the_papers():
         ("glove-lstm(sparsity=1)", ("glove-lstm", "'sparsity'")),
         ("lstm(hiden_size=1)", ("'hidden_size'",)),
         ("glove-lstn(epochs=1)", ("'glove-lstm'",)),
-        ("lstm(hidden_size=big)", ("hidden_size", "'big'")),
         ("bilstm(hidden_size=0)", ("hidden_size", "of at least 1")),
-        ("lstm(dropout=1)", ("dropout", "below 1")),
-        ("lstm(learning_rate=1e38)", ("learning_rate", "1e+38")),
-        ("logistic-regression(features=luck)", ("features", "'luck'")),
         ("logistic-regression(tokenizer=roberta-base)", ("carton2020",)),
         ("glove-lstm(encoder=bert-base-uncased)", ("encoder", "glove-lstm")),
         ("bert-lstm", ("encoder", "bert-lstm")),
         ("lei(encoder=a, embeddings=b)", ("embeddings", "encoder")),
         ("lstm(embeddings=nowhere.txt)", ("nowhere.txt",)),
         ("./nowhere", ("nowhere",)),
-        ("lstm(clip=[1,1])", ("clip", "[1, 1]")),
         ("https://me:secret@host/m", ("a user name and a password",)),
-        ("lstm(embeddings=me:secret@host)", ("a user name and a password",)),
     ],
 )
 def test_settings_that_fit_no_system_are_refused(call, mentions, hub, tmp_path):
@@ -180,8 +174,3 @@ def test_a_system_that_learns_from_rationales_refuses_data_without_any(name, enc
     bare = make_hub(tmp_path / "bare", {"evidences": []}, {"evidences": []})
     with refused(name, "40", argument="model"):
         train(bare, make_call(name, encoder), config="movies", out=tmp_path / "m")
-
-
-def test_match_lstm_needs_pairs(hub, tmp_path):
-    with refused("query", argument="model"):
-        train(hub, f"match-lstm({SIZES})", config="movies", out=tmp_path / "m")
