@@ -110,7 +110,6 @@ def test_a_given_model_is_explained_with_settings_by_several_random_draws(hub, b
     ("wrong", "argument"),
     [
         ({"seeds": 0}, "seeds"),
-        ({"sample": 0}, "sample"),
         ({"method": "oclusion"}, "method"),
         ({"method": ["lime", "lime(samples=9)"]}, "method"),
         ({"model": ["x/model", "y/model"]}, "model"),

@@ -221,19 +221,6 @@ def test_what_has_no_number_is_null_in_files(tmp_path: Path) -> None:
     assert [found[key] for key in keys] == [0.5, None, None, None]
 
 
-def test_what_is_no_row_is_told_by_its_place() -> None:
-    predictions, rows = Case().predictions, Case().rows()
-    twice = {**rows[1], "documents": [*rows[1]["documents"], {"docid": "d2", "text": "shorter"}]}
-    for predicted, references, said in (
-        ([predictions[0], 7], rows, "found 7"),
-        (predictions, [rows[0], 7], "references[1]"),
-        (predictions, [], "at least one row, found none"),
-        (predictions, [rows[0], twice], "'d2' again"),
-    ):
-        with refused(said):
-            EraserAgreement().compute(predictions=predicted, references=references)
-
-
 @pytest.mark.parametrize("name", REFUSED)
 def test_files_and_rows_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (spoil, field, shown), case = REFUSED[name], Case()

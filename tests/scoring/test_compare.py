@@ -212,7 +212,6 @@ BASE = np.arange(8.0)
         ([make_run(BASE, metric="other")], {}, "expected systems that share a score"),
         ([make_run(BASE, clusters=np.arange(8) % 2)], {}, "expected the same clusters"),
         ([make_run(BASE)], {"primary": "token_f1"}, "primary: expected one of"),
-        ([make_run(BASE)], {"minimum_effect": -1}, "minimum_effect: expected"),
         ([make_run(BASE)], {"resamples": 0}, "^resamples: expected"),
     ],
 )

@@ -201,9 +201,7 @@ def test_seeds_are_trained_once(hub, tmp_path, caplog):
     ("options", "argument"),
     [
         ({"seed": -1}, "seed"),
-        ({"limit": 0}, "limit"),
         ({"seeds": 0}, "seeds"),
-        ({"train_on": "x"}, "train_on"),
         ({"paper": "x"}, "paper"),
     ],
 )

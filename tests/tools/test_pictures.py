@@ -1,4 +1,4 @@
-"""Pictures: those of the dataset cards are checked in and small; a page is taken in both widths and themes."""
+"""Pictures of the dataset cards and of the documents are checked in, and small."""
 
 from __future__ import annotations
 

@@ -192,7 +192,6 @@ def test_a_prompt_of_ones_own(tmp_path):
     ("words", "more", "argument"),
     [
         (("NEG",), {}, "label_words"),
-        (("NEG=a", "NEG=b"), {}, "label_words"),
         (("NEG=same", "POS=same"), {}, "label_words"),
         (("NEG=very bad", "POS=very good"), {"label_score": "first"}, "label_score"),
         (ANSWERS, {"labels": ()}, "labels"),

@@ -223,13 +223,6 @@ def test_a_pipeline_and_a_pair_in_memory_are_the_saved_model(network, tokenizer,
     assert found[0] == found[1] == found[2] and set(found[0][0]["classification_scores"]) == {"NEG", "POS"}
 
 
-def test_a_window_is_checked(opened):
-    for window in (4, 10_000):
-        with refused("window", window):
-            transformer.TransformerModel(opened().network, opened().tokenizer, window=window)
-    assert opened(window=16).window == 16
-
-
 def test_a_model_s_own_code_runs_only_when_it_is_trusted(tmp_path, monkeypatch):
     import io
 

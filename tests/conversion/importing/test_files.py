@@ -157,10 +157,8 @@ def test_force_replaces_what_an_import_wrote_and_keeps_the_rest(tmp_path: Path) 
         ({"tokens": ["t", "u"], "mask": "m"}, "mask", ("`tokens` (2)", "found 1")),
         ({"tokens": "t", "mask": "m", "offsets": "tokens"}, "offsets", ("`spans`",)),
         ({"tokens": "t", "mask": "m", "split": ["x"]}, "split", ("SPLIT=FILE", "'x'")),
-        ({"tokens": "t", "mask": "m", "split": ["a=x.jsonl", "a=y.jsonl"]}, "split", ("once",)),
         ({"tokens": "t", "mask": "m", "split": {"train": "x.jsonl"}}, "split", ("`source`",)),
         ({"tokens": "t", "mask": "m", "span_label": "x"}, "span_label", ()),
-        ({"recipe": "cos-e", "label": "x"}, "label", ("recipe",)),
     ],
 )
 def test_arguments_that_do_not_go_together(
