@@ -199,7 +199,7 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
 
     Raises:
         DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, a score that is no number or
-            outside its range, an interval without its score, a signature that contradicts the file.
+            outside its range, an interval beside its score.
     """
     content = read_strict_object(path)
     try:

@@ -108,7 +108,8 @@ def _describe_family(tests: Sequence[Test], family: str, chance: Sequence[str]) 
     if ahead:
         most = max(map(len, ahead.values()))
         leaders = [system for system, others in ahead.items() if len(others) == most]
-        shared = set.intersection(*(ahead[system] for system in leaders)) or ahead[leaders[0]]
+        if not (shared := set.intersection(*(ahead[system] for system in leaders))):
+            leaders, shared = leaders[:1], ahead[leaders[0]]
         others = list(dict.fromkeys(test.other for test in wins if test.other in shared))
         by = describe_wins([test for test in wins if test.system in leaders and test.other in others])
         claim = one_leads if len(leaders) == 1 else several_lead

@@ -11,11 +11,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eraser_hub.metrics.statistics import DEFAULT_LEVEL
+from eraser_hub.metrics.statistics import DEFAULT_LEVEL, Statistics
 from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.files import shorten_digest
 from eraser_hub.records.predictions import read_model_digest, read_signature
-from eraser_hub.scoring.compare import BETTER, Comparison, align_systems, compare, have_same_model
+from eraser_hub.scoring.compare import BETTER, Comparison, align_systems, compare, find_shared_columns, have_same_model
 from eraser_hub.scoring.result import HEADLINE, Scores, choose_headline
 from eraser_hub.scoring.settings import ScoreSettings
 from eraser_hub.scoring.statistics import DRAWS
@@ -111,9 +111,9 @@ def compare_systems(
     """
     people, random = ([one.name for one in scored if _is_signed(one, part)] for part in (PEOPLE, RANDOM))
     tested = [one for one in scored if one.name not in people]
-    keys = [{key for statistics in run.values() for key in statistics.scores} for one in tested for run in one.runs]
     comparison, models = None, dict[str, str]()
-    if len(tested) > 1 and set.intersection(*keys):
+    aligned = align_systems({one.name: one.runs for one in tested}, settings.only_predicted) if tested[1:] else {}
+    if any(find_shared_columns(runs, ()) for runs in aligned.values()):
         digests = {one.name: [read_model_digest(path) for path in one.files] for one in tested}
         comparison = compare(
             {one.name: one.runs for one in tested},
@@ -125,18 +125,15 @@ def compare_systems(
             models=digests,
             paper=settings.paper,
         )
-        models = find_models(tested, digests, settings.only_predicted)
+        models = find_models(digests, aligned.get("eraser_faithfulness"))
     found = dict.fromkeys(key for one in scored for key in one if one.number(key) is not None)
     tested_keys = comparison["family"] if comparison else []
     headline = list(dict.fromkeys([*tested_keys, *choose_headline(found, settings.paper)])) or list(found)[:7]
     chance = {}
+    # a baseline may be a system, too
+    at_random = {one.name: one for one in (*drawn, *(one for one in scored if one.name in random))}
     for key in headline:
-        values = [
-            value
-            for one in (*drawn, *scored)
-            if one in drawn or one.name in random
-            if (value := one.number(key)) is not None
-        ]
+        values = [value for one in at_random.values() if (value := one.number(key)) is not None]
         if values and metric(key).family != PERFORMANCE:
             chance[key] = fmean(values)
     systems = [_drop_agreement(one) if one.name in people else one for one in scored]
@@ -157,10 +154,9 @@ def _drop_agreement(system: Scores) -> Scores:
 
 
 def find_models(
-    systems: Sequence[Scores], digests: Mapping[str, Sequence[str]], only_predicted: bool = False
+    digests: Mapping[str, Sequence[str]], aligned: Mapping[str, Sequence[Statistics]] | None
 ) -> dict[str, str]:
     """Return the model that each system explains, named by its first system; empty where all explain one model."""
-    aligned = align_systems({one.name: one.runs for one in systems}, only_predicted).get("eraser_faithfulness")
     leaders, models = list[str](), dict[str, str]()
     for name in digests:
         leader = next((other for other in leaders if have_same_model((other, name), aligned, digests)), name)
@@ -321,7 +317,8 @@ def render_report(
         lines += [
             f"not compared, {name} alone has them: {', '.join(keys)}" for name, keys in comparison["left_out"].items()
         ]
-    pattern = re.compile("|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=len, reverse=True)))
+    alternatives = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<!['\w])(?:{alternatives})(?!['\w])")  # people's are not those of a system "people"
 
     def mark_names(text: str) -> Markup:
         """Return a sentence in which each system's name has its colour and line beside it."""

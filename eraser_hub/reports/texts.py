@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eraser_hub.records.errors import DataError, show
+from eraser_hub.records.files import GENERATOR
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
@@ -78,7 +79,8 @@ class Texts:
     @property
     def beside(self) -> list[str]:
         """The script that stands beside the page and has all blocks but the first; empty if there is no other."""
-        return [f'addBlock({place},"{block}");\n' for place, block in enumerate(self.blocks) if place]
+        added = [f'addBlock({place},"{block}");\n' for place, block in enumerate(self.blocks) if place]
+        return [f'// "generator": "{GENERATOR}"\n', *added] if added else []
 
 
 def make_texts(

@@ -29,8 +29,9 @@ class System:
 
     @property
     def file_name(self) -> str:
-        """The name as a file's: no separator, no leading dot."""
-        return "".join(c if c.isalnum() or c in "-_.+" else "_" for c in self.name).lstrip(".") or "system"
+        """The name as a file's: no separator, no leading dot, no longer than file systems allow with an ending."""
+        name = "".join(c if c.isalnum() or c in "-_.+" else "_" for c in self.name).lstrip(".") or "system"
+        return name.encode()[:200].decode(errors="ignore")
 
 
 def make_system_names(paths: Sequence[Path]) -> list[str]:

@@ -46,6 +46,11 @@ def make_comparison(verdicts: dict[tuple[str, str, str], str], names: str = "abc
             "b explains the model more faithfully than a: Sufficiency (AOPC) is better by 0.200 [0.150, 0.250].",
         ),
         (
+            {("a", "c", COMPREHENSIVENESS): "better", ("b", "d", COMPREHENSIVENESS): "better"},
+            "abcd",
+            "a explains the model more faithfully than c: Comprehensiveness (AOPC) is better by 0.200 [0.150, 0.250].",
+        ),
+        (
             {("a", "b", COMPREHENSIVENESS): "better", ("a", "b", SUFFICIENCY): "worse"},
             "ab",
             "no system leads",

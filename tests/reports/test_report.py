@@ -19,6 +19,9 @@ import pytest
 import eraser_hub
 from eraser_hub.reports import texts
 from eraser_hub.reports.findings import describe_findings
+from eraser_hub.reports.report_page import compare_systems
+from eraser_hub.scoring.result import Scores
+from eraser_hub.scoring.verbs import make_settings
 
 from ..refusals import refused
 
@@ -101,7 +104,7 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     assert "|cluster:none|clusters:24|" in page
 
 
-@pytest.mark.parametrize("other", ["LIME [k 5]", "lime_(k_5)", "LIME/(k 5)"])
+@pytest.mark.parametrize("other", ["LIME [k 5]", "lime_(k_5)", "LIME/(k 5)", "日" * 90])
 def test_names_that_are_one_as_a_file_get_a_score_file_each(hub, tmp_path, other):
     files = eraser_hub.report(
         hub / "eraser", [f"LIME (k 5)={OURS}", f"{other}={THEIRS}"], out=tmp_path, **MOVIES
@@ -128,14 +131,37 @@ def test_systems_with_different_fields_are_compared_in_what_they_share(hub, tmp_
     assert "not compared, movies.val alone has them: " in page
 
 
+def test_systems_that_share_no_score_are_shown_and_not_compared(hub, tmp_path):
+    files = {"hard": tmp_path / "hard.jsonl", "soft": tmp_path / "soft.jsonl"}
+    for kind, file in files.items():
+        rows = [json.loads(line) for line in read(OURS).splitlines()]
+        for row in rows:
+            for rationale in row["rationales"]:
+                for key in [key for key in rationale if key != "docid" and not key.startswith(kind)]:
+                    del rationale[key]
+        kept = [{key: row[key] for key in ("annotation_id", "rationales")} for row in rows]
+        file.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+    assert "share no score" in read(eraser_hub.report(hub / "eraser", files, out=tmp_path / "out", **MOVIES).page)
+
+
+def test_a_baseline_that_is_a_system_counts_once_as_chance(tmp_path):
+    (tmp_path / "r.jsonl.run.json").write_text(json.dumps({"signature": "explain|method:random|kd:1"}))
+    system = Scores("r", scores={"token_macro_f1": 0.1}, files=[tmp_path / "r.jsonl"])
+    drawn = [Scores("r", scores=dict(system)), Scores("s", scores={"token_macro_f1": 0.4})]
+    chance = compare_systems([system], drawn, make_settings(), 0.0).chance
+    assert chance == {"token_macro_f1": pytest.approx(0.25)}
+
+
 def test_rationales_of_people_are_shown_and_not_compared(hub, tmp_path):
-    people = tmp_path / "people.jsonl"
-    people.write_text(read(THEIRS), encoding="utf-8")
+    systems = {name: tmp_path / f"{name}.jsonl" for name in ("people", "a", "b", "c", "d")}
+    for file in systems.values():
+        file.write_text(read(THEIRS), encoding="utf-8")
     (tmp_path / "people.jsonl.run.json").write_text(json.dumps({"signature": "explain|rationales:human|kd:1"}))
-    page = read(eraser_hub.report(hub / "eraser", [OURS, people], out=tmp_path / "out", **MOVIES).page)
+    page = read(eraser_hub.report(hub / "eraser", systems, out=tmp_path / "out", **MOVIES).page)
     scores = read_cells(page, "score-table")
     assert scores["people", "Token F1 (macro)"] == ("", "") and scores["people", "Macro F1"][0] == "0.750"
-    assert 'id="difference-table"' not in page and "it has no agreement with them" in page
+    assert '<select id="pairs"><option value="">any system</option><option>a</option>' in page
+    assert "it has no agreement with them" in page and '<b class="system">people</b>' not in page
 
 
 @pytest.mark.parametrize(
@@ -175,7 +201,8 @@ def test_pairs_are_shown_side_by_side(samples, tmp_path):
 
 def test_texts_after_the_first_block_stand_beside_the_page(hub, tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "BLOCK", 10)
-    made = eraser_hub.report(hub / "eraser", [OURS, THEIRS], out=tmp_path, **MOVIES)
+    for _ in range(2):  # a page replaces that of an earlier run
+        made = eraser_hub.report(hub / "eraser", [OURS, THEIRS], out=tmp_path, **MOVIES)
     index = json.loads(find(r'id="index">(.*?)</script>', read(made.page)))
     beside = [unpack(packed) for packed in re.findall(r'addBlock\(\d,"(.*?)"\)', read(tmp_path / "texts.js"))]
     assert len(index["ids"]) == 24 and [len(block["rows"]) for block in beside] == [10, 4]

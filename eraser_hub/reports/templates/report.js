@@ -53,9 +53,9 @@ const isRight = (text, system) => {
 };
 function addOptions() {
   const add = (select, value, words) => { const option = make("option", "", visible(words)); option.value = value; select.append(option); };
-  const filter = byId("filter"), order = byId("order"), first = index.predicted[0] || [];
+  const filter = byId("filter"), order = byId("order"), answers = index.predicted.flat();
   add(filter, "", "all texts");
-  if (first.some((answer) => answer >= 0)) {
+  if (answers.some((answer) => answer >= 0)) {
     add(filter, "right", "right label" + (several ? ", first system shown" : ""));
     add(filter, "wrong", "wrong label" + (several ? ", first system shown" : ""));
     if (several) add(filter, "differ", "systems give different labels");
@@ -72,7 +72,7 @@ function passes(text) {
   const chosen = byId("filter").value, search = byId("find").value.toLowerCase();
   if (search && !index.ids[text].toLowerCase().includes(search)) return false;
   if (chosen === "right" || chosen === "wrong") return isRight(text, state.shown[0]) === (chosen === "right");
-  if (chosen === "differ") return new Set(index.predicted.map((answers) => answers[text])).size > 1;
+  if (chosen === "differ") return new Set(index.predicted.map((answers) => answers[text]).filter((answer) => answer >= 0)).size > 1;
   return !chosen || index.gold[text] === Number(chosen.slice(5));
 }
 function list(keep) {
@@ -229,7 +229,7 @@ if (pairs) {
     for (const row of byId("difference-table").tBodies[0].rows) row.hidden = Boolean(pairs.value) && !row.dataset.systems.split("\n").includes(pairs.value);
   };
   pairs.addEventListener("change", showPairs);
-  if (index.systems.length > 4) pairs.selectedIndex = 1;
+  if (pairs.options.length > 5) pairs.selectedIndex = 1;
   showPairs();
 }
 if (index.ids.length && !restore()) list(0);
