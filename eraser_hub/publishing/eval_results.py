@@ -7,7 +7,6 @@ leaves the results of others as they are.
 from __future__ import annotations
 
 import logging
-import math
 import re
 import tempfile
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from eraser_hub.conversion.leaderboard import SPAN_HEADLINES, is_ranked, task_id
 from eraser_hub.conversion.readers import read_strict_object
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.places import dataset_split
+from eraser_hub.reports.board_page import read_score_file
 
 from .staging import Repository
 
@@ -83,19 +83,18 @@ def read_results(file: Path, namespace: str) -> tuple[str, list[EvalResultEntry]
         if not re.fullmatch(r"\w[\w.-]*", str(scores.get(field) or "")):
             message = f"expected the scores of a built dataset, found the {field} {show(scores.get(field))}"
             raise DataError(message, file=file, field=field)
-    if not isinstance(scores.get("signature"), list):
-        raise DataError("expected a list, found none: `eraser-hub score` writes it", file=file, field="signature")
     name, config, split = scores["dataset"], scores["config"], dataset_split(scores["split"])
     headlines = get_dataset(name).headlines if name in list_datasets() else SPAN_HEADLINES
     if not headlines or not is_ranked(split):
         message = f"expected a split with tasks in an eval.yaml, found {split} of {name}"
         raise DataError(message, file=file, field="split")
-    values = {headline: scores.get(headline.key) for headline in headlines}
-    notes = "; ".join(map(str, scores["signature"]))
+    checked = read_score_file(file)  # each score is in its range
+    values = {headline: checked.scores.get(headline.key) for headline in headlines}
+    notes = checked.detail.replace(" · ", "; ")
     entries = [
-        EvalResultEntry(f"{namespace}/{name}", task_id(config, split, headline), float(value), notes=notes)
+        EvalResultEntry(f"{namespace}/{name}", task_id(config, split, headline), value, notes=notes)
         for headline, value in values.items()
-        if isinstance(value, int | float) and math.isfinite(value)
+        if value is not None
     ]
     if not entries:
         message = f"expected one of the scores {', '.join(headline.key for headline in headlines)}, found none"

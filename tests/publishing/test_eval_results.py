@@ -64,6 +64,7 @@ def test_a_model_that_is_not_there_is_not_created(send, loopback, write):
         ({"dataset": None}, "dataset"),
         ({"config": "../../movies"}, "config"),
         ({"signature": None}, "signature"),
+        ({"token_macro_f1": 7}, "token_macro_f1"),
         ({"token_macro_f1": None, "sufficiency": None}, None),
     ],
 )
