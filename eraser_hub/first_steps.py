@@ -27,7 +27,7 @@ Next
   # the integrity table; the papers' tables, recomputed
   eraser-hub check --dataset {out}/eraser
   eraser-hub stats --dataset {out}/eraser
-  # a model trained, explained and judged, with the extra: pip install 'eraser-hub[explain]'
+  # a model trained, explained and judged, with the extra explain: pip install ".[explain]" in a clone
   eraser-hub bench --dataset {out}/eraser --config movies --split val --model logistic-regression --quick --out bench
   # the real release, downloaded
   eraser-hub build eraser --config movies

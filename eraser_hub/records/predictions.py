@@ -109,6 +109,8 @@ def parse_line(line: bytes, path: Path, number: int) -> Any:
         return msgspec.json.decode(line)
     except JSON_ERRORS as error:
         message = describe_bad_json(line, error) if line.strip() else "expected JSON, found an empty line"
+        if line.strip() == b"{":
+            message = "expected a line of JSON for each prediction, found JSON over several lines, such as a score file"
     try:
         return json.loads(line.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError):

@@ -79,7 +79,7 @@ def test_fidelity_curves_and_bars_by_class():
     assert draw(bars).patches[0].get_width() == 0.25
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::UserWarning")
 def test_files_are_deterministic_and_any_name_is_drawn(tmp_path):
     one = make_system(HOSTILE, intervals={"token_macro_f1": (math.nan, math.inf)}, by_class={HOSTILE: {}, "b": {}})
     one.per_instance["auprc"] = [0.1, None, math.inf, 0.9]
