@@ -30,7 +30,6 @@ CLAIMS = {
 }
 ALONE = {AGREEMENT: "agrees with people's rationales", FAITHFULNESS: "explains the model", PERFORMANCE: "answers"}
 MAX_NAMES = 5  # systems that a sentence names
-NO_STAR = "no star is possible"  # how a comparison's note begins that no test can find anything
 
 
 class Test(NamedTuple):
@@ -189,7 +188,9 @@ def describe_tests(comparison: Mapping[str, Any]) -> str:
     tests = [pair["keys"].get(key, {}) for pair in comparison["comparisons"] for key in faithfulness]
     words += ", faithfulness only within a model." if any(test.get("exploratory") for test in tests) else "."
     # a warning that the tests cannot find anything belongs beside what they found
-    words += "".join(f" {note[0].upper()}{note[1:]}." for note in comparison["notes"] if note.startswith(NO_STAR))
+    words += "".join(
+        f" {note[0].upper()}{note[1:]}." for note in comparison["notes"] if note.startswith("no star is possible")
+    )
     minimum = [test["minimum_effect"] for pair in comparison["comparisons"] for test in pair["keys"].values()]
     words += " No minimum effect is set: any significant difference counts." * (not any(minimum))
     return words + " A system trained anew may differ more than its interval says." * bool(alone)

@@ -218,13 +218,15 @@ def make_score_table(compared: Compared) -> Table:
     cells = []
     for key in keys:
         found = [one.chance[key] for one in systems if key in one.chance]
-        if not found and key in compared.chance:
-            found = [compared.chance[key]]
-        ends = (min(found), max(found)) if found else (0.0, 0.0)
-        small = format_interval(ends) if round(ends[1] - ends[0], 3) else ""
-        cells.append(Cell(format_number(fmean(found)), small, fmean(found)) if found else Cell())
+        if not found:
+            cells.append(Cell())
+            continue
+        small = format_interval((min(found), max(found))) if round(max(found) - min(found), 3) else ""
+        cells.append(Cell(format_number(fmean(found)), small, fmean(found)))
     if any(cell.text for cell in cells):
         rows.append(Row("chance", cells, fixed=True))
+    for one in compared.drawn:
+        rows.append(Row(f"{one.name} (baseline)", [_make_cell(one, key) for key in keys], fixed=True))
     people = systems[0].people if systems else None
     if people is not None and people.scores:
         known = Scores(scores=dict(people.scores), spread=dict(people.spread))
@@ -311,7 +313,8 @@ def render_report(
         signatures += [(one.name, line) for line in one.signatures]
         signatures += [(one.name, f"predictions:{shorten_digest(digest)}") for digest in one.predictions_sha256]
     lines = merge_notes(notes, names)
-    about_gold = list(dict.fromkeys(line for one in systems for line in one.describe_gold()))
+    # a system of people's rationales has no chance to speak of
+    about_gold = max((one.describe_gold() for one in systems), key=lambda lines: len("".join(lines)), default=[])
     if comparison is not None:
         lines += [note for note in comparison["notes"] if not any(note in line for line in lines)]
         lines += [
@@ -322,8 +325,6 @@ def render_report(
 
     def mark_names(text: str) -> Markup:
         """Return a sentence in which each system's name has its colour and line beside it."""
-        if not names:
-            return Markup.escape(text)
         out, end = Markup(), 0
         for found in pattern.finditer(text):
             out += Markup.escape(show_controls(text[end : found.start()])) + swatches[found[0]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eraser_hub.reports.catalogue import metric
-from eraser_hub.reports.findings import describe_alone, describe_findings, list_tests
+from eraser_hub.reports.findings import describe_alone, describe_findings
 from eraser_hub.scoring.result import HEADLINE, Scores
 
 COMPREHENSIVENESS, SUFFICIENCY = "comprehensiveness_aopc", "sufficiency_aopc"
@@ -75,17 +75,6 @@ def test_faithfulness_is_compared_within_a_model():
     assert lines[0].startswith("LR: a explains the model more faithfully than b: ")
     assert lines[1].startswith("BERT: In faithfulness no system is shown to be better: 2 of 2")
     assert "Faithfulness of different models is not compared" in lines[-1]
-
-
-def test_each_test_is_seen_from_both_sides():
-    comparison = make_comparison({("a", "b", "token_macro_f1"): "better"}, "ab")
-    tests = list_tests(comparison)
-    assert [(one.system, one.verdict) for one in tests if one.key == "token_macro_f1"] == [
-        ("a", "better"),
-        ("b", "worse"),
-    ]
-    first, second = tests[-2:]
-    assert (second.difference, second.low, second.high) == (-first.difference, -first.high, -first.low)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def read_cells(page, table):
 def test_the_page_has_the_scores_and_verdicts_of_score_and_compare(hub, tmp_path):
     systems = {"ours": OURS, "near & far": THEIRS}
     settings = {"dataset": hub / "eraser", **MOVIES, "minimum_effect": 0.36}
-    made = eraser_hub.report(predictions=systems, out=tmp_path, **settings)
+    made = eraser_hub.report(predictions=systems, baseline={"random": THEIRS}, out=tmp_path, **settings)
     compared = eraser_hub.compare(systems, **settings)
     page = read(made.page)
     order = [page.index(f'id="{name}"') for name in ("findings", "scores", "curves", "texts", "provenance")]
@@ -79,7 +79,8 @@ def test_the_page_has_the_scores_and_verdicts_of_score_and_compare(hub, tmp_path
     assert html.unescape(first) == describe_findings(compared)[0]
     scores, differences = read_cells(page, "score-table"), read_cells(page, "difference-table")
     assert scores["near & far", "Token F1 (macro)"] == ("0.412", "[0.369, 0.454]")
-    assert scores["chance", "Token F1 (macro)"][0] == "0.119"
+    assert (scores["chance", "Token F1 (macro)"][0], scores["chance", "IOU F1 (macro)"][0]) == ("0.119", "")
+    assert scores["random (baseline)", "Token F1 (macro)"][0] == "0.412"
     keys = compared["comparisons"][0]["keys"]
     for key, label in (("token_macro_f1", "Token F1 (macro)"), ("iou_macro_f1", "IOU F1 (macro)")):
         number, small = differences["ours − near & far", label]
