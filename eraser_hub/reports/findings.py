@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from eraser_hub.metrics.statistics import MIN_CLUSTERS
 from eraser_hub.scoring.compare import BETTER, EQUIVALENT, SWAPPED, UNDECIDED, WORSE
 from eraser_hub.scoring.result import Scores
 
@@ -53,8 +54,7 @@ def list_tests(comparison: Mapping[str, Any]) -> list[Test]:
             if found is None or found.get("exploratory"):
                 continue  # the systems lack it, or explain different models
             # null in a file is NaN: no interval, or no difference
-            numbers = (math.nan if number is None else number for number in (found["difference"], *found["ci"]))
-            d, low, high = numbers
+            d, low, high = (math.nan if number is None else number for number in (found["difference"], *found["ci"]))
             verdict = str(found["verdict"])
             tests.append(Test(pair["first"], pair["second"], key, verdict, d, low, high))
             swapped = SWAPPED.get(verdict, verdict)
@@ -150,8 +150,11 @@ def describe_wins(wins: Sequence[Test]) -> str:
 
 
 def describe_alone(system: Scores) -> list[str]:
-    """Return a sentence on the headline scores of each family; the first stands beside chance, where it is known."""
-    sentences = []
+    """Return a sentence on the headline scores of each family; the first stands beside chance, where it is known.
+
+    Intervals of few clusters are too short for a verdict.
+    """
+    sentences, has_few = [], any(one.n_clusters < MIN_CLUSTERS for one in system.statistics.values())
     for family, claim in ALONE.items():
         keys = [key for key in system.headline if metric(key).family == family]
         numbers = []
@@ -163,7 +166,7 @@ def describe_alone(system: Scores) -> list[str]:
         key = keys[0]
         low, high = system.intervals.get(key, (math.nan, math.nan))
         chance = system.chance.get(key)
-        if chance is None or math.isnan(low) or math.isnan(high):
+        if chance is None or has_few or math.isnan(low) or math.isnan(high):
             sentences.append(f"{system.name}: {', '.join(numbers)}.")
             continue
         above, below = low > chance, high < chance

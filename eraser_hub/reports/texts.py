@@ -41,17 +41,9 @@ GOLD = {
 }
 # per-instance scores that texts show and are ordered by; the first that systems share tells where they differ
 KEYS = (
-    *(
-        "token_macro_f1",
-        "token_f1",
-        "auprc",
-        "map",
-        "comprehensiveness_aopc",
-        "comprehensiveness",
-        "sufficiency_aopc",
-        "sufficiency",
-    ),
-    *("average_precision", "iou_f1", "normalized_comprehensiveness", "normalized_sufficiency"),
+    *("token_macro_f1", "token_f1", "auprc", "map", "comprehensiveness_aopc", "comprehensiveness"),
+    *("sufficiency_aopc", "sufficiency", "average_precision", "iou_f1"),
+    *("normalized_comprehensiveness", "normalized_sufficiency"),
 )
 
 
@@ -124,8 +116,9 @@ def make_texts(
     order = sorted(range(len(texts)), key=lambda n: -interest[n])
     shown = list(range(len(systems)))[:2]
     if key is not None and len(watched) > 1 and order:
-        ranked = sorted(watched, key=lambda at: -(values[at][key][order[0]] or 0.0))
-        shown = [ranked[0], ranked[-1]]
+        answered = {at: value for at in watched if (value := values[at][key][order[0]]) is not None}
+        ranked = sorted(answered, key=lambda at: -answered[at])
+        shown = [ranked[0], ranked[-1]] if len(ranked) > 1 else shown
     texts = [texts[n] for n in order]
     labels = list(split.labels.names or ()) if split.kind != "perturbation" else []
     labels += dict.fromkeys(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from eraser_hub.metrics.statistics import Statistics
 from eraser_hub.reports.catalogue import metric
 from eraser_hub.reports.findings import describe_alone, describe_findings
 from eraser_hub.scoring.result import HEADLINE, Scores
@@ -78,14 +79,20 @@ def test_faithfulness_is_compared_within_a_model():
 
 
 @pytest.mark.parametrize(
-    ("low", "words"),
-    [(0.4, "better than chance"), (0.2, "no better than chance"), (math.nan, "Token F1 (macro) 0.500")],
+    ("low", "texts", "words"),
+    [
+        (0.4, 6, "s better than chance"),
+        (0.2, 6, "no better than chance"),
+        (0.4, 5, ": Token"),
+        (math.nan, 6, ": Token"),
+    ],
 )
-def test_one_system_beside_chance(low, words):
+def test_one_system_beside_chance(low, texts, words):
+    known = {"statistics": {"eraser_agreement": Statistics(range(texts), {}, {})}, "chance": {"token_macro_f1": 0.3}}
     scores = {"token_macro_f1": 0.5, "comprehensiveness_aopc": 0.2, "sufficiency_aopc": 0.1}
-    system = Scores("ours", scores=scores, intervals={"token_macro_f1": (low, 0.6)}, chance={"token_macro_f1": 0.3})
+    system = Scores("ours", scores=scores, intervals={"token_macro_f1": (low, 0.6)}, **known)
     agreement, faithfulness = describe_alone(system)
-    assert words in agreement and ("chance" in agreement) == (low == low)
+    assert words in agreement and ("chance" in agreement) == ("chance" in words)
     assert faithfulness == "ours: Comprehensiveness (AOPC) 0.200, Sufficiency (AOPC) 0.100."
 
 

@@ -19,9 +19,6 @@ import pytest
 import eraser_hub
 from eraser_hub.reports import texts
 from eraser_hub.reports.findings import describe_findings
-from eraser_hub.reports.report_page import compare_systems
-from eraser_hub.scoring.result import Scores
-from eraser_hub.scoring.verbs import make_settings
 
 from ..refusals import refused
 
@@ -133,24 +130,13 @@ def test_systems_with_different_fields_are_compared_in_what_they_share(hub, tmp_
 
 
 def test_systems_that_share_no_score_are_shown_and_not_compared(hub, tmp_path):
-    files = {"hard": tmp_path / "hard.jsonl", "soft": tmp_path / "soft.jsonl"}
-    for kind, file in files.items():
-        rows = [json.loads(line) for line in read(OURS).splitlines()]
-        for row in rows:
-            for rationale in row["rationales"]:
-                for key in [key for key in rationale if key != "docid" and not key.startswith(kind)]:
-                    del rationale[key]
-        kept = [{key: row[key] for key in ("annotation_id", "rationales")} for row in rows]
-        file.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+    files = [tmp_path / "hard.jsonl", tmp_path / "soft.jsonl"]
+    for file in files:
+        kept = {"annotation_id", "rationales", "docid", f"{file.stem}_rationale_predictions"}
+        text = f"[{','.join(read(OURS).splitlines())}]"
+        rows = json.loads(text, object_hook=lambda one, kept=kept: {key: one[key] for key in kept & one.keys()} or one)
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     assert "share no score" in read(eraser_hub.report(hub / "eraser", files, out=tmp_path / "out", **MOVIES).page)
-
-
-def test_a_baseline_that_is_a_system_counts_once_as_chance(tmp_path):
-    (tmp_path / "r.jsonl.run.json").write_text(json.dumps({"signature": "explain|method:random|kd:1"}))
-    system = Scores("r", scores={"token_macro_f1": 0.1}, files=[tmp_path / "r.jsonl"])
-    drawn = [Scores("r", scores=dict(system)), Scores("s", scores={"token_macro_f1": 0.4})]
-    chance = compare_systems([system], drawn, make_settings(), 0.0).chance
-    assert chance == {"token_macro_f1": pytest.approx(0.25)}
 
 
 def test_rationales_of_people_are_shown_and_not_compared(hub, tmp_path):

@@ -217,7 +217,8 @@ byId("whole").addEventListener("change", () => show());
 byId("previous").addEventListener("click", () => { state.moved = true; go(-1); });
 byId("next").addEventListener("click", () => { state.moved = true; go(1); });
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
+  const writes = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "checkbox";
+  if (event.ctrlKey || event.metaKey || event.altKey || writes) return;
   const keys = { j: () => byId("next").click(), k: () => byId("previous").click(), u: () => byId("whole").click(), "/": () => byId("find").focus() };
   if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
 });
