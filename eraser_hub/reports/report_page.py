@@ -245,7 +245,7 @@ def make_difference_table(comparison: Comparison) -> Table:
                 cells.append(Cell())
                 continue
             p = test["p_holm"]
-            words = [] if p is None or math.isnan(p) else ["p < .001" if p < 0.001 else f"p {p:.3f}"]
+            words = [] if p is None or math.isnan(p) else ["p < .001" if p < 0.001 else f"p {p:.3g}"]
             words.append("not tested" if test["exploratory"] else test["verdict"])
             small = f"{format_interval(test['ci'])}\n{', '.join(words)}".strip()
             star, number = "★ " if test["verdict"] == BETTER else "", format_number(test["difference"])
