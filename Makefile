@@ -11,7 +11,7 @@ SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --dist loadfile
 
 .PHONY: help quickstart test unit quick slow lint types bench bench-inference matrix \
-        docs browser latex screenshots pictures figures clean
+        docs browser latex screenshots pictures clean
 .DEFAULT_GOAL := help
 
 help:
@@ -26,7 +26,6 @@ help:
 	@echo "make docs           the documentation site, strictly, into site/"
 	@echo "make screenshots    pictures of every page, for looking at (build/screenshots) and for the cards"
 	@echo "make pictures       the pictures of README.md and docs/, anew"
-	@echo "make figures        the figure of docs/results.md out of docs/results/peers.csv"
 	@echo "make matrix         the wheel on every Python at hand (PYTHONS), with the newest and the oldest dependencies"
 
 $(BIN)/python:
@@ -72,9 +71,6 @@ screenshots: $(VENV)/.installed-test browser
 # docs/images: the pictures of README.md and of the pages
 pictures: $(VENV)/.installed-test browser
 	$(BIN)/python -m tools.pictures documents
-
-figures: $(VENV)/.installed
-	$(BIN)/python -m tools.figures
 
 # Two passes, so that the few long tests (installations, Ray, browsers) do not stand behind one another at the end.
 test: quick slow

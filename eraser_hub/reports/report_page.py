@@ -212,9 +212,12 @@ def _make_cell(system: Scores, key: str) -> Cell:
 
 
 def make_score_table(compared: Compared) -> Table:
-    """Return the headline scores: a line a system, then chance and people."""
+    """Return the headline scores: a line a system, or several with equal scores; then chance and people."""
     systems, keys = compared.systems, compared.headline
-    rows = [Row(one.name, [_make_cell(one, key) for key in keys], (one.name,)) for one in systems]
+    equal: dict[tuple[Cell, ...], list[str]] = {}  # methods that rank alike share a line
+    for one in systems:
+        equal.setdefault(tuple(_make_cell(one, key) for key in keys), []).append(one.name)
+    rows = [Row(", ".join(names), list(cells), tuple(names)) for cells, names in equal.items()]
     cells = []
     for key in keys:
         found = [one.chance[key] for one in systems if key in one.chance]

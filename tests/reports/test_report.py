@@ -57,7 +57,7 @@ def read_cells(page, table):
     ]
     cells = {}
     for row in re.findall(r"<tr.*?</tr>", text, re.DOTALL)[1:]:
-        name = html.unescape(re.sub("<.*?>", "", find(r'(<th scope="row".*?</th>)', row))).strip("\u2060")
+        name = html.unescape(re.sub("<.*?>", "", find(r'(<th scope="row".*?</th>)', row))).replace("\u2060", "")
         for head, cell in zip(heads[1:], re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL), strict=True):
             number, _, small = cell.partition("<small>")
             cells[name, head] = (html.unescape(number).strip(), small.removesuffix("</small>"))
@@ -91,7 +91,8 @@ def test_the_page_has_the_scores_and_verdicts_of_score_and_compare(hub, tmp_path
 def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     third = tmp_path / "third.jsonl"
     third.write_text(read(THEIRS), encoding="utf-8")
-    systems = [f"ours={OURS},{THEIRS}", f"theirs={third}"]
+    (tmp_path / "same.jsonl").write_text(read(THEIRS), encoding="utf-8")
+    systems = [f"ours={OURS},{THEIRS}", f"theirs={third}", f"same={tmp_path / 'same.jsonl'}"]
     made = eraser_hub.report(hub / "eraser", systems, out=tmp_path / "out", cluster_by="none", **MOVIES)
     values = [0.7563175262, 0.4122834776]  # token macro F1 of the two files
     score = json.loads(read(made.score_files[0]))
@@ -99,6 +100,7 @@ def test_several_runs_of_a_system_are_told_as_mean_and_spread(hub, tmp_path):
     assert score["token_macro_f1_spread"] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
     page = read(made.page)
     assert read_cells(page, "score-table")["ours", "Token F1 (macro)"] == ("0.584", "±0.243")
+    assert read_cells(page, "score-table")["theirs, same", "Token F1 (macro)"][0] == "0.412", "equal ones share a line"
     assert "|cluster:none|clusters:24|" in page
 
 

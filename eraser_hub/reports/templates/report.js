@@ -15,10 +15,8 @@ const make = (tag, name, ...inside) => {
   return node;
 };
 const number = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
-const swatch = (system) => {
-  const found = document.querySelectorAll("#systems svg, #score-table tbody tr:not([data-fixed]) svg")[system];
-  return found ? found.cloneNode(true) : "";
-};
+const swatches = document.querySelectorAll(several ? "#systems svg" : "#score-table tbody svg");
+const swatch = (system) => (swatches[system] ? swatches[system].cloneNode(true) : "");
 
 // -- data: a block of texts is unpacked when one of them is looked at ----------------------------------------------
 async function unpack(packed) {
