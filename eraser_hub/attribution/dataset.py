@@ -157,7 +157,7 @@ def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
     place = find_place(dataset)
     name, folder = place.name, Path(place.name)
     if not folder.exists() and place.repository is None:
-        message = "no such dataset folder; `eraser-hub build eraser --out hub` makes hub/eraser"
+        message = "no such dataset folder; `eraser-hub build eraser` and `build own --source CORPUS` make them"
         raise DataError(message, file=name)
     if folder.exists() and not (folder / "README.md").is_file():
         found = "no README.md" if folder.is_dir() else "a file"

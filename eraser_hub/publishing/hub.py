@@ -104,9 +104,7 @@ def explain_errors(api: HfApi, repo_id: str, published: Sequence[str]) -> Iterat
                 message += ": log in with `hf auth login`, or set HF_TOKEN to a token that may write there"
         message = redact(f"{api.endpoint}: {message}", str(api.token or get_token() or ""))
         before = f"; published before: {', '.join(published)}" if published else ""
-        raise DataError(
-            f"not published at {message}{before}; the same command uploads the rest", file=repo_id
-        ) from None
+        raise DataError(f"failed at {message}{before}; run the same command again", file=repo_id) from None
 
 
 def redact(text: str, token: str) -> str:

@@ -220,7 +220,7 @@ def make_interval_figures(
                 axes.grid(visible=False, axis="y")
 
             name = f"scores_{_file_name(key)}{f'_{_file_name(model)}' if model else ''}"
-            title = f"{shown.head}{f', {model}' if model else ''}"
+            title = f"{shown.head}{f', {_shorten(model)}' if model else ''}"
             figures.append(Figure(name, title, "", draw, rows=len(rows)))
     return figures
 
@@ -304,7 +304,7 @@ def make_aopc_figures(
                 axes.set(xlabel="tokens, highest-scored first (%)", ylim=limits)
 
             head = metric(side).head
-            title = f"{head}{f', {model}' if model else ''}"
+            title = f"{head}{f', {_shorten(model)}' if model else ''}"
             caption = "Mean per share; AOPC is the mean of a line's points."
             if any(map(math.isfinite, chain.from_iterable(line[2] for *_, line in lines))) and len(lines) <= len(
                 COLOURS

@@ -115,9 +115,7 @@ def test_a_failed_upload_is_one_error_without_a_token(send, loopback, caplog, mo
     monkeypatch.setattr("time.sleep", lambda _: None)
     if refusal:
         loopback.refused[refusal[:2]] = refusal[2]
-    with refused(
-        "not published", *words, file="org/eraser_agreement" if "before" in str(words) else "org/eraser"
-    ) as seen:
+    with refused("failed at", *words, file="org/eraser_agreement" if "before" in str(words) else "org/eraser") as seen:
         send(**options)
     printed = str(seen.error) + caplog.text
     assert "\n" not in str(seen.error) and len(str(seen.error)) < 1000
