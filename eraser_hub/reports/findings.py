@@ -78,8 +78,10 @@ def describe_findings(
     sentences = []
     for family in CLAIMS:
         found = [test for test in tests if metric(test.key).family == family]
-        if family == PERFORMANCE:  # methods that explain one model share its answers
-            found = [test for test in found if test.difference or not math.isnan(test.low)]
+        varying = [test for test in found if test.difference or not math.isnan(test.low)]
+        if found and not varying and family != PERFORMANCE:  # methods that explain one model share its answers
+            sentences.append(f"In {CLAIMS[family][0]} the systems are equal in every text.")
+        found = varying
         if family != FAITHFULNESS or len(different) < 2:
             sentences += [_describe_family(found, family, chance)] if found else []
             continue

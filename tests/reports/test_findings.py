@@ -98,3 +98,10 @@ def test_one_system_beside_chance(low, texts, words):
 
 def test_every_headline_score_has_a_definition():
     assert not [key for choices in HEADLINE for key in choices if not (metric(key).meaning and metric(key).formula)]
+
+
+def test_systems_that_are_equal_in_every_text_are_not_undecided():
+    comparison = make_comparison({}, "ab")
+    for key in (COMPREHENSIVENESS, SUFFICIENCY):
+        comparison["comparisons"][0]["keys"][key] |= {"difference": 0.0, "ci": [math.nan, math.nan]}
+    assert describe_findings(comparison)[0] == "In faithfulness the systems are equal in every text."
