@@ -41,6 +41,12 @@ def test_a_table_shows_itself_and_zero_has_no_sign(tables):
     assert [str(Cell(value, digits=2)) for value in (-0.001, -0.0, -0.006)] == ["0.00", "0.00", "-0.01"]
 
 
+def test_names_of_the_data_stand_as_they_are():
+    table = Table("scores_by", "By label", ("score",), ("not_enough",), is_verbatim=True)
+    table.add("f1", not_enough=Cell(0.5, digits=2))
+    assert str(table).splitlines()[1].split() == ["score", "not_enough"]
+
+
 def test_latex_is_booktabs_with_what_is_better_bold_and_intervals_small(tables):
     latex = tables.written("latex")
     assert r"\toprule" in latex and r"\begin{tabular}{lrr}" in latex and r"\label{tab:scores}" in latex

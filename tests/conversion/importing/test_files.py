@@ -113,6 +113,7 @@ def test_the_only_candidate_is_the_label(tmp_path: Path) -> None:
         ("rows.csv", b"tokens,tokens\n1,2\n", 1, ("['tokens', 'tokens']",)),
         ("rows.csv", b"tokens,mask,label\n1,2\n", 2, ("3 fields", " 2")),
         ("rows.csv", b"tokens;mask;label\n1;0;x\n", 2, ("the column", "by ';'", ".csv has ','")),
+        ("rows.csv", b'"tokens";"mask";"label"\n"a b";"0 1";"x"\n', 1, ("by ';'",)),
         ("rows.parquet", b"PAR1", None, ("Parquet",)),
         ("scores.json", b'{"signature": "x", "generator": "eraser-hub 1"}', None, ("board --scores",)),
         ("p.jsonl", b'{"rationales": [{"hard_rationale_predictions": []}]}\n', None, ("score --predictions",)),
