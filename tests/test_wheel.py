@@ -68,9 +68,11 @@ VERBS = {
 # these end in one line without the extra that they need
 NEEDING = {"bench": "explain", "train": "explain", "explain": "explain", "ask": "llm"}
 
+# to its end: a stream that is dropped half-way can abort the interpreter (pyarrow's reading thread)
 STREAM = """
 import datasets
-print(next(iter(datasets.load_dataset("hub/eraser", "movies", split="train", streaming=True)))["label"])
+rows = list(datasets.load_dataset("hub/eraser", "movies", split="train", streaming=True))
+print(rows[0]["label"])
 """
 
 
