@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,13 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.predictions import make_seed_path
 from eraser_hub.records.registry import parse_call
 
-from .dataset import TRAINING, open_split
+from .dataset import open_split
 from .given import open_given
-from .instances import Instance
 from .method import METHODS, Method
 from .models.opening import find_trainings, open_model, read_model_settings
 from .ray_data import explain_on_ray
 from .run import OnProgress, Run, RunReport, check_out, execute, find_query, make_settings_for
 from .settings import FILE, HUMAN, MODEL, build_settings, find_preset
-
-MAX_EXAMPLE_ROWS = 500  # rows of train that a prompt's examples are taken from
 
 
 def explain_split(
@@ -84,8 +80,6 @@ def explain_split(
         settings_of_model = read_model_settings(folder) if named else None
         if settings_of_model is None or settings_of_model.query is None:
             opening["uses_query"] = find_query(split, folder)
-        if settings_of_model is not None and settings_of_model.shots:
-            opening["examples"] = draw_examples(dataset, split.config, settings_of_model.shots)
         opened = open_model(folder if named else model, **opening)
         for draw, (method, path) in enumerate(plans):
             settings, messages = make_settings_for(
@@ -149,21 +143,3 @@ def _plan_files(methods: Sequence[str | Method], out: Path) -> list[tuple[str | 
         files = [path.with_name(f"{path.stem}.draw-{draw:02d}{path.suffix}") for draw in range(1, draws + 1)]
         plans += [("random", file) for file in (files if draws > 1 else [path])]
     return plans
-
-
-def draw_examples(dataset: str, config: str, shots: int) -> tuple[Instance, ...]:
-    """Return the examples of a prompt, one more than it shows: the first rows of train, the labels in turn.
-
-    Raises:
-        DataError: train has too few rows with a label.
-    """
-    by_label: dict[str, list[Instance]] = {}
-    for instance in islice(open_split(dataset, config, TRAINING).instances(), MAX_EXAMPLE_ROWS):
-        if instance.label is not None:
-            by_label.setdefault(instance.label, []).append(instance)
-    turns = zip_longest(*(by_label[label] for label in sorted(by_label)))
-    examples = [one for turn in turns for one in turn if one is not None][: shots + 1]
-    if len(examples) <= shots:
-        message = f"expected {shots + 1} rows of train with a label (one is left out where it is explained)"
-        raise DataError(f"{message}, found {len(examples)}", argument="shots")
-    return tuple(examples)

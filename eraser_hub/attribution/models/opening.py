@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal, TypedDict
 import msgspec
 from msgspec import Meta
 
-from eraser_hub.attribution.instances import Instance
 from eraser_hub.conversion.readers import describe_value
 from eraser_hub.records.errors import DataError, hide_credentials
 from eraser_hub.records.predictions import SEED
@@ -36,7 +35,7 @@ KINDS = {
     "pipeline": "eraser_hub.systems.pipeline",
 }
 PLUGINS = "eraser_hub.models"  # entry points: objects with opens(path, facts) and open(path, facts, settings)
-PROMPTING = ("prompt", "label_words", "label_score", "dtype", "device_map", "shots")  # settings of prompted models
+PROMPTING = ("prompt", "label_words", "label_score", "dtype", "device_map")  # settings of prompted models
 USER = re.compile(r"[^/@]*:[^/]*@")  # a user name and a password without a scheme before them
 Count = Annotated[int, Meta(ge=1, lt=1 << 31)]
 
@@ -58,7 +57,6 @@ class ModelSettings:
         prompt: prompt of a language model: a jinja2 file.
         label_words: its answers: ``NEG=negative``, ``POS=positive``.
         label_score: log-probability of its answer: its sub-words' sum or mean, or the first one's.
-        shots: examples before its question.
         trust_pickle: open joblib and pickle files, which run code.
         trust_remote_code: run the code that a transformers model brings.
     """
@@ -75,23 +73,15 @@ class ModelSettings:
     prompt: str = ""
     label_words: tuple[str, ...] = ()
     label_score: Literal["sum", "mean", "first"] = "sum"
-    shots: Annotated[int, Meta(ge=0)] = 0
     trust_pickle: bool = False
     trust_remote_code: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening(ModelSettings):
-    """Settings of a model, and what the data add to them for a prompt.
-
-    Attributes:
-        config: the dataset's config, which chooses the prompt.
-        examples: instances with a label that examples are taken from, one more than ``shots``: an instance is none of
-            its own.
-    """
+    """Settings of a model, and the dataset's config, which chooses a prompt."""
 
     config: str = ""
-    examples: tuple[Instance, ...] = ()
 
 
 class Facts(TypedDict, total=False):
@@ -112,7 +102,6 @@ def open_model(
     uses_query: bool | None = None,
     label_names: Sequence[str] = (),
     config: str = "",
-    examples: Sequence[Instance] = (),
     **settings: Any,
 ) -> Model:
     """Open a model.
@@ -124,7 +113,6 @@ def open_model(
         uses_query: show the query to the model; None: as in its training, else no.
         label_names: the dataset's labels, in whose order the model's are brought by name; () for the model's own.
         config: the dataset's config, which chooses a language model's prompt.
-        examples: instances that a language model's examples are taken from.
         **settings: of :class:`ModelSettings`; those of the model's string come before them.
 
     Raises:
@@ -137,7 +125,7 @@ def open_model(
     options = asdict(make_model_settings({**settings, **given}, name))
     for query in (uses_query, facts.get("uses_query")):
         options["query"] = query if options["query"] is None else options["query"]
-    chosen = Opening(**options, config=config, examples=tuple(examples))
+    chosen = Opening(**options, config=config)
     opened = _open_place(name, facts, chosen) if named else _open_object(model, chosen)
     if not opened.prompted:
         for setting in fields(ModelSettings):

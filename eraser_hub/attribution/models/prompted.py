@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,9 +49,8 @@ class LabelNetwork(nn.Module):
 
     Attributes:
         lm: the language model.
-        label_ids: sub-words of each label's words.
+        answers: sub-words of each label's words.
         label_score: ``sum`` or ``mean`` of their log-probabilities, or the ``first`` one's.
-        can_continue: whether keys and values of every layer can be continued: no sliding windows, no recurrent states.
     """
 
     def __init__(self, lm: nn.Module, label_score: str = "sum") -> None:
@@ -58,15 +58,14 @@ class LabelNetwork(nn.Module):
         self.lm: Any = lm
         self.config, self.label_score = self.lm.config, label_score
         self.hf_device_map = getattr(lm, "hf_device_map", None)
-        self.label_ids: list[list[int]] = []
+        self.answers: list[tuple[int, ...]] = []
         # else it computes logits of the whole vocabulary at every place
         self._selects_places = "logits_to_keep" in inspect.signature(lm.forward).parameters
-        config: Any = self.lm.config
-        config = config.get_text_config() if hasattr(config, "get_text_config") else config
-        kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None) or ["full_attention"]
-        has_attention = getattr(config, "num_attention_heads", None) is not None
-        sliding = getattr(config, "sliding_window", None)
-        self.can_continue = has_attention and set(kinds) == {"full_attention"} and not sliding
+
+    @property
+    def prefixes(self) -> list[tuple[int, ...]]:
+        """What the model reads behind a prompt to score the answers: each without its last sub-word."""
+        return list(dict.fromkeys(answer[:-1] for answer in self.answers))
 
     def set_attn_implementation(self, name: str) -> None:
         """Choose the code that computes attention."""
@@ -78,67 +77,36 @@ class LabelNetwork(nn.Module):
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, output_attentions: bool = False) -> LabelOutput:
         """Return the labels' logits behind each prompt; prompts are padded at their end."""
-        rows = [ids[:1] for ids in self.label_ids] if self.label_score == "first" else self.label_ids
-        longest = max(map(len, rows))
-        padded = [[*row, *[row[-1]] * (longest - len(row))] for row in rows]
-        ids = torch.tensor(padded, device=input_ids.device)  # (labels, longest)
-        counts = torch.tensor([[place < len(row) for place in range(longest)] for row in rows], device=input_ids.device)
-        # the labels' words do not call the module, whose hooks see the prompt alone
-        steps = ids.repeat(len(input_ids), 1)
-        words = self.get_input_embeddings().forward(steps[:, :-1])
-        mask = torch.cat([attention_mask.repeat_interleave(len(ids), 0), torch.ones_like(steps[:, :-1])], dim=1)
-        asked = {"output_attentions": True} if output_attentions else {}
-        run = self._run_cached if self.can_continue else self._run_whole
-        values, attentions = run(self.get_input_embeddings()(input_ids), attention_mask, steps, words, mask, asked)
-        scores = (values.reshape(len(input_ids), *ids.shape) * counts).sum(dim=-1)
-        return LabelOutput(scores / counts.sum(dim=-1) if self.label_score == "mean" else scores, attentions)
-
-    def _run_cached(
-        self, vectors: Tensor, prompts: Tensor, steps: Tensor, words: Tensor, mask: Tensor, asked: dict[str, Any]
-    ) -> tuple[Tensor, Any]:
-        """Return log-probabilities of the labels' sub-words, (inputs x labels, longest): prompts are read once."""
-        inputs, labels = len(prompts), len(steps) // len(prompts)
-        positions = torch.arange(prompts.shape[1], device=prompts.device)
-        last = (prompts * positions).argmax(dim=1)  # the last visible place of each prompt
-        places = torch.unique(last)
+        prefixes, device, (inputs, size) = self.prefixes, input_ids.device, input_ids.shape
+        rows, longest = len(prefixes), max(map(len, prefixes))
+        table = torch.tensor([[*ids, *[0] * (longest - len(ids))] for ids in prefixes], dtype=torch.long, device=device)
+        # a prefix goes between a prompt's last visible place and its padding, which no place before it sees then
+        places = torch.arange(size + longest, device=device)
+        last = (attention_mask * places[:size]).argmax(dim=1)[:, None]
+        behind = torch.where(places <= last + longest, places - last - 1 + size, places - longest)
+        order = torch.where(places <= last, places, behind)
+        mask = torch.cat([attention_mask, attention_mask.new_ones(inputs, longest)], dim=1).gather(1, order)
+        # the answers' words do not call the module, whose hooks see the prompt alone
+        embedding = self.get_input_embeddings()
+        prompts, words = embedding(input_ids).repeat_interleave(rows, 0), embedding.forward(table).repeat(inputs, 1, 1)
+        vectors = torch.cat([prompts, words], dim=1)
+        kept = torch.unique(last + torch.arange(longest + 1, device=device))
         out = self.lm(
-            inputs_embeds=vectors,
-            attention_mask=prompts,
-            position_ids=positions[None].expand(inputs, -1),
-            use_cache=steps.shape[1] > 1,
-            **({"logits_to_keep": places} if self._selects_places else {}),
-            **asked,
+            inputs_embeds=vectors.gather(1, order.repeat_interleave(rows, 0)[..., None].expand_as(vectors)),
+            attention_mask=mask.repeat_interleave(rows, 0),
+            use_cache=False,
+            **({"logits_to_keep": kept} if self._selects_places else {}),
+            **({"output_attentions": True} if output_attentions else {}),
         )
-        kept = out.logits if out.logits.shape[1] == len(places) else out.logits[:, places]
-        rows = torch.arange(inputs, device=prompts.device)
-        first = to_float32(kept[rows, torch.searchsorted(places, last)]).log_softmax(dim=-1)
-        values = first.repeat_interleave(labels, 0).gather(1, steps[:, :1])
-        if steps.shape[1] > 1:
-            cache = out.past_key_values
-            cache.batch_repeat_interleave(labels)
-            positions = last.repeat_interleave(labels)[:, None] + torch.arange(1, steps.shape[1], device=prompts.device)
-            logits = self.lm(
-                inputs_embeds=words,
-                attention_mask=mask,
-                position_ids=positions,
-                use_cache=True,
-                past_key_values=cache,
-            ).logits
-            more = to_float32(logits).log_softmax(dim=-1).gather(-1, steps[:, 1:, None])[..., 0]
-            values = torch.cat([values, more], dim=1)
-        return values, getattr(out, "attentions", None)
-
-    def _run_whole(
-        self, vectors: Tensor, prompts: Tensor, steps: Tensor, words: Tensor, mask: Tensor, asked: dict[str, Any]
-    ) -> tuple[Tensor, Any]:
-        """Return the same of prompts of one length, each read once a label, the label's words behind it."""
-        labels, size = len(steps) // len(prompts), vectors.shape[1]
-        whole = torch.cat([vectors.repeat_interleave(labels, 0), words], dim=1)
-        out = self.lm(inputs_embeds=whole, attention_mask=mask, use_cache=False, **asked)
-        logits = to_float32(out.logits[:, -steps.shape[1] :])
+        logits = out.logits if out.logits.shape[1] == len(kept) else out.logits[:, kept]
+        numbers, scores = torch.arange(inputs, device=device)[:, None], []
+        for answer in self.answers:
+            steps = torch.arange(len(answer), device=device)
+            found = logits[prefixes.index(answer[:-1]) :: rows][numbers, torch.searchsorted(kept, last + steps)]
+            values = to_float32(found).log_softmax(dim=-1)[:, steps, torch.tensor(answer, device=device)]
+            scores.append(values.mean(dim=1) if self.label_score == "mean" else values.sum(dim=1))
         layers = getattr(out, "attentions", None) or ()
-        attentions = [layer[::labels, :, :size, :size] for layer in layers] or None
-        return logits.log_softmax(dim=-1).gather(-1, steps[..., None])[..., 0], attentions
+        return LabelOutput(torch.stack(scores, dim=1), [layer[::rows, :, :size, :size] for layer in layers] or None)
 
 
 class PromptWords(CutWords):
@@ -157,14 +125,12 @@ class PromptedModel(TransformerModel):
 
     Args:
         network: the language model.
-        tokenizer: its tokenizer.
+        tokenizer: its tokenizer, a fast one.
         config: the dataset's config, by which the prompt is chosen.
         prompt: a jinja2 file of one's own.
         label_words: the answers, ``LABEL=WORDS`` each; by default the labels.
         label_score: sum, mean or first, see :class:`LabelNetwork`.
         dtype: type of the weights, and of the passes.
-        shots: examples before the question.
-        examples: instances with labels that these are taken from, one more than ``shots``: none is its own example.
         **more: as of :class:`TransformerModel`.
     """
 
@@ -183,46 +149,43 @@ class PromptedModel(TransformerModel):
         label_words: Sequence[str] = (),
         label_score: str = "sum",
         dtype: str = "float32",
-        shots: int = 0,
-        examples: Sequence[Instance] = (),
         **more: Any,
     ) -> None:
         if dtype != "float32" and more.get("precision", "auto") not in ("auto", dtype):
             message = f"expected `precision` {dtype} or auto beside `dtype`, found {more['precision']}"
             raise DataError(message, argument="precision")
+        if not tokenizer.is_fast:
+            raise DataError(f"expected a fast tokenizer (tokenizer.json), found {type(tokenizer).__name__}")
         labels = LabelNetwork(network, label_score)
         super().__init__(labels, tokenizer, **{**more, "query_last": False, "dtype": dtype})
         if self.half:
             keep_heads_in_float32(network, self.device.type)
         self.label_names, self.label_words = (), tuple(label_words)
-        self.shots, self.examples = shots, examples
         self.prompt = open_prompt(config, Path(prompt) if prompt else None)
-        self.language = find_language(config)
-        self._blank = "" if self.language == "zh" else " "
+        language = find_language(config)
+        self._lead, self._blank = LEADS[language], "" if language == "zh" else " "
         self._has_chat = bool(getattr(tokenizer, "chat_template", None))
-        self._joins_messages = False
         self._prepared: tuple[str, ...] = ()
         self._answers: list[str] = []
         self._limit = self.window
         words = [f"label-words:{','.join(label_words)}"] if label_words else []
-        numbers = [f"shots:{shots}"] * bool(shots) + [f"dtype:{dtype}"] * (dtype != "float32")
+        kinds = [f"dtype:{dtype}"] if dtype != "float32" else []
         name = f"prompt:{Path(self.prompt.name).name if prompt else self.prompt.name}-{self.prompt.digest}"
-        self.details = "|".join([name, *words, f"label-score:{label_score}", *numbers])
+        self.details = "|".join([name, *words, f"label-score:{label_score}", *kinds])
 
     def sees_padding(self) -> bool:
-        """Return True if the language model reads places one after the other, whatever is hidden."""
-        return not self.network.can_continue
+        """Return False: a causal model reads nothing that stands behind."""
+        return False
+
+    def rows_for(self, size: int, batch_size: int) -> int:
+        """Return the number of prompts in a batch."""
+        return max(1, super().rows_for(size, batch_size) // max(len(self.network.prefixes), 1))
 
     def read(self, instance: Instance) -> Reading:
         """Lay out the prompt of the instance."""
         if self._prepared != self.label_names or not self._prepared:
             self._prepare()
-        text, spans = self.write(instance)
-        cut = self._cut_whole(text, spans)
-        if cut is None:
-            self.notes.count("texts whose words share sub-words: cut word by word")
-            cut = self._cut_apart(text, spans)
-        ids, owner = (np.asarray(numbers, dtype=np.int64) for numbers in cut)
+        ids, owner = self._cut(*self.write(instance))
         inside = np.flatnonzero(owner >= 0)
         lead, tail = (int(inside[0]), len(ids) - 1 - int(inside[-1])) if len(inside) else (len(ids), 0)
         if lead + tail + MIN_ROOM > self.window and len(inside):
@@ -244,9 +207,8 @@ class PromptedModel(TransformerModel):
             raise DataError(message, argument="labels")
         self._answers = _read_label_words(self.label_words, self.label_names)
         before = self._blank if not self._has_chat else ""
-        ids = [self._cut_part(before + word) for word in self._answers]
         first = self.network.label_score == "first"
-        scored = [tuple(pieces[:1] if first else pieces) for pieces in ids]
+        scored = [tuple(self._cut_part(before + word)[: 1 if first else None]) for word in self._answers]
         if () in scored:
             message = f"expected words that the tokenizer knows, found {show(self._answers[scored.index(())])}"
             raise DataError(message, argument="label_words")
@@ -254,11 +216,9 @@ class PromptedModel(TransformerModel):
             message = f"expected answers that begin with different sub-words, found {', '.join(self._answers)}"
             message += "; say `label_words` or `label_score` sum" if first else "; say `label_words`"
             raise DataError(message, argument="label_score" if first else "label_words")
-        self.network.label_ids, self._prepared = ids, self.label_names
-        self.window = self._limit - max(map(len, ids))
+        self.network.answers, self._prepared = scored, self.label_names
+        self.window = self._limit - max(map(len, scored))
         self.notes.say(f"prompt {self.prompt.name} {self.prompt.digest}; answers: {', '.join(self._answers)}")
-
-    # --- the prompt's text ---------------------------------------------------------------------------------------
 
     def write(self, instance: Instance) -> tuple[str, list[tuple[int, int]]]:
         """Return the prompt's text, and the characters of each of the documents' tokens in it.
@@ -266,12 +226,11 @@ class PromptedModel(TransformerModel):
         Raises:
             DataError: a prompt that does not show each document once, in order.
         """
-        marks = [_MARKS.format(number) for number in range(len(instance.documents))]
-        user = self._render("user", instance, marks)
-        others = [example for example in self.examples if example.id != instance.id]
-        shown = [self._show_example(example) for example in others[: self.shots]]
-        parts = _MARK.split(self._join(self._render("system", instance, marks), shown, user))
-        numbers, count = [int(number) for number in parts[1::2]], len(instance.documents)
+        count, query = len(instance.documents), self._blank.join(instance.query) if self.uses_query else ""
+        documents = [{"docid": name, "text": _MARKS.format(at)} for at, name in enumerate(instance.names)]
+        messages = [self.prompt.render(part, documents, query, self._answers, LABEL) for part in ("system", "user")]
+        parts = _MARK.split(self._join(*messages))
+        numbers = [int(number) for number in parts[1::2]]
         if numbers != list(range(count)):
             found = ", ".join(str(number + 1) for number in numbers) or "none"
             message = f"expected a prompt that shows each of {count} documents' text once, in order; found {found}"
@@ -285,80 +244,58 @@ class PromptedModel(TransformerModel):
             text += behind
         return text, spans
 
-    def _render(self, part: str, instance: Instance, texts: Sequence[str]) -> str:
-        pairs = zip(instance.names, texts, strict=True)
-        documents: list[Mapping[str, str]] = [{"docid": name, "text": text} for name, text in pairs]
-        query = self._blank.join(instance.query) if self.uses_query else ""
-        return self.prompt.render(part, documents, query, self._answers, LABEL)
-
-    def _show_example(self, instance: Instance) -> list[str]:
-        """Return the messages of an example, of the user and of the model; of plain text both in one."""
-        user = self._render("user", instance, list(map(self._blank.join, instance.documents)))
-        word = self._answers[self.label_names.index(str(instance.label))]
-        return [user, word] if self._has_chat else [f"{user}{LEADS[self.language]}{self._blank}{word}"]
-
-    def _join(self, system: str, shown: Sequence[Sequence[str]], user: str) -> str:
+    def _join(self, system: str, user: str) -> str:
         """Return the messages as the model reads them: by its chat template, else one after the other."""
-        turns = [*(text for messages in shown for text in messages), user]
+        together = "\n\n".join(filter(None, [system, user]))
         if not self._has_chat:
-            return "\n\n".join([*([system] if system else []), *turns]) + LEADS[self.language]
-        messages = [{"role": "system", "content": system}] if system and not self._joins_messages else []
-        if system and not messages:
-            turns[0] = f"{system}\n\n{turns[0]}"
-        messages += [{"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(turns)]
-        try:
-            text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except Exception as error:  # templates raise what they like
-            if self._joins_messages or not system:
-                message = f"its chat template cannot be applied: {get_first_line(error)}"
-                raise DataError(f"{self.description}: {message}") from error
-            self._joins_messages = True
-            self.notes.say("the chat template has no system message: it stands before the question")
-            return self._join(system, shown, user)
-        return text
+            return together + self._lead
+        ways = [[("user", together)]]
+        if system:
+            ways.insert(0, [("system", system), ("user", user)])
+        failed = Exception()
+        for number, way in enumerate(ways):
+            messages = [{"role": role, "content": content} for role, content in way]
+            try:
+                text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            except Exception as error:  # templates raise what they like
+                failed = error
+                continue
+            if number:
+                self.notes.say("the chat template has no system message: it stands before the question")
+            return text
+        message = f"{self.description}: its chat template cannot be applied: {get_first_line(failed)}"
+        raise DataError(message) from failed
 
-    # --- its sub-words -------------------------------------------------------------------------------------------
+    def _cut(self, text: str, spans: Sequence[tuple[int, int]]) -> tuple[Any, Any]:
+        """Cut the prompt as one text; return its sub-words and the token of each (-1: none), int64 (sub-words,).
 
-    def _cut_whole(self, text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]] | None:
-        """Cut the prompt as one text; return sub-words and the token of each (-1: none), None if any belongs to two."""
-        if not self.tokenizer.is_fast:
-            return None
+        A sub-word that holds letters of two tokens, or of a token and the prompt, is cut again at their border.
+        """
         options = {"return_offsets_mapping": True, "truncation": False, "verbose": False}
         encoded = self.tokenizer(text, add_special_tokens=not self._has_chat, **options)
-        ids, offsets = encoded["input_ids"], encoded["offset_mapping"]
-        if not self._has_chat and ids and ids[-1] == self.tokenizer.eos_token_id:
-            ids = ids[:-1]  # the end that a tokenizer adds, behind which a decoder would not go on
-        letters, behind = np.full(len(text), -1), -1
+        pieces = list(zip(encoded["input_ids"], encoded["offset_mapping"], strict=True))
+        if not self._has_chat and pieces and pieces[-1][0] == self.tokenizer.eos_token_id:
+            pieces = pieces[:-1]  # the end that a tokenizer adds, behind which a decoder would not go on
+        letters, behind = [-1] * len(text), -1
         for number, (start, end) in enumerate(spans):
             joins = number and text[behind:start] == self._blank
-            letters[behind if joins else start : end] = number  # a blank between words goes with the second
-            behind = end
-        owner = []
-        for start, end in offsets[: len(ids)]:
-            held = {*letters[start:end].tolist()}
-            tokens = held - {-1}
-            beside = (text[at] for at in range(start, end) if letters[at] < 0)
-            if len(tokens) > 1 or (tokens and not all(map(str.isspace, beside))):
-                return None
-            owner.append(tokens.pop() if tokens else -1)
-        return ids, owner
-
-    def _cut_apart(self, text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
-        """Cut each word by itself, and what stands between."""
+            first = behind if joins else start  # a blank between words goes with the second
+            letters[first:end], behind = [number] * (end - first), end
         ids: list[int] = []
-        if not self._has_chat:  # the sub-words that the tokenizer adds before a prompt
-            alone, whole = self._cut_part("a"), self.tokenizer("a")["input_ids"]
-            starts = (at for at in range(len(whole)) if whole[at : at + len(alone)] == alone)
-            ids += whole[: next(starts, 0)]
-        owner, behind = [-1] * len(ids), 0
-        for number, (start, end) in enumerate([*spans, (len(text), len(text))]):
-            joins = 0 < number < len(spans) and text[behind:start] == self._blank
-            fixed = [] if joins else self._cut_part(text[behind:start])
-            pieces = self._cut_part(text[behind if joins else start : end])
-            ids += [*fixed, *pieces]
-            owner += [-1] * len(fixed) + [number] * len(pieces)
-            behind = end
-        return ids, owner
+        owners: list[int] = []
+        for piece, (start, end) in pieces:
+            runs = groupby(range(start, end), letters.__getitem__)
+            parts = [(number, "".join(text[at] for at in run)) for number, run in runs]
+            held = [number for number, part in parts if number >= 0 or not part.isspace()]
+            if len(held) > 1:
+                self.notes.count("sub-words that words share: cut again between them")
+                for number, part in parts:
+                    again = self._cut_part(part)
+                    ids, owners = [*ids, *again], [*owners, *[number] * len(again)]
+            else:
+                ids.append(piece)
+                owners.append(held[0] if held else -1)
+        return np.asarray(ids, dtype=np.int64), np.asarray(owners, dtype=np.int64)
 
     def _cut_part(self, text: str) -> list[int]:
         ids: list[int] = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"] if text else []

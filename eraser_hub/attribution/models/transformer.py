@@ -352,7 +352,7 @@ def _make_model(network: Any, tokenizer: Any, task: str, settings: Opening, **op
     kind: type[TransformerModel] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
     options |= {"uses_query": bool(settings.query), "precision": settings.precision}
     if task == "generation":
-        names = ("prompt", "label_words", "label_score", "dtype", "shots", "config", "examples")
+        names = ("prompt", "label_words", "label_score", "dtype", "config")
         options |= {name: getattr(settings, name) for name in names}
     if task == "classification":
         problem = getattr(network.config, "problem_type", None)

@@ -117,7 +117,7 @@ def test_gradients_are_autograds(kind):
     table = lm.get_input_embeddings().weight
     embedded = table[ids].detach().requires_grad_()
     rows = []
-    for own in model.network.label_ids:
+    for own in model.network.answers:
         words = torch.cat([embedded, table[torch.tensor([own])]], dim=1)
         out = lm(inputs_embeds=words).logits[0, ids.shape[1] - 1 : -1]
         rows.append(out.log_softmax(-1)[range(len(own)), own].sum())
@@ -164,17 +164,6 @@ def test_a_chat_without_system_message_shows_it_before_the_question():
     text, _ = model.write(ONE)
     assert text.startswith("<s>user\nYou read a review") and text.count("<s>") == 2
     assert any("system message" in words for words in model.notes.messages)
-
-
-def test_examples_are_shown_before_the_question():
-    examples = [Instance(name, (), ("d",), ((word,),), label) for name, word, label in
-                (("one", "mine", "NEG"), ("two", "awful", "NEG"), ("three", "lovely", "POS"))]  # fmt: skip
-    model = make_model(shots=2, examples=examples)
-    model.read(ONE)
-    text, _ = model.write(ONE)
-    # an instance is none of its own examples
-    assert "mine" not in text and text.index("awful") < text.index("very bad indeed</s>") < text.index("lovely")
-    assert "shots:2" in model.details
 
 
 def test_a_prompt_of_ones_own(tmp_path):
