@@ -39,8 +39,9 @@ if TYPE_CHECKING:
     from eraser_hub.experiments.bench import bench
     from eraser_hub.experiments.reproduce import reproduce
     from eraser_hub.first_steps import quickstart
-    from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask
+    from eraser_hub.metrics.plain import instances_from
     from eraser_hub.metrics.quotes import locate_quotes
+    from eraser_hub.metrics.tokens import mask_from_spans, spans_from_mask
     from eraser_hub.publishing.build import build
     from eraser_hub.publishing.publish import publish
     from eraser_hub.records.places import dataset_split, release_split
@@ -69,7 +70,8 @@ _LAZY = {
     "datasets_scripts.eraser": "Eraser",
     "datasets_scripts.bilingual_perturbation": "BilingualPerturbation",
     "datasets_scripts.human_rationales": "HumanRationales",
-    "metrics.plain": "spans_from_mask mask_from_spans instances_from",
+    "metrics.plain": "instances_from",
+    "metrics.tokens": "spans_from_mask mask_from_spans",
     "metrics.quotes": "locate_quotes",
     "conversion.verbs": "check stats export load",
     "conversion.importing.verb": "import_corpus",

@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError, cut
-from .plain import row_id
-from .rows import find_fault, join_rows, simplify
+from .rows import find_fault, join_rows, row_id, simplify
 from .statistics import Columns, Measured, Score, Statistics, divide, find_components, mean, mean_columns, number_values
 
 ANNOTATOR_ROW: dict[str, Any] = {

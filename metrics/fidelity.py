@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError, cut
-from .plain import find_near, row_id
-from .rows import PROBABILITY_SLACK, Row, find_fault, join_rows, simplify
+from .rows import PROBABILITY_SLACK, Row, find_fault, find_near, join_rows, row_id, simplify
 from .statistics import Columns, Measured, Score, Statistics, divide, find_components, mean, mean_columns, number_values
 
 # (occlusion rate, trial) -> probabilities, in the order of `FIDELITY_FIELDS`

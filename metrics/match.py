@@ -19,9 +19,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .errors import DataError, cut, find_similar, raise_first
-from .plain import measure_texts, row_id
-from .rows import PROBABILITY_SLACK, Row, describe_missing_id, describe_unknown_id, find_fault, simplify, to_rows
+from .rows import (
+    PROBABILITY_SLACK,
+    Row,
+    describe_missing_id,
+    describe_unknown_id,
+    find_fault,
+    row_id,
+    simplify,
+)
 from .statistics import find_components
+from .tokens import measure_texts
 
 if TYPE_CHECKING:  # a corpus as released is scored without it
     import pyarrow as pa
@@ -506,7 +514,7 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
     """Return annotations as flat arrays, checked.
 
     Args:
-        data: an Arrow table, a Dataset, or rows: annotation_id, classification, documents, evidences.
+        data: an Arrow table, or rows: annotation_id, classification, documents, evidences.
         label_names: the labels; names of numbers in ``classification``.
         required: columns that must be there.
 
@@ -515,11 +523,8 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
     """
     import pyarrow as pa
 
-    kind = (getattr(data, "features", None) or {}).get("classification")
-    names = list(label_names or getattr(kind, "names", None) or ())
-    if hasattr(data, "with_format"):
-        data = data.with_format("arrow")[:]
-    table = data if isinstance(data, pa.Table) else _make_table(to_rows(data, "references"))
+    names = list(label_names or ())
+    table = data if isinstance(data, pa.Table) else _make_table(data)
     if not table.num_rows:
         raise DataError("expected at least one row, found none", argument="references")
     for name in required:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import datasets
 import evaluate
 
 from .errors import DataError, cut, find_similar
-from .plain import row_id, to_list
-from .rows import to_rows
+from .rows import row_id, to_list
 from .statistics import Measured, Score, Statistics, summarize
 
 Row = Mapping[str, Any]
@@ -184,3 +184,40 @@ def read_column(name: str, ids: Sequence[str], sides: Sequence[Sequence[Row]], a
                 raise DataError(f"expected a column of single values, found {cut(bad)} in {name!r}", argument=argument)
             return column
     raise DataError(f"expected the column {name!r} in every row, found rows without it", argument=argument)
+
+
+def to_rows(data: Any, name: str) -> list[dict[str, Any]]:
+    """Return data as a list of dicts; numbers of a ClassLabel become names.
+
+    Args:
+        data: a list of dicts, a Dataset, an Arrow table, a DataFrame, a dict of columns, or any iterable of dicts.
+        name: "predictions" or "references", for messages.
+
+    Raises:
+        DataError: it is something else, or a row is no dict.
+    """
+    labels: dict[str, list[str]] = {}
+    if hasattr(data, "features") and hasattr(data, "with_format"):  # a Dataset; one that streams has no length
+        labels = {key: kind.names for key, kind in (data.features or {}).items() if hasattr(kind, "int2str")}
+        data = data.with_format("arrow")[:] if hasattr(data, "num_rows") else map(dict, data.with_format(None))
+    names = getattr(data, "column_names", getattr(data, "columns", ()))
+    twice = next((each for each, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise DataError(f"expected each column once, found {cut(twice)} twice", argument=name)
+    if hasattr(data, "to_pylist"):
+        data = data.to_pylist()
+    elif hasattr(data, "to_dict") and hasattr(data, "columns"):
+        data = data.to_dict("records")
+    elif isinstance(data, Mapping):
+        lengths = {key: len(column) if hasattr(column, "__len__") else -1 for key, column in data.items()}
+        if len(set(lengths.values())) != 1 or -1 in lengths.values() or any(isinstance(c, str) for c in data.values()):
+            raise DataError(f"expected a list of rows, or columns of one length, found {cut(data)}", argument=name)
+        data = [dict(zip(data, cells, strict=True)) for cells in zip(*data.values(), strict=True)]
+    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable) or getattr(data, "ndim", 1) == 0:
+        raise DataError(f"expected a list of rows, a Dataset or a table, found {cut(data)}", argument=name)
+    rows = list(data)
+    for key, known in labels.items():
+        for row in rows:
+            if isinstance(row.get(key), int) and 0 <= row[key] < len(known):
+                row[key] = known[row[key]]
+    return rows

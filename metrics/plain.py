@@ -1,4 +1,4 @@
-"""Rationales as people have them, a row a text: 0/1 masks, scores, spans and quotes; and the token rule.
+"""Rationales as people have them, a row a text: 0/1 masks, scores, spans and quotes.
 
 A row is the rationale alone, or {"id", "text" or "tokens", "rationale", "scores", "quotes", "label", "probabilities"},
 of which the rationale (or the quotes, or the scores) is required. Forms of a rationale:
@@ -12,9 +12,6 @@ of which the rationale (or the quotes, or the scores) is required. Forms of a ra
 
 Several documents are counted through, in order, unless the row names its ``docid``. Rows without ids belong together by
 their place. Rows {"id", "tokens", "rationale_mask", "label"} of ``human_rationales`` are references, too.
-
-The token rule: a document is split at "\\n" into sentences and at U+0020 into tokens; empty pieces do not count.
-(``str.split()`` is another rule: it splits at every blank that Unicode knows.)
 """
 
 from __future__ import annotations
@@ -25,219 +22,30 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import accumulate, compress, count, pairwise
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-import numpy as np
+from .errors import DataError, cut
+from .rows import ID_FIELDS, find_near, row_id, to_list
+from .tokens import (
+    Span,
+    escape_whitespace,
+    find_occurrences,
+    find_runs,
+    sentence_sizes,
+    spans_from_mask,
+    split_tokens,
+)
 
-from .errors import DataError, cut, find_similar
-
-Span = tuple[int, int]
-ID_FIELDS = ("annotation_id", "id", "sent_id")  # in the order of the search
 FORMS = ("rationale", "quotes", "scores")
 PLAIN_FIELDS = (*ID_FIELDS, *FORMS, "rationale_mask", "text", "tokens", "docid", "label", "probabilities")
 RECORD_FIELDS = frozenset(("rationales", "documents", "evidences", "annotators", "rationale_mask", "outcome"))
 SPAN_FIELDS = (("start_token", "end_token"), ("start", "end"), ("start_offset", "end_offset"), ("begin", "end"))
-SCALARS = {int, float, str, bool, type(None)}
 MAX_SCORE = 1e308
-find_near = lru_cache(maxsize=1000)(find_similar)  # rows have the same fields
 UNKNOWN_TOKEN = "_"  # of a text of which only the number of tokens is known
 
 
-# -- the token rule ---------------------------------------------------------------------------------------------------
-
-
-def split_sentences(text: str) -> list[list[str]]:
-    """Split a document into the tokens of each sentence; a line without a token is no sentence.
-
-    >>> split_sentences("one two .\\n\\nthree  four")
-    [['one', 'two', '.'], ['three', 'four']]
-    """
-    return list(filter(None, (list(filter(None, line.split(" "))) for line in text.split("\n"))))
-
-
-def split_tokens(text: str) -> list[str]:
-    """Split a document into tokens.
-
-    >>> split_tokens("one two .\\n\\nthree  four")
-    ['one', 'two', '.', 'three', 'four']
-    """
-    return list(filter(None, text.replace("\n", " ").split(" ")))
-
-
-def sentence_sizes(text: str) -> list[int]:
-    """Count the tokens of each sentence of a document.
-
-    >>> sentence_sizes("one two .\\n\\nthree  four")
-    [3, 2]
-    """
-    return list(map(len, split_sentences(text)))
-
-
-def escape_whitespace(text: str) -> str:
-    """Replace blanks and line ends in a token, which would split it in a document."""
-    return text.replace(" ", "\u00a0").replace("\n", "\u2424")
-
-
-class TokenStarts(NamedTuple):
-    """Starts of the tokens of texts, one text after another.
-
-    Attributes:
-        start: each token's first byte: int64 (tokens,).
-        first_token: the number of each text's first token: int64 (texts + 1,).
-        opens_sentence: True for the first token of a sentence: bool (tokens,).
-    """
-
-    start: np.ndarray
-    first_token: np.ndarray
-    opens_sentence: np.ndarray
-
-
-def find_token_starts(content: np.ndarray, bounds: np.ndarray) -> TokenStarts:
-    """Find the tokens of many texts at once.
-
-    Args:
-        content: the texts' UTF-8, in which no byte of another character equals a blank or a line end: uint8 (bytes,).
-        bounds: text k has the bytes ``[bounds[k], bounds[k + 1])``: int64 (texts + 1,), from 0 to bytes.
-    """
-    line_end = content == ord("\n")
-    inside = ~(line_end | (content == ord(" ")))
-    opens = inside.copy()
-    np.greater(inside[1:], inside[:-1], out=opens[1:])
-    heads = bounds[:-1][bounds[:-1] < bounds[1:]]
-    opens[heads] = inside[heads]  # a text's first byte follows no other
-    start = np.flatnonzero(opens)
-    first_token = np.searchsorted(start, bounds)
-    opens_sentence = np.zeros(start.size, dtype=bool)
-    after_line_end = np.searchsorted(start, np.flatnonzero(line_end))
-    opens_sentence[after_line_end[after_line_end < start.size]] = True
-    opens_sentence[first_token[:-1][first_token[:-1] < first_token[1:]]] = True
-    return TokenStarts(start, first_token, opens_sentence)
-
-
-class TextSizes(NamedTuple):
-    """Tokens and sentences of texts, int64 (texts,) each, and the tokens of each sentence, texts one after another."""
-
-    tokens: np.ndarray
-    sentences: np.ndarray
-    sentence_tokens: np.ndarray
-
-
-def measure_texts(content: bytes | np.ndarray, sizes: Sequence[int] | np.ndarray) -> TextSizes:
-    """Count the tokens and sentences of many texts at once, given their joined UTF-8 and the bytes of each."""
-    bounds = np.append(0, np.cumsum(sizes, dtype=np.int64))
-    starts = find_token_starts(np.frombuffer(content, dtype=np.uint8), bounds)
-    sentence_starts = np.flatnonzero(starts.opens_sentence)
-    return TextSizes(
-        np.diff(starts.first_token),
-        np.diff(np.searchsorted(sentence_starts, starts.first_token)),
-        np.diff(sentence_starts, append=starts.start.size),
-    )
-
-
-# -- masks and spans --------------------------------------------------------------------------------------------------
-
-
-def to_list(value: Any) -> Any:
-    """Return a list of plain Python values, nested alike; what is no list becomes a plain value, too.
-
-    Args:
-        value: a list, a tuple, an array of numpy, pandas, torch or Arrow; or one number of these.
-
-    >>> to_list((np.array([0, 1]), np.float64(0.5), "a"))
-    [[0, 1], 0.5, 'a']
-    """
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    elif hasattr(value, "to_pylist"):
-        value = value.to_pylist()
-    elif isinstance(value, tuple):
-        value = list(value)
-    elif type(value).__name__ in ("NAType", "NaTType"):  # the nulls of pandas
-        value = None
-    if isinstance(value, list) and not {*map(type, value)} <= SCALARS:
-        return [to_list(item) for item in value]
-    return value
-
-
-def find_runs(indices: Iterable[int], offset: int = 0) -> list[Span]:
-    """Convert token indices to spans [start, end), neighbours joined; ``offset`` is added to both.
-
-    >>> find_runs([5, 1, 2, 2])
-    [(1, 3), (5, 6)]
-    """
-    spans: list[Span] = []
-    for index in sorted(set(indices)):
-        if spans and spans[-1][1] == index + offset:
-            spans[-1] = (spans[-1][0], index + offset + 1)
-        else:
-            spans.append((index + offset, index + offset + 1))
-    return spans
-
-
-def spans_from_mask(mask: Iterable[object]) -> list[Span]:
-    """Return the runs of marked tokens of a 0/1 mask.
-
-    Args:
-        mask: a value for each token, which is marked if the value is true; a list, a numpy array, a tensor or a Series.
-
-    Returns:
-        spans [start, end) in tokens, ascending.
-
-    Examples:
-        >>> spans_from_mask([0, 1, 1, 0, 1])
-        [(1, 3), (4, 5)]
-    """
-    return find_runs(compress(count(), to_list(mask)))
-
-
-def masks(segment: np.ndarray, start: np.ndarray, end: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Mark the tokens of many documents that spans cover: bool (offsets[-1],).
-
-    Args:
-        segment: the document of each span: int64 (spans,).
-        start: the first token of each span, within its document: int64 (spans,).
-        end: the token behind its last one: int64 (spans,).
-        offsets: document k has the tokens ``[offsets[k], offsets[k + 1])``: int64 (documents + 1,).
-    """
-    changes = np.zeros(int(offsets[-1]) + 1, dtype=np.int32)
-    first, real = offsets[segment], end > start
-    np.add.at(changes, (first + start)[real], 1)
-    np.add.at(changes, (first + end)[real], -1)
-    return np.cumsum(changes[:-1], dtype=np.int32) > 0
-
-
-def mask_from_spans(spans: Iterable[Sequence[int]], size: int) -> list[int]:
-    """Return the 0/1 mask of spans.
-
-    Args:
-        spans: pairs [start, end) in tokens; they may overlap.
-        size: the number of tokens.
-
-    Raises:
-        DataError: a span lies outside the tokens, or ends before its start.
-
-    Examples:
-        >>> mask_from_spans([(1, 3), (4, 5)], 5)
-        [0, 1, 1, 0, 1]
-    """
-    mask = [0] * size
-    for start, end in spans:
-        if not 0 <= start <= end <= size:
-            raise DataError(f"expected spans within {size} tokens, found {[int(start), int(end)]}", field="spans")
-        mask[start:end] = [1] * (end - start)
-    return mask
-
-
 # -- rows -------------------------------------------------------------------------------------------------------------
-
-
-def row_id(row: Any) -> str | None:
-    """Return the id of a row (``annotation_id``, ``id`` or ``sent_id``); None if it has none."""
-    names = ID_FIELDS if isinstance(row, Mapping) else ()
-    value = to_list(next((row[name] for name in names if row.get(name) is not None), None))
-    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
 
 def is_plain(row: Any) -> bool:
@@ -327,30 +135,6 @@ def choose_text(row: Mapping[str, Any], name: str, reference: PlainText | None) 
 
 
 # -- rationales -------------------------------------------------------------------------------------------------------
-
-
-def find_occurrences(key: str, text: str, starts: Sequence[int]) -> list[Span]:
-    """Return the spans of tokens in which a string occurs; it splits no word of a script with blanks.
-
-    Args:
-        key: the string, without blanks.
-        text: the tokens, joined without blanks.
-        starts: token t has the characters ``[starts[t], starts[t + 1])`` of the text.
-    """
-
-    def splits_word(at: int, edge: str) -> bool:
-        if not 0 < at < len(text) or starts[bisect_left(starts, at)] == at:
-            return False
-        letters = [char.isalnum() and ord(char) < 0x2E80 for char in text[at - 1 : at + 1]]
-        return all(letters) or (edge == "'" and any(letters))
-
-    spans, at = [], text.find(key) if key else -1
-    while at >= 0:
-        end = at + len(key)
-        if not (splits_word(at, key[0]) or splits_word(end, key[-1])):
-            spans.append((bisect_right(starts, at) - 1, bisect_left(starts, end)))
-        at = text.find(key, at + 1)
-    return list(dict.fromkeys(spans))
 
 
 def find_quotes(

@@ -10,9 +10,9 @@ import evaluate
 
 from .errors import DataError, cut
 from .module import RationaleMetric
-from .plain import ID_FIELDS, find_near, read_text, to_list
+from .plain import read_text
 from .quotes import QUOTE_SCORES, Document, align, measure_quotes
-from .rows import index_rows, join_rows
+from .rows import ID_FIELDS, find_near, index_rows, join_rows, to_list
 from .statistics import Measured
 
 

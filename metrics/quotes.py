@@ -23,8 +23,9 @@ import numpy as np
 from rapidfuzz import fuzz
 
 from .errors import DataError, cut
-from .plain import find_occurrences, split_tokens, to_list
+from .rows import to_list
 from .statistics import Columns, Score, Statistics, divide, find_components, number_values
+from .tokens import find_occurrences, split_tokens
 
 STATUSES = ("exact", "normalised", "fuzzy", "ambiguous", "not_found", "empty")
 # the least similarity (2 common characters in sequence / characters of both) of a changed quote

@@ -2,53 +2,48 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from .errors import DataError, cut, find_similar
-from .plain import row_id, to_list
 
 Row = Mapping[str, Any]
+ID_FIELDS = ("annotation_id", "id", "sent_id")  # in the order of the search
+SCALARS = {int, float, str, bool, type(None)}
+find_near = lru_cache(maxsize=1000)(find_similar)  # rows have the same fields
 PROBABILITY_SLACK = 1e-3  # by which a sum of probabilities may differ from 1
 REQUIRED = {"annotation_id", "docid", "start_token", "end_token", "threshold", "text"}
 
 
-def to_rows(data: Any, name: str) -> list[dict[str, Any]]:
-    """Return data as a list of dicts; numbers of a ClassLabel become names.
+def to_list(value: Any) -> Any:
+    """Return a list of plain Python values, nested alike; what is no list becomes a plain value, too.
 
     Args:
-        data: a list of dicts, a Dataset, an Arrow table, a DataFrame, a dict of columns, or any iterable of dicts.
-        name: "predictions" or "references", for messages.
+        value: a list, a tuple, an array of numpy, pandas, torch or Arrow; or one number of these.
 
-    Raises:
-        DataError: it is something else, or a row is no dict.
+    >>> import numpy as np
+    >>> to_list((np.array([0, 1]), np.float64(0.5), "a"))
+    [[0, 1], 0.5, 'a']
     """
-    labels: dict[str, list[str]] = {}
-    if hasattr(data, "features") and hasattr(data, "with_format"):  # a Dataset; one that streams has no length
-        labels = {key: kind.names for key, kind in (data.features or {}).items() if hasattr(kind, "int2str")}
-        data = data.with_format("arrow")[:] if hasattr(data, "num_rows") else map(dict, data.with_format(None))
-    names = getattr(data, "column_names", getattr(data, "columns", ()))
-    twice = next((each for each, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise DataError(f"expected each column once, found {cut(twice)} twice", argument=name)
-    if hasattr(data, "to_pylist"):
-        data = data.to_pylist()
-    elif hasattr(data, "to_dict") and hasattr(data, "columns"):
-        data = data.to_dict("records")
-    elif isinstance(data, Mapping):
-        lengths = {key: len(column) if hasattr(column, "__len__") else -1 for key, column in data.items()}
-        if len(set(lengths.values())) != 1 or -1 in lengths.values() or any(isinstance(c, str) for c in data.values()):
-            raise DataError(f"expected a list of rows, or columns of one length, found {cut(data)}", argument=name)
-        data = [dict(zip(data, cells, strict=True)) for cells in zip(*data.values(), strict=True)]
-    if isinstance(data, (str, bytes)) or not isinstance(data, Iterable) or getattr(data, "ndim", 1) == 0:
-        raise DataError(f"expected a list of rows, a Dataset or a table, found {cut(data)}", argument=name)
-    rows = list(data)
-    for key, known in labels.items():
-        for row in rows:
-            if isinstance(row.get(key), int) and 0 <= row[key] < len(known):
-                row[key] = known[row[key]]
-    return rows
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    elif hasattr(value, "to_pylist"):
+        value = value.to_pylist()
+    elif isinstance(value, tuple):
+        value = list(value)
+    elif type(value).__name__ in ("NAType", "NaTType"):  # the nulls of pandas
+        value = None
+    if isinstance(value, list) and not {*map(type, value)} <= SCALARS:
+        return [to_list(item) for item in value]
+    return value
+
+
+def row_id(row: Any) -> str | None:
+    """Return the id of a row (``annotation_id``, ``id`` or ``sent_id``); None if it has none."""
+    names = ID_FIELDS if isinstance(row, Mapping) else ()
+    value = to_list(next((row[name] for name in names if row.get(name) is not None), None))
+    return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
 
 def index_rows(rows: Sequence[Row], name: str) -> dict[str, Row]:

@@ -13,7 +13,7 @@ from eraser_hub.conversion.arrays import get_bytes, make_numbers, make_strings
 from eraser_hub.conversion.built import BuiltDataset, read_rows
 from eraser_hub.conversion.checks import ALL, CheckResult, Quirk
 from eraser_hub.conversion.offsets import compute_offsets
-from eraser_hub.metrics.plain import find_token_starts, split_tokens
+from eraser_hub.metrics.tokens import find_token_starts, split_tokens
 from eraser_hub.records.errors import show
 
 from .configs import EraserConfig

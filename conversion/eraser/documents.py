@@ -14,7 +14,7 @@ from eraser_hub.conversion.arrays import get_bytes, make_numbers, make_strings
 from eraser_hub.conversion.built import read_rows
 from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.conversion.readers import file_name, read_utf8_file
-from eraser_hub.metrics.plain import find_token_starts
+from eraser_hub.metrics.tokens import find_token_starts
 from eraser_hub.records.errors import DataError, show
 
 from .format import read_document_lines

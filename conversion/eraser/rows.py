@@ -20,7 +20,7 @@ from msgspec import UNSET
 
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
 from eraser_hub.conversion.offsets import compute_offsets, sort_distinct
-from eraser_hub.metrics.plain import masks
+from eraser_hub.metrics.tokens import masks
 from eraser_hub.records.errors import show
 from eraser_hub.records.readers import BATCH_BYTES
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, TypeGuard
 
-from eraser_hub.metrics.plain import SPAN_FIELDS, find_occurrences, spans_from_mask
+from eraser_hub.metrics.plain import SPAN_FIELDS
+from eraser_hub.metrics.tokens import find_occurrences, spans_from_mask
 from eraser_hub.records.errors import DataError, show
 
 from .tally import Tally

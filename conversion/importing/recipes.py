@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eraser_hub.conversion.readers import load_yaml
-from eraser_hub.metrics.plain import find_runs
+from eraser_hub.metrics.tokens import find_runs
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.readers import wrap_read_errors
 

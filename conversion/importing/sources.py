@@ -24,7 +24,7 @@ from eraser_hub.conversion.readers import (
     read_csv_records,
     read_utf8_lines,
 )
-from eraser_hub.metrics.plain import to_list
+from eraser_hub.metrics.rows import to_list
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show, show_controls
 from eraser_hub.records.places import find_place
 from eraser_hub.records.readers import read_limited, read_line_batches

@@ -17,7 +17,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.prompts import QUOTES, Prompt
 from eraser_hub.conversion.readers import has_half_character
 from eraser_hub.metrics.errors import VERSION
-from eraser_hub.metrics.plain import spans_from_mask
+from eraser_hub.metrics.tokens import spans_from_mask
 from eraser_hub.records.errors import show
 
 # What a text may be changed to before the model is asked again: without the quotes, with them alone, and without random

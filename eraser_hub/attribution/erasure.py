@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.plain import find_runs
+from eraser_hub.metrics.tokens import find_runs
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

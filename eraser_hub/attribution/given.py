@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.match import HARD_FIELD, SOFT_FIELDS
-from eraser_hub.metrics.plain import mask_from_spans
+from eraser_hub.metrics.tokens import mask_from_spans
 from eraser_hub.records.errors import DataError, add_count, show
 from eraser_hub.records.files import compute_file_digest, shorten_digest
 from eraser_hub.records.predictions import read_instances, read_plain_rows

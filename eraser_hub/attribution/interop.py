@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.plain import split_tokens
+from eraser_hub.metrics.tokens import split_tokens
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.files import GENERATOR, OutputWriter
 from eraser_hub.records.predictions import is_recorded, write_run

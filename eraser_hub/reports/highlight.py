@@ -13,6 +13,7 @@ from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from eraser_hub.metrics import plain
+from eraser_hub.metrics.rows import ID_FIELDS, row_id
 from eraser_hub.records.errors import DataError, show, show_controls
 
 from .marks import MarkedDocument, MarkedInstance, mark_instance, mark_pair
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 # a mapping without any of them holds several outputs by name
-OUTPUT_FIELDS = frozenset((*plain.ID_FIELDS, *plain.FORMS, "rationales", "rationale_mask", "outcome"))
+OUTPUT_FIELDS = frozenset((*ID_FIELDS, *plain.FORMS, "rationales", "rationale_mask", "outcome"))
 TEXT_FIELDS = frozenset(("text", "tokens", "rationale_mask"))  # of rows other than those of ``eraser``
 SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 # Okabe and Ito's blue, and their vermilion darkened until it reads on white and on black: distinguishable with any of
@@ -247,7 +248,7 @@ def highlight(
     for name, output in (instance if several else {"": instance}).items():
         try:
             if isinstance(row, Mapping) and "sample_type" in row:
-                outputs = None if output is None else {plain.row_id(output) or "": output}
+                outputs = None if output is None else {row_id(output) or "": output}
                 marked[name] = mark_pair([row], outputs, label_names)
             else:
                 marked[name] = mark_instance(*read_fitting(row, output), label_names=label_names)
@@ -267,20 +268,18 @@ def read_fitting(row: Any, instance: Any = None) -> tuple[Mapping[str, Any], Map
     if "evidences" not in row and not TEXT_FIELDS.isdisjoint(row):
         # a text alone is a plain row without a rationale
         cells = {"rationale": []} | {name: value for name, value in row.items() if value is not None}
-        row, _ = plain.make_annotation(cells, plain.row_id(row) or plain.row_id(instance) or "0", Counter())
+        row, _ = plain.make_annotation(cells, row_id(row) or row_id(instance) or "0", Counter())
     try:
         # the label is read where it is marked: here it may be a number without a name
         gold = read_gold([{**row, "classification": None}], required=("documents", "evidences"))
     except UnicodeError:
-        raise DataError(
-            "expected text, found half a character (a lone surrogate)", instance=plain.row_id(row)
-        ) from None
+        raise DataError("expected text, found half a character (a lone surrogate)", instance=row_id(row)) from None
     if instance is None:
         return row, None
     if plain.is_plain(instance):
-        name = plain.row_id(instance) or gold.ids[0]
+        name = row_id(instance) or gold.ids[0]
         instance = plain.make_instance(instance, name, plain.read_text(row, name), Counter())
     read_predictions([instance])
-    marks = {name: instance[name] for name in (*plain.ID_FIELDS, "rationales") if name in instance}
+    marks = {name: instance[name] for name in (*ID_FIELDS, "rationales") if name in instance}
     Matcher(gold).add(read_predictions([marks]))
     return row, instance

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eraser_hub.conversion.built import get_label_name
 from eraser_hub.metrics import plain
+from eraser_hub.metrics.tokens import escape_whitespace, find_runs, split_sentences
 from eraser_hub.records.errors import DataError, show
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def mark_instance(row: Row, instance: Row | None = None, *, label_names: Sequenc
         hard = {(span["start_token"], span["end_token"]) for span in spans or ()}
         marked = MarkedDocument(
             document["docid"],
-            tuple(map(tuple, plain.split_sentences(document["text"]))),
+            tuple(map(tuple, split_sentences(document["text"]))),
             tuple(sorted(span for span in gold if span[0] < span[1])),
             None if spans is None else tuple(sorted(hard)),
             None if scores is None else tuple(map(float, scores)),
@@ -225,10 +226,10 @@ def _mark_side(
     gold, predicted, top, ranks, offset = [], [], list[str](), dict[int, int](), 0
     for k, tokens in enumerate(sequences):
         for group, indices in enumerate(row["rationale_ids"][k] if row.get("rationale_ids") else ()):
-            runs = plain.find_runs(read_indices(indices, len(tokens), name, f"rationale_ids[{k}][{group}]"), offset)
+            runs = find_runs(read_indices(indices, len(tokens), name, f"rationale_ids[{k}][{group}]"), offset)
             gold += [(start, end, group) for start, end in runs]
         chosen = sorted(read_indices(rationale[k], len(tokens), name, f"rationale[{k}]")) if rationale else []
-        predicted += plain.find_runs(chosen, offset)
+        predicted += find_runs(chosen, offset)
         words = ranking[k] if ranking else []
         limit = len(chosen) or MAX_TOP
         top += words[: min(limit, MAX_TOP)]
@@ -237,7 +238,7 @@ def _mark_side(
             if at is not None:
                 ranks[at] = rank
         offset += len(tokens)
-    lines = tuple(tuple(map(plain.escape_whitespace, tokens)) for tokens in sequences)
+    lines = tuple(tuple(map(escape_whitespace, tokens)) for tokens in sequences)
     hard = None if rationale is None else tuple(predicted)
     return MarkedDocument(name, lines, tuple(sorted(gold)), hard), top, ranks, _mark_quotes(output, name, title)
 

@@ -18,9 +18,9 @@ from eraser_hub.conversion.readers import NoFile, file_name, read_utf8_file
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_predictions
-from eraser_hub.metrics.plain import TextSizes, measure_texts, spans_from_mask
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
 from eraser_hub.metrics.statistics import Statistics
+from eraser_hub.metrics.tokens import TextSizes, measure_texts, spans_from_mask
 from eraser_hub.records.errors import describe_choice
 
 from .result import HumanPerformance

@@ -25,7 +25,7 @@ from eraser_hub.metrics.errors import DataError, cut
 from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
 from eraser_hub.metrics.match import ERASED, Gold, Matcher, read_predictions
 from eraser_hub.metrics.match import read_gold as read_gold_rows
-from eraser_hub.metrics.plain import is_plain, row_id, to_instances
+from eraser_hub.metrics.plain import is_plain, to_instances
 from eraser_hub.metrics.ranking import (
     AGREEMENT_SCORES,
     AgreementSettings,
@@ -34,6 +34,7 @@ from eraser_hub.metrics.ranking import (
     agreement_scores,
 )
 from eraser_hub.metrics.ranking import describe_agreement as list_facts
+from eraser_hub.metrics.rows import row_id
 from eraser_hub.metrics.statistics import (
     Measured,
     Score,

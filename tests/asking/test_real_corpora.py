@@ -15,8 +15,8 @@ from eraser_hub import ask
 from eraser_hub.attribution.dataset import open_split
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.conversion import get_dataset
-from eraser_hub.metrics.plain import spans_from_mask
 from eraser_hub.metrics.quotes import make_key
+from eraser_hub.metrics.tokens import spans_from_mask
 
 from ..command_line import invoke
 from ..mangling import NORMALISATIONS

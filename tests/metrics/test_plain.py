@@ -8,13 +8,11 @@ import numpy as np
 import pandas
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eraser_hub.metrics import plain
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.metrics.plain import instances_from, mask_from_spans, spans_from_mask, to_instances
+from eraser_hub.metrics.plain import instances_from, to_instances
 
 TEXT = "a warm and funny film .\nit drags a little ."
 GOLD = {"id": "x", "documents": [{"docid": "p", "text": "a man plays"}, {"docid": "h", "text": "he sleeps"}]}
@@ -147,30 +145,8 @@ def test_what_does_not_fit_names_the_row(predictions: Any, references: Any, fiel
     assert error.value.instance is not None or field == "predictions"
 
 
-# -- helpers ----------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.integers(0, 1), max_size=12))
-def test_masks_and_spans_are_inverse(mask: list[int]) -> None:
-    assert mask_from_spans(spans_from_mask(mask), len(mask)) == mask
-    assert spans_from_mask(np.array(mask)) == spans_from_mask(mask) == spans_from_mask(map(bool, mask))
-
-
-def test_helpers_refuse() -> None:
-    assert mask_from_spans([(0, 2), (1, 3)], 4) == [1, 1, 1, 0]
-    for spans in ([(0, 5)], [(2, 1)], [(-1, 1)]):
-        with pytest.raises(DataError, match="spans within 4 tokens"):
-            mask_from_spans(spans, 4)
+def test_instances_from_refuses() -> None:
     with pytest.raises(DataError, match="ids: expected one for each of 1 rows, found 2"):
         instances_from([[0, 1]], ids=["a", "b"])
     with pytest.raises(DataError, match="rationales: expected rows of masks"):
         instances_from([{"annotation_id": "a", "rationales": []}])
-
-
-@given(st.lists(st.text(st.sampled_from("ab \n\u00a0é影\t"), max_size=12), max_size=5))
-def test_sizes_of_many_texts_are_those_of_each(texts: list[str]) -> None:
-    encoded = [text.encode() for text in texts]
-    sizes = plain.measure_texts(b"".join(encoded), [len(each) for each in encoded])
-    assert sizes.tokens.tolist() == [len(plain.split_tokens(text)) for text in texts]
-    assert sizes.sentences.tolist() == [len(plain.split_sentences(text)) for text in texts]
-    assert sizes.sentence_tokens.tolist() == [n for text in texts for n in plain.sentence_sizes(text)]

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.metrics.plain import split_sentences, split_tokens
 from eraser_hub.metrics.quote_faithfulness import QuoteFaithfulness
 from eraser_hub.metrics.quotes import Document, Quote, align, locate_quotes, make_key
+from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from tests.raw_corpora import documents
 
 from ..mangling import NORMALISATIONS

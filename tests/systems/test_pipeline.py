@@ -10,7 +10,7 @@ import pytest
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances, open_model
 from eraser_hub.attribution.models.labels import align_labels
-from eraser_hub.metrics.plain import split_sentences
+from eraser_hub.metrics.tokens import split_sentences
 
 from ..needs import late, needs
 from ..refusals import refused

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from eraser_hub.conversion.eraser.configs import CONFIGS
-from eraser_hub.metrics.plain import split_tokens
+from eraser_hub.metrics.tokens import split_tokens
 
 WORDS = st.sampled_from(
     ["a", "film", "café", "U\u200bV", "don't", "\x12s", "''", "\\", '"', "漢字", "x" * 40, "\u00a0", "\t"]

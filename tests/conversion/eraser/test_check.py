@@ -17,7 +17,7 @@ from eraser_hub.conversion.checks import ALL, CheckResult
 from eraser_hub.conversion.eraser.check import QUIRKS
 from eraser_hub.conversion.eraser.configs import CONFIGS
 from eraser_hub.conversion.eraser.schema import SCHEMA
-from eraser_hub.metrics.plain import split_tokens
+from eraser_hub.metrics.tokens import split_tokens
 
 from ...refusals import refused
 

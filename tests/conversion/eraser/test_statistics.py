@@ -18,7 +18,7 @@ from eraser_hub.conversion.eraser.dataset import open_own
 from eraser_hub.conversion.eraser.human_agreement import human_agreement
 from eraser_hub.conversion.eraser.schema import ANNOTATORS
 from eraser_hub.metrics.annotator_agreement import AnnotatorAgreement
-from eraser_hub.metrics.plain import split_sentences, split_tokens
+from eraser_hub.metrics.tokens import split_sentences, split_tokens
 from eraser_hub.records.tables import Cell, Tables
 
 from ...raw_corpora import annotations, documents, evidences

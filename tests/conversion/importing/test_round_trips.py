@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eraser_hub import import_corpus
 from eraser_hub.conversion.importing.texts import cut_text
-from eraser_hub.metrics.plain import mask_from_spans
+from eraser_hub.metrics.tokens import mask_from_spans
 
 from .corpora import Row, group_masks, people_of, rows_of
 
