@@ -33,6 +33,7 @@ from tqdm import tqdm
 
 from eraser_hub.records.errors import BusyError, DataError, UsageError, describe_choice, show
 from eraser_hub.records.files import compute_file_digest
+from eraser_hub.records.readers import read_json_object
 from eraser_hub.records.tables import Tables
 from eraser_hub.version import __version__
 
@@ -51,7 +52,6 @@ from .download import NotReleased, Unreachable
 from .files import carry_over, link_or_copy, rebuild_folder
 from .leaderboard import EVAL_YAML, Headline, make_eval_yaml
 from .parquet import describe_feature, write_parquet
-from .readers import read_strict_object
 from .typed import convert_type
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
@@ -510,7 +510,7 @@ def read_release(folder: Path) -> dict[str, Any]:
     path = folder / RELEASE
     if not os.path.lexists(path):
         raise DataError(f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}", file=folder)
-    release = read_strict_object(path)
+    release = read_json_object(path)
     if release.get("format") != FORMAT:
         message = f"expected the format {FORMAT}, found {show(release.get('format'))}, which another version wrote"
         raise DataError(f"{message}; remove the folder and build it anew", file=path)
@@ -529,7 +529,7 @@ def read_release(folder: Path) -> dict[str, Any]:
 def read_release_key(folder: Path, key: str) -> str | None:
     """Return the ``dataset`` or ``version`` of a built folder's ``release.json``; None where it says none."""
     try:
-        value = read_strict_object(folder / RELEASE).get(key)
+        value = read_json_object(folder / RELEASE).get(key)
     except DataError:
         return None
     return value if isinstance(value, str) else None

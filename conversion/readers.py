@@ -1,26 +1,35 @@
-"""Other people's files: texts, CSV, strict JSON and bounded YAML; what cannot be read is refused with its line."""
+"""Other people's files: texts, CSV, JSON and bounded YAML; what cannot be read is refused with its line."""
 
 from __future__ import annotations
 
 import csv
 import errno
 import json
-import math
 import os
 import re
 import stat
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import BATCH_BYTES, FILE_KINDS, describe_bad_byte, read_limited, wrap_read_errors
+from eraser_hub.records.readers import (
+    BATCH_BYTES,
+    FILE_KINDS,
+    JSON_ERRORS,
+    describe_bad_byte,
+    describe_bad_json,
+    read_line_batches,
+    wrap_read_errors,
+)
 
 MAX_CELL = 1 << 27  # characters of a cell of a CSV
 MAX_YAML_CHARACTERS = 1 << 20
 MAX_NESTED = 64
-TOO_DEEP = f"expected a JSON object, found one that is nested too deeply (more than {MAX_NESTED} levels)"
 STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 # of os.open for reading: a pipe is not waited for, and newlines stay as they are; Windows lacks the first flag, others
 # the second
@@ -124,95 +133,34 @@ def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Itera
 # -- JSON and YAML ----------------------------------------------------------------------------------------------------
 
 
-class Refused(ValueError):
-    """Why a value that a looser reader takes is refused."""
+def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (1-based line, JSON object) of each line of a file; errors as of `parse_json`, and for any other value."""
+    for batch in read_line_batches(path):
+        for number, line in zip(batch.numbers, batch.lines, strict=True):
+            value = parse_json(line, file=path, number=number)
+            if not isinstance(value, dict):
+                message = f"expected a JSON object on each line, found {describe_value(value)}"
+                raise DataError(message, file=path, line=number)
+            yield number, value
 
 
-def read_strict_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object that a whole file is; see `parse_strict_value` and `records.readers.read_limited`.
+def parse_json(line: bytes, *, file: Path | str, number: int) -> Any:
+    """Parse a line of JSON; before the first one of a file a byte order mark is skipped.
 
     Raises:
-        DataError: with file.
+        DataError: with file and line: it is empty, no UTF-8 or no JSON (which has no NaN and no half of a surrogate
+            pair), has a number that no float holds, or more than `MAX_NESTED` levels.
     """
+    line = line.removeprefix(BOM_UTF8) if number == 1 else line
     try:
-        return parse_strict_object(read_limited(path), file=path, number=1)
-    except DataError as error:
-        raise error.at(file=path) from None  # the object is the whole file, no line of it
-
-
-def parse_strict_object(line: bytes, *, file: Path | str, number: int) -> dict[str, Any]:
-    """Parse one line as a JSON object.
-
-    Raises:
-        DataError: with file and line; also where the line is another value.
-    """
-    value = parse_strict_value(line, file=file, number=number)
-    if not isinstance(value, dict):
-        message = f"expected a JSON object on each line, found {describe_value(value)}"
-        raise DataError(message, file=file, line=number)
-    return value
-
-
-def parse_strict_value(line: bytes, *, file: Path | str, number: int) -> Any:
-    """Parse one line as JSON.
-
-    Refuse what JSON does not have (NaN), repeated keys, numbers that no float holds, and more than `MAX_NESTED`
-    levels. Callers with many lines decode them with msgspec, and strictly only the lines that fail.
-
-    Raises:
-        DataError: with file and line, saying what was expected and what was found.
-    """
-    text = ""
-    try:
-        text = line.decode("utf-8")
-        if not text.strip(" \t\r\n"):
-            raise Refused("expected a JSON object, found an empty line")
-        hooks: dict[str, Any] = {"parse_constant": refuse_constant, "parse_float": parse_finite_float}
-        value = json.loads(text, object_pairs_hook=make_object, **hooks)
+        value = msgspec.json.decode(line)
         # one bound for every release of Python; walking the value never meets the recursion limit
-        if text.count("[") + text.count("{") > MAX_NESTED and is_nested_deeper(STRING.sub("", text)):
-            raise Refused(TOO_DEEP)
-        return value
-    except UnicodeDecodeError as error:
-        message = f"expected UTF-8, found the {describe_bad_byte(line, error)}"
-    except Refused as error:
-        message = str(error)
-    except RecursionError:
-        message = TOO_DEEP
-    except json.JSONDecodeError as error:
-        where = f"{error.msg} at character {error.pos + 1} of {len(text)}"
-        if error.pos >= len(text.rstrip()) or "Unterminated" in error.msg:
-            message = f"expected a whole JSON object on each line, found the line's end ({where})"
-        else:
-            message = f"expected a JSON object, found {show(text[error.pos : error.pos + 20])} ({where})"
-    except ValueError:  # an integer of more digits than Python converts
-        message = "expected numbers of at most 64 bits, found a longer one"
+        if line.count(b"[") + line.count(b"{") <= MAX_NESTED or not is_nested_deeper(STRING.sub("", line.decode())):
+            return value
+        message = "expected JSON, found lists or objects nested too deeply"
+    except JSON_ERRORS as error:
+        message = describe_bad_json(line, error) if line.strip() else "expected JSON, found an empty line"
     raise DataError(message, file=file, line=number)
-
-
-def make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object, which has each key once."""
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise Refused(f"expected each key once, found the key {show(key)} twice in one object")
-            seen.add(key)
-    return members
-
-
-def refuse_constant(name: str) -> Any:
-    """Refuse NaN and infinities."""
-    raise Refused(f"expected JSON, found {name}, which JSON does not have")
-
-
-def parse_finite_float(digits: str) -> float:
-    """Return a number that is finite: another would be written back as Infinity, which JSON does not have."""
-    number = float(digits)
-    if math.isinf(number):
-        raise Refused(f"expected numbers of at most 64 bits, found {show(digits, 40)}")
-    return number
 
 
 def is_nested_deeper(text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.conversion.readers import describe_value, has_half_character
+from eraser_hub.conversion.readers import describe_value
 from eraser_hub.records.errors import DataError, show
 
 _NOUNS = {
@@ -57,18 +57,3 @@ def convert_type(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
         found = "another value" if "[...]" in path else describe_value(value)
         message = f"expected {words}{bound or ''}, found {found}"
     raise DataError(message, field=f"{at}{path}".lstrip(".") or None, **place)
-
-
-def refuse_half_characters(value: Any, at: str = "", **place: Any) -> None:
-    """Raise a DataError for the first string or key in a JSON value that holds half a surrogate pair."""
-    if not has_half_character(value):
-        return
-    members: list[tuple[str, Any]] = []
-    if isinstance(value, dict):
-        members = [(f"{at}.{key}", item) for key, item in value.items() if not has_half_character(key)]
-    elif isinstance(value, list):
-        members = [(f"{at}[{number}]", item) for number, item in enumerate(value)]
-    for field, item in members:
-        refuse_half_characters(item, field, **place)
-    message = "expected characters, found half of a surrogate pair"
-    raise DataError(message, field=at.lstrip(".") or None, **place)

@@ -17,11 +17,12 @@ from eraser_hub.conversion.card import ConfigInfo
 from eraser_hub.conversion.checks import CheckResult, Quirk
 from eraser_hub.conversion.dataset import HubDataset, RawConfig
 from eraser_hub.conversion.leaderboard import Headline
+from eraser_hub.conversion.readers import read_json_lines
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .format import CONFIGS, GOLD_FIELDS, LABEL_NAMES, read_objects, read_records
+from .format import CONFIGS, GOLD_FIELDS, LABEL_NAMES, read_records
 from .rows import SCHEMA, join, make_rows
 
 HOMEPAGE = "https://www.luge.ai/#/luge/task/taskDetail?taskId=15"
@@ -124,7 +125,7 @@ def open_config(config: str, found: Sequence[tuple[str, Path]]) -> RawConfig:
     files, names = dict[str, Path](), dict[str, Path]()
     for name, path in found:
         kind = "public" if "/" not in name and path.name.removeprefix(config) in PUBLIC_SUFFIXES else "gold"
-        if kind == "gold" and not next(read_objects(path), (0, {}))[1].keys() & {*GOLD_FIELDS}:
+        if kind == "gold" and not next(read_json_lines(path), (0, {}))[1].keys() & {*GOLD_FIELDS}:
             notes.append(f"{path}: skipped: its records have no rationale sets; predictions are for scoring")
         elif kind in files:
             raise DataError(f"expected one {kind} file of {config}, found {files[kind]} as well", file=path)

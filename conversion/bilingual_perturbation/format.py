@@ -14,18 +14,16 @@ Source: Wang et al., "A Fine-grained Interpretability Evaluation Benchmark for N
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
-from eraser_hub.conversion.readers import parse_strict_object
-from eraser_hub.conversion.typed import convert_type, refuse_half_characters
+from eraser_hub.conversion.readers import read_json_lines
+from eraser_hub.conversion.typed import convert_type
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import read_line_batches
 
 SAMPLE_TYPES = ("ori", "disturb")
 GOLD_FIELDS = ("rationale_ids", "rationales", "rationale_q_idx", "rationale_t_idx")
@@ -101,27 +99,11 @@ class Record:
         return [*missing, *(name for name in task.texts if name not in self.texts and name not in optional)]
 
 
-def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (1-based line, JSON object) of each line of a file; a byte order mark at its start is skipped.
-
-    Raises:
-        DataError: a line is empty, broken UTF-8, no JSON or no object, or has a repeated field, NaN, or half a
-            surrogate pair.
-    """
-    for lines in read_line_batches(path):
-        for number, raw in zip(lines.numbers, lines.lines, strict=True):
-            line = raw.removeprefix(BOM_UTF8) if number == 1 else raw
-            fields = parse_strict_object(line, file=path, number=number)
-            if b"\\u" in line:
-                refuse_half_characters(fields, file=path, line=number)
-            yield number, fields
-
-
 def read_records(path: Path, task: Task, is_gold: bool) -> list[Record]:
     """Return the records of a public file, or of a gold file in any of its released forms.
 
     Raises:
-        DataError: see `read_objects`; a missing field, or one of another type, a repeated id, a record whose
+        DataError: see `read_json_lines`; a missing field, or one of another type, a repeated id, a record whose
             ``rel_ids`` name itself; of a gold file, no rationales, a label other than 0 and 1, an index that is none.
     """
     is_pair = task.name == "similarity"
@@ -140,7 +122,7 @@ def read_records(path: Path, task: Task, is_gold: bool) -> list[Record]:
         }
     kind = msgspec.defstruct("Line", [("id", Id), *((name, kind | None, None) for name, kind in kinds.items())])
     records, seen = [], dict[str, int]()
-    for line, fields in read_objects(path):
+    for line, fields in read_json_lines(path):
         if is_gold and "sent_id" in fields:
             fields["id"] = fields["sent_id"]
         place: dict[str, Any] = {"file": path, "line": line, "instance": fields.get("id")}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from eraser_hub.conversion.readers import parse_strict_value
+from eraser_hub.conversion.readers import parse_json
 from eraser_hub.records.errors import DataError, make_printable, show
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.readers import read_line_batches, wrap_read_errors
@@ -80,9 +80,9 @@ def _find_skip_reason(path: Path, config: EraserConfig) -> str:
             raise DataError("expected annotations, found an empty file", file=path)
         return "is empty"
     try:
-        value = parse_strict_value(first, file=path, number=1)
-        value = parse_strict_value(value.encode(), file=path, number=1) if isinstance(value, str) else value
-    except (DataError, UnicodeError):
+        value = parse_json(first, file=path, number=1)
+        value = parse_json(value.encode(), file=path, number=1) if isinstance(value, str) else value
+    except DataError:
         value = None
     if isinstance(value, dict) and "rationales" in value and "evidences" not in value:
         return "holds predictions (rationales), not annotations; `eraser-hub score --predictions` reads it"

@@ -21,8 +21,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from eraser_hub.conversion.readers import load_yaml, read_utf8_file
-from eraser_hub.conversion.typed import convert_type, refuse_half_characters
+from eraser_hub.conversion.readers import has_half_character, load_yaml, read_utf8_file
+from eraser_hub.conversion.typed import convert_type
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.readers import wrap_read_errors
@@ -62,6 +62,8 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
     values = load_yaml(text, path)
     if not isinstance(values, dict):
         raise DataError("expected lines of `key: value`, found none", file=path)
+    if has_half_character(values):
+        raise DataError("expected characters, found half of a surrogate pair", file=path)
     starts = [re.split(r"\s*:", line, maxsplit=1)[0].strip("'\"") for line in text.splitlines()]
 
     def fail(key: Any, message: str, field: str | None = None) -> DataError:
@@ -79,7 +81,6 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
         if key not in values:
             raise DataError(f"expected the key {key}, found {show(list(values))}", file=path, field=key)
     try:
-        refuse_half_characters(values)
         corpus: CorpusYaml = convert_type(values, CorpusYaml)
     except DataError as error:
         key = re.split(r"[.\[]", error.field or "")[0]

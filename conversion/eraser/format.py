@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,11 +21,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from eraser_hub.conversion.readers import parse_strict_value
-from eraser_hub.conversion.typed import convert_type, refuse_half_characters
+from eraser_hub.conversion.readers import parse_json
+from eraser_hub.conversion.typed import convert_type
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.readers import BATCH_BYTES, LineBatch, read_line_batches
+from eraser_hub.records.readers import BATCH_BYTES, JSON_ERRORS, LineBatch, read_line_batches
 
 MAX_INT = 2**31 - 1
 
@@ -69,7 +68,6 @@ class DocumentLine(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _ANNOTATION = msgspec.json.Decoder(Annotation)
 _DOCUMENT = msgspec.json.Decoder(DocumentLine)
 _STRING = msgspec.json.Decoder(str)
-_FAILURES = (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError)
 _KEYS = frozenset(Annotation.__struct_fields__)
 
 
@@ -107,18 +105,6 @@ class Annotations:
         raise IndexError(evidence)
 
 
-def has_quote_count(text: bytes, strings: int) -> bool:
-    """Return True if JSON text holds exactly this many strings, keys included; False if that is unclear."""
-    import numpy as np  # here, since `score` reads corpora before it needs arrays
-
-    quotes = int(np.count_nonzero(np.frombuffer(text, np.uint8) == 0x22))
-    if b"\\" in text:
-        if b"\\\\" in text:  # an escaped backslash: whether a quote after it is escaped, a count cannot tell
-            return False
-        quotes -= text.count(b'\\"')
-    return quotes == 2 * strings
-
-
 def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Annotations]:
     """Yield the annotations of a split file in its order, one run of lines at a time.
 
@@ -134,14 +120,10 @@ def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Ann
         numbers, sizes = list(batch.numbers), list(map(len, batch.raw))
         sizes[-1] += not batch.data.endswith(b"\n")
         extras: dict[int, dict[str, Any]] = {}
-        records = None
-        with suppress(*_FAILURES):
-            # if this fails, the strict decoder below finds the line and the fault
-            plain = [_STRING.decode(line).encode() for line in batch.raw] if double else batch.raw
-            decoded = list(map(_ANNOTATION.decode, plain))
-            if has_quote_count(b"\n".join(plain) if double else batch.data, _count_strings(decoded)):
-                records = decoded
-        if records is None:
+        try:
+            plain = map(_STRING.decode, batch.raw) if double else batch.raw
+            records = list(map(_ANNOTATION.decode, plain))
+        except JSON_ERRORS:  # a fault, or a key beyond the format: line by line
             pairs = zip(batch.lines, numbers, strict=True)
             checked = [_checked_annotation(line, path, number, double) for line, number in pairs]
             records = [record for record, _ in checked]
@@ -159,22 +141,6 @@ def is_double_encoded(line: bytes) -> bool:
     return line.lstrip(b" \t").startswith(b'"')
 
 
-def _count_strings(records: list[Annotation]) -> int:
-    """Count the strings, keys included, in the JSON of records without repeated keys."""
-    count = len(records)
-    ids = list(map(type, [record.annotation_id for record in records]))
-    docids = [record.docids for record in records]
-    lists = [names for names in docids if type(names) is list]
-    types = [record.query_type for record in records]
-    groups = [len(group) for record in records for group in record.evidences]
-    # the keys annotation_id, classification, evidences and query, and the values of two of them
-    strings = 6 * count + ids.count(str)
-    strings += count - sum([names is UNSET for names in docids]) + sum(map(len, lists))
-    absent, null = sum([kind is UNSET for kind in types]), sum([kind is None for kind in types])
-    strings += 2 * (count - absent) - null
-    return strings + 8 * sum(groups)  # six keys, two of whose values are strings
-
-
 def read_document_lines(
     path: Path, numbers: dict[str, int], batch_bytes: int = BATCH_BYTES
 ) -> Iterator[tuple[LineBatch, list[DocumentLine]]]:
@@ -189,12 +155,12 @@ def read_document_lines(
         DataError: at the first line that is no document, or repeats an id.
     """
     for batch in read_line_batches(path, batch_bytes):
-        documents: list[DocumentLine] = []
-        with suppress(*_FAILURES):
+        try:
             documents = list(map(_DOCUMENT.decode, batch.raw))
-        if not documents or not has_quote_count(batch.data, 4 * len(documents)):
+        except JSON_ERRORS:
             lines = zip(batch.lines, batch.numbers, strict=True)
-            documents = [_checked_document(line, path, number) for line, number in lines]
+            values = ((parse_json(line, file=path, number=number), number) for line, number in lines)
+            documents = [convert_type(value, DocumentLine, file=path, line=number) for value, number in values]
         ids = [document.docid for document in documents]
         if (repeat := number_ids(ids, numbers)) is not None:
             place, before = repeat
@@ -223,12 +189,9 @@ def number_ids(ids: Sequence[str], numbers: dict[str, int]) -> tuple[int, int] |
 
 def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> tuple[Annotation, dict[str, Any]]:
     """Return the record of a line, and its unknown keys."""
-    value = parse_strict_value(line, file=file, number=number)
+    value = parse_json(line, file=file, number=number)
     if double:
-        text: str = convert_type(value, str, file=file, line=number)
-        refuse_half_characters(text, file=file, line=number)
-        value = parse_strict_value(text.encode(), file=file, number=number)
-    refuse_half_characters(value, file=file, line=number)
+        value = parse_json(convert_type(value, str, file=file, line=number).encode(), file=file, number=number)
     keys = value if isinstance(value, dict) else {}
     identity = keys.get("annotation_id")
     instance = identity if type(identity) in (str, int) else None
@@ -239,13 +202,6 @@ def _checked_annotation(line: bytes, file: Path, number: int, double: bool) -> t
             raise DataError(message, file=file, line=number, instance=instance, field=show(key))
     known = {key: item for key, item in value.items() if key in _KEYS} if extra else value
     return convert_type(known, Annotation, file=file, line=number, instance=instance), extra
-
-
-def _checked_document(line: bytes, file: Path, number: int) -> DocumentLine:
-    value = parse_strict_value(line, file=file, number=number)
-    refuse_half_characters(value, file=file, line=number)
-    document: DocumentLine = convert_type(value, DocumentLine, file=file, line=number)
-    return document
 
 
 # ------------------------------------------------------------------------------------------------------------- writing

@@ -19,15 +19,15 @@ from typing import Any, NamedTuple
 from eraser_hub.conversion.readers import (
     NotCsvError,
     describe_value,
-    parse_strict_object,
-    parse_strict_value,
+    parse_json,
     read_csv_records,
+    read_json_lines,
     read_utf8_lines,
 )
 from eraser_hub.metrics.rows import to_list
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show, show_controls
 from eraser_hub.records.places import find_place
-from eraser_hub.records.readers import read_limited, read_line_batches
+from eraser_hub.records.readers import read_limited
 
 from .texts import describe_separator
 
@@ -107,10 +107,7 @@ def _read_csv(path: Path) -> Iterator[SourceRow]:
 
 def _read_json_lines(path: Path) -> Iterator[SourceRow]:
     """Yield an object a line."""
-    for batch in read_line_batches(path):
-        for number, line in zip(batch.numbers, batch.lines, strict=True):
-            line = line.removeprefix(BOM_UTF8) if number == 1 else line
-            yield SourceRow(number, None, parse_strict_object(line, file=path, number=number))
+    return (SourceRow(number, None, row) for number, row in read_json_lines(path))
 
 
 def _read_json(path: Path) -> Iterator[SourceRow]:
@@ -120,7 +117,7 @@ def _read_json(path: Path) -> Iterator[SourceRow]:
     if rest.strip() and first.strip().startswith(b"{") and first.strip().endswith(b"}"):
         yield from _read_json_lines(path)
         return
-    value = parse_strict_value(data, file=path, number=1)
+    value = parse_json(data, file=path, number=1)
     rows: Any = enumerate(value) if isinstance(value, list) else None
     if isinstance(value, dict):
         rows = value.items() if all(isinstance(each, dict) for each in value.values()) else [(0, value)]

@@ -17,9 +17,9 @@ import yaml
 
 from eraser_hub.conversion import get_dataset, list_datasets
 from eraser_hub.conversion.leaderboard import SPAN_HEADLINES, is_ranked, task_id
-from eraser_hub.conversion.readers import read_strict_object
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.places import dataset_split
+from eraser_hub.records.readers import read_json_object
 from eraser_hub.reports.board_page import read_score_file
 
 from .staging import Repository
@@ -78,7 +78,7 @@ def read_results(file: Path, namespace: str) -> tuple[str, list[EvalResultEntry]
     """Return DATASET-CONFIG-SPLIT of a score file, and its headline scores as entries; errors as of `stage_results`."""
     from huggingface_hub import EvalResultEntry
 
-    scores = read_strict_object(file)
+    scores = read_json_object(file)
     for field in ("dataset", "config", "split"):
         if not re.fullmatch(r"\w[\w.-]*", str(scores.get(field) or "")):
             message = f"expected the scores of a built dataset, found the {field} {show(scores.get(field))}"

@@ -17,11 +17,12 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.conversion.readers import describe_value, read_strict_object
+from eraser_hub.conversion.readers import describe_value
 from eraser_hub.papers import COMPREHENSIVE, PAPERS, find_comprehensive, load_paper, read_released_gold
 from eraser_hub.records.errors import DataError, describe_bad_name, show, show_controls
 from eraser_hub.records.files import GENERATOR
 from eraser_hub.records.places import dataset_split
+from eraser_hub.records.readers import read_json_object
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.result import HEADLINE, INTERVAL, SPREAD, describe_gold
 
@@ -201,7 +202,7 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
         DataError: not JSON (NaN is none), a key twice, no signature, no dataset named, a score that is no number or
             outside its range, an interval beside its score.
     """
-    content = read_strict_object(path)
+    content = read_json_object(path)
     try:
         return _make_line(content, path.name, system, dataset)
     except DataError as error:

@@ -78,8 +78,7 @@ def test_answers_of_the_reading_task(tmp_path: Path, fields: dict, answer: str |
 PUBLIC_FAULTS = [
     (b'{"id": 2, "context": "\xff"}', None, "0xff"),
     ("[1]", None, "list"),
-    ('{"id": 2, "id": 3}', None, "'id'"),
-    ('{"id": 2, "context": ' + "[" * 100_000 + "]" * 100_000 + "}", None, "64"),
+    ('{"id": 2, "context": ' + "[" * 100_000 + "]" * 100_000 + "}", None, "deeply"),
     (change(GOOD, id=...), None, "'context', 'sent_token'"),
     (change(GOOD, id=True), "id", "true"),
     (change(GOOD, id="1"), "id", "line 1 "),

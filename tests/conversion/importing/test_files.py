@@ -109,7 +109,7 @@ def test_the_only_candidate_is_the_label(tmp_path: Path) -> None:
         ("rows.xlsx", b"PK", None, ("workbook", "CSV")),
         ("rows.jsonl", b"\xff\n", 1, ("0xff",)),
         ("rows.jsonl", b"", None, ("no row",)),
-        ("rows.json", b"[" * 3000, 1, (64,)),
+        ("rows.json", b"[" * 3000, 1, ("deeply",)),
         ("rows.csv", b"tokens,tokens\n1,2\n", 1, ("['tokens', 'tokens']",)),
         ("rows.csv", b"tokens,mask,label\n1,2\n", 2, ("3 fields", " 2")),
         ("rows.csv", b"tokens;mask;label\n1;0;x\n", 2, ("the column", "by ';'", ".csv has ','")),
