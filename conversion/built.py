@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
+from eraser_hub.records.errors import DataError, UsageError, describe_choice, get_first_line, show
 from eraser_hub.records.places import Place, dataset_split, find_place
 from eraser_hub.records.predictions import read_tables
 from eraser_hub.records.readers import wrap_read_errors
@@ -119,8 +119,7 @@ class BuiltDataset:
         """
         for name in configs or ():
             if name not in self.configs:
-                message = f"expected one of the configs {', '.join(self.configs)}, found {show(name)}"
-                raise UsageError(message, file=self.name)
+                raise UsageError(describe_choice(name, self.configs), file=self.name, argument="config")
         return list(dict.fromkeys(configs)) if configs else self.configs
 
     def splits(self, config: str) -> dict[str, list[Path]]:
@@ -148,8 +147,7 @@ class BuiltDataset:
         """
         splits = self.splits(config)
         if dataset_split(split) not in splits:
-            message = f"expected one of the splits {', '.join(splits)}, found {show(split)}"
-            raise UsageError(message, file=Path(self.name) / config)
+            raise UsageError(describe_choice(split, splits), file=Path(self.name) / config, argument="split")
         return splits[dataset_split(split)]
 
     def rows(

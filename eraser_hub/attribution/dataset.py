@@ -1,4 +1,4 @@
-"""One split of a dataset, read as a stream of instances."""
+"""One split of a built dataset, read as a stream of instances."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import count, islice
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow.parquet as pq
 
-from eraser_hub.conversion.built import LABEL_COLUMNS, open_built, read_rows
-from eraser_hub.conversion.eraser.configs import CONFIGS, EraserConfig
+from eraser_hub.conversion.built import BuiltDataset, open_built, read_rows, wrap_parquet_errors
+from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML
 from eraser_hub.conversion.eraser.dataset import read_own_facts
+from eraser_hub.metrics.errors import find_similar
 from eraser_hub.papers import load_paper
-from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
-from eraser_hub.records.places import dataset_split, find_place
+from eraser_hub.records.errors import DataError, UsageError, show
+from eraser_hub.records.places import CARD, HUB, dataset_split, find_place
 
 from .instances import READERS, Instance, find_kind
 
@@ -36,25 +39,30 @@ MAX_QUERY_ROWS = 2000  # rows after the first that are looked at for another que
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """One split of one config, read as a stream: nothing is kept in memory but the row at hand.
+    """One split of one config of a built dataset; nothing is kept in memory but the rows at hand.
 
     Attributes:
-        rows: the rows as ``datasets`` gives them, re-iterable.
-        label_names: names of the ClassLabel, () where labels are strings or absent.
-        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`instances.find_kind`.
-        size: number of rows, None if the dataset does not declare it.
+        built: the dataset.
         config: the config's name, which looks up kd.
-        name: the dataset's folder or Hub id, for messages.
+        split: the split's name, as the dataset's card has it.
+        files: its Parquet files.
+        kind: ``"eraser"``, ``"perturbation"`` or ``"tokens"``, see :func:`instances.find_kind`.
+        label_names: names of the gold label, in the order of their numbers; () where the card names none.
         places: of the rows that are taken; None for all.
     """
 
-    rows: Any
-    label_names: tuple[str, ...]
-    kind: str
-    size: int | None
+    built: BuiltDataset
     config: str
-    name: str | None = None
+    split: str
+    files: Sequence[Path]
+    kind: str
+    label_names: tuple[str, ...]
     places: frozenset[int] | None = None
+
+    @property
+    def name(self) -> str:
+        """The dataset's folder or Hub id, for messages."""
+        return self.built.name
 
     def instances(self) -> Iterator[Instance]:
         """Yield instances in the dataset's order; errors as of `read`."""
@@ -66,59 +74,31 @@ class Split:
         Raises:
             DataError: a row that is not of its dataset's schema; a data file that cannot be read.
         """
-        rows, number = iter(self.rows), 0
-        for place in count():
-            try:
-                row = next(rows, None)
-            except Exception as error:  # datasets and pyarrow raise many kinds; theirs is the word on what is broken
-                self._refuse_damaged_file()
-                words = show(" ".join(str(error).split()) or type(error).__name__, 300).strip("'\"")
-                message = f"cannot be read after row {place}: {words}"
-                raise DataError(message, file=self.name) from error
-            if row is None:
-                return
-            if self.places is not None and place not in self.places:
-                continue
-            number += 1
-            try:
-                yield reader(row, self.label_names)
-            except DataError as error:
-                if error.instance is not None:
-                    raise
-                # without an id the row's number has to name it
-                raise DataError(error.message, file=self.name or "dataset", line=number, field=error.field) from error
+        numbers = count()
+        for file in self.files:
+            for line, row in enumerate((row for table in read_rows([file]) for row in table.to_pylist()), 1):
+                if self.places is not None and next(numbers) not in self.places:
+                    continue
+                try:
+                    yield reader(row, self.label_names)
+                except DataError as error:  # without an id the row's number has to name it
+                    raise error if error.instance is not None else error.at(file=file, line=line) from None
+
+    def other(self, split: str) -> Split:
+        """Return another split of the same config; a `UsageError` where there is none."""
+        name = dataset_split(split)
+        return replace(self, split=name, files=self.built.files(self.config, name), places=None)
 
     def sample(self, size: int, seed: int) -> Split:
         """Draw ``size`` of the rows by seed, each label by its share, in the dataset's order."""
         labels = [str(one.label) for one in self.instances()]
-        taken = range(len(labels)) if self.places is None else sorted(self.places)
-        chosen = frozenset(taken[place] for place in draw_stratified(labels, size, seed))
-        return replace(self, places=chosen, size=len(chosen))
-
-    def _refuse_damaged_file(self) -> None:
-        """Raise an error that names the unreadable file of a built dataset, which datasets does not name."""
-        try:
-            files = open_built(self.name or "").files(self.config, str(self.rows.split))
-        except (DataError, AttributeError):  # no built dataset, or rows that are in memory
-            return
-        for _ in read_rows(files):
-            pass
+        return replace(self, places=frozenset(draw_stratified(labels, size, seed)))
 
     def header(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> dict[str, Any]:
-        """Return the data's part of a run's record, with the digest of `fingerprint`; errors as of it."""
-        return {
-            "dataset": Path(self.name or "").name,
-            "config": self.config,
-            "split": str(self.rows.split),
-            "limit": limit,
-            "digest": self.fingerprint(limit, labels=labels, rationales=rationales),
-        }
+        """Return the data's part of a run's record, with a digest of what decides predictions.
 
-    def fingerprint(self, limit: int | None = None, *, labels: bool = False, rationales: bool = False) -> str:
-        """Return a digest of the data that decide predictions: equal digests mean equal data.
-
-        Ids, queries, documents and their names, the documents that hold evidence, and the order of the labels; not the
-        gold labels and spans, which predictions do not depend on, unless gold ``labels`` are explained or human
+        That is ids, queries, documents and their names, the documents that hold evidence, and the order of the labels;
+        not the gold labels and spans, which predictions do not depend on, unless gold ``labels`` are explained or human
         ``rationales`` erased.
 
         Raises:
@@ -138,50 +118,51 @@ class Split:
                 digest.update(repr(one.label).encode())
             if rationales:
                 digest.update(repr(one.rationale).encode())
-        return digest.hexdigest()
+        data = {"dataset": Path(self.name).name, "config": self.config, "split": self.split}
+        return {**data, "limit": limit, "digest": digest.hexdigest()}
 
 
-def open_split(dataset: str | Path, config: str | None, split: str) -> Split:
-    """Open a split of a dataset folder (``hub/eraser``) or of the Hub (``org/eraser``, :func:`place_of`), streaming.
+def open_split(dataset: str | PathLike[str], config: str | None, split: str) -> Split:
+    """Open a split of a dataset folder (``hub/eraser``) or of the Hub (``org/eraser``).
 
-    Streaming reads the Parquet files themselves: the local cache of ``load_dataset`` would return old rows for files
-    that were rebuilt in place.
+    Args:
+        dataset: as `records.places.find_place` takes it.
+        config: the config; None for the dataset's default.
+        split: the split; ``val`` and ``validation`` are the same.
 
     Raises:
-        DataError: no such folder, config or split; the message lists the existing ones.
+        DataError: no built dataset is there: says what it is, and what to type; no such config or split.
     """
-    import datasets
-    from datasets.utils.logging import set_verbosity_error
-
-    set_verbosity_error()
     place = find_place(dataset)
-    name, folder = place.name, Path(place.name)
-    if not folder.exists() and place.repository is None:
-        message = "no such dataset folder; `eraser-hub build eraser` and `build own --source CORPUS` make them"
-        raise DataError(message, file=name)
-    if folder.exists() and not (folder / "README.md").is_file():
-        found = "no README.md" if folder.is_dir() else "a file"
-        raise DataError(f"expected a dataset folder with README.md and Parquet files, found {found}", file=name)
-    try:
-        splits = datasets.load_dataset(
-            place.repository or name, config, revision=place.revision, split=None, streaming=True
-        )
-    except Exception as error:  # datasets raises many kinds; its words name the config or the file
-        message = f"cannot open config {config or '(default)'}: {get_first_line(error)}"
-        raise DataError(message, file=name) from error
-    if dataset_split(split) not in splits:
-        message = f"split: expected one of {', '.join(map(str, splits))}; found {show(split)}"
-        raise UsageError(message, file=name)
-    rows = splits[dataset_split(split)]
-    features = rows.features or {}
-    label = next((features[column] for column in LABEL_COLUMNS if column in features), None)
-    label_names = tuple(getattr(label, "names", None) or ())
-    odd = [value for value in label_names if not isinstance(value, str) or not value]
-    if odd:
-        raise DataError(f"expected names of labels, found {show(odd[0])}", file=name, field="class_label")
-    info = (rows.info.splits or {}).get(dataset_split(split))
-    size = info.num_examples if info is not None else None
-    return Split(rows, label_names, find_kind(features, name), size, config or rows.info.config_name or "", name)
+    if place.repository is None and not Path(place.name, CARD).is_file():
+        message = f"expected the folder of a built dataset, found {describe_folder(Path(place.name))}"
+        raise DataError(message, file=place.name)
+    built = open_built(place.name)
+    config = built.default_config if config is None else built.chosen([config])[0]
+    files = built.files(config, split)
+    with wrap_parquet_errors(files[0]):
+        kind = find_kind(pq.read_schema(files[0]), files[0])
+    return Split(built, config, dataset_split(split), files, kind, built.label_names(config) or ())
+
+
+def describe_folder(folder: Path) -> str:
+    """Describe what is there in place of a built dataset, and what to type."""
+    if folder.is_dir():
+        if find_place(folder).kind == "raw":
+            ours = folder.resolve().name in CONFIGS and not (folder / CORPUS_YAML).exists()
+            command = f"build eraser --source {folder.parent}" if ours else f"build own --source {folder}"
+            return f"a corpus that is not built: `eraser-hub {command}` builds it"
+        if below := sorted(folder.glob(f"*/{CARD}")):
+            names = ", ".join(show(path.parent.name) for path in below)
+            return f"a folder of datasets, {names}: say {below[0].parent}"
+        if below := sorted(folder.glob(f"*/{CORPUS_YAML}")):
+            return f"a folder of corpora: `eraser-hub build own --source {below[0].parent}` builds one"
+        return f"a folder without {CARD}; `eraser-hub build` makes datasets"
+    if folder.exists():
+        return "a file"
+    known = {path.parent.name: path.parent for among in (Path(HUB), folder.parent) for path in among.glob(f"*/{CARD}")}
+    near = find_similar(folder.name, known)
+    return f"none: did you mean {known[near]}?" if near else "none; `eraser-hub build` makes datasets"
 
 
 def draw_stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:
@@ -212,65 +193,34 @@ def has_different_queries(split: Split) -> bool:
     return first is not None and any(one.query != first.query for one in islice(instances, MAX_QUERY_ROWS))
 
 
-class RationaleLength(NamedTuple):
-    """Share of tokens in a hard rationale, and where it is from.
+def find_kd(split: Split) -> tuple[float, str]:
+    """Return the rationale length of a config, and where it is from (`KD_SOURCES`).
 
-    Attributes:
-        kd: the share, above 0 and up to 1.
-        source: one of `KD_SOURCES`.
-    """
-
-    kd: float
-    source: str
-
-
-def find_kd(split: Split, training: Split | None = None) -> RationaleLength:
-    """Find the rationale length of a config: that of the paper's table, of corpus.yaml, or of the training split.
-
-    Papers: 000, Table 4; 002, Table 3. Of the training split it is the mean share over the rows that have a rationale.
-    The split that is explained never gives it, because its rationales are the answers that predictions are scored by.
-
-    Args:
-        split: the split that is explained.
-        training: the training split; None: the split ``train`` of the same dataset, if ``split`` is another.
+    It is that of corpus.yaml, of the paper's table (papers 000, Table 4; 002, Table 3), or the mean share over the rows
+    of train that have a rationale. The split that is explained never gives it, because its rationales are the answers
+    that predictions are scored by.
 
     Raises:
         DataError: none of them is known: kd must be given.
     """
-    printed = load_paper(KD_PAPERS[split.kind]).kd if split.kind in KD_PAPERS else {}
-    own = _read_corpus_config(split)
+    own = read_own_facts(split.built, split.config) if split.kind == "eraser" else None
     if own is not None and own.kd is not None:
-        return RationaleLength(own.kd, "corpus.yaml")
+        return own.kd, "corpus.yaml"
+    printed = load_paper(KD_PAPERS[split.kind]).kd if own is None and split.kind in KD_PAPERS else {}
     for name in (split.config, split.config.removesuffix("_simplified").removesuffix("_flat")):
-        if own is None and name in printed:
-            return RationaleLength(printed[name], "paper")
-    elsewhere = split.name is not None and str(getattr(split.rows, "split", TRAINING)) != TRAINING
-    if training is None and elsewhere:
-        with suppress(UsageError):  # there is no such split
-            training = open_split(str(split.name), split.config or None, TRAINING)
+        if name in printed:
+            return printed[name], "paper"
     shares, rows = list[float](), 0
-    for one in training.instances() if training is not None else ():
-        rows += 1
-        if one.has_rationale:
-            shares.append(sum(map(sum, one.rationale or ())) / len(one.tokens))
-    if not shares:
-        if training is not None:
+    why = "the split that is explained cannot give it, and there is no other training split"
+    if split.split != TRAINING:
+        why = "there is no training split"
+        with suppress(UsageError):
+            for one in split.other(TRAINING).instances():
+                rows += 1
+                if one.has_rationale:
+                    shares.append(sum(map(sum, one.rationale or ())) / len(one.tokens))
             why = f"none of its {rows} training rows has a rationale"
-        elif elsewhere:
-            why = "there is no training split"
-        else:
-            why = "the split that is explained cannot give it, and there is no other training split"
+    if not shares:
         message = f"no rationale length is known for the config {show(split.config)} ({why}): give `kd`"
         raise DataError(message, argument="kd")
-    return RationaleLength(round(float(np.mean(shares)), 4), TRAINING)
-
-
-def _read_corpus_config(split: Split) -> EraserConfig | None:
-    """Return the config of a corpus.yaml, as the built dataset keeps it; None for other datasets."""
-    if split.kind != "eraser" or split.name is None or split.config in CONFIGS:
-        return None
-    try:
-        built = open_built(split.name)
-    except DataError:  # rows from elsewhere, of which there is no card of ours
-        return None
-    return read_own_facts(built, split.config)
+    return round(float(np.mean(shares)), 4), TRAINING

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, chain, compress, islice, pairwise
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from msgspec import Struct
@@ -20,6 +21,9 @@ from eraser_hub.conversion.built import get_label_name
 from eraser_hub.conversion.typed import convert_type
 from eraser_hub.metrics.tokens import mask_from_spans, sentence_sizes, split_sentences, split_tokens
 from eraser_hub.records.errors import DataError, show
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Rationale = tuple[tuple[bool, ...], ...]  # per document one flag a token
 
@@ -222,25 +226,18 @@ def read_perturbation_row(row: Mapping[str, Any], label_names: Sequence[str] = (
         if len(gold) != len(known.tokens):
             message = f"expected gold sets for each of {len(known.tokens)} sequences, found {len(gold)}"
             raise DataError(message, instance=identity, field="rationale_ids")
-        rationale = tuple(
-            flag_members(sets, len(words), identity, f"rationale_ids[{at}]")
-            for at, (words, sets) in enumerate(zip(known.tokens, gold, strict=True))
-        )
+        flags = [[False] * len(words) for words in known.tokens]
+        for at, sets in enumerate(gold):
+            for number, members in enumerate(sets):
+                for place in members:
+                    if not 0 <= place < len(flags[at]):
+                        message = f"expected the index of one of {len(flags[at])} tokens, found {show(place)}"
+                        raise DataError(message, instance=identity, field=f"rationale_ids[{at}][{number}]")
+                    flags[at][place] = True
+        rationale = tuple(map(tuple, flags))
     names = tuple(f"sequence_{number}" for number in range(len(known.tokens)))
     label = get_label_name(row.get("label"), label_names, instance=identity)
     return Instance(identity, tuple(split_tokens(known.question or "")), names, tuple(known.tokens), label, rationale)
-
-
-def flag_members(sets: Sequence[Sequence[int]], size: int, instance: str, field: str) -> tuple[bool, ...]:
-    """Return flags of the tokens that any set of a sequence's tokens holds."""
-    flags = [False] * size
-    for number, members in enumerate(sets):
-        for place in members:
-            if not 0 <= place < size:
-                message = f"expected the index of one of {size} tokens, found {show(place)}"
-                raise DataError(message, instance=instance, field=f"{field}[{number}]")
-            flags[place] = True
-    return tuple(flags)
 
 
 def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> Instance:
@@ -265,24 +262,16 @@ def read_tokens_row(row: Mapping[str, Any], label_names: Sequence[str] = ()) -> 
 READERS = {"eraser": read_eraser_row, "perturbation": read_perturbation_row, "tokens": read_tokens_row}
 
 
-def find_kind(columns: Mapping[str, Any], name: str = "dataset") -> str:
+def find_kind(columns: pa.Schema, file: Path) -> str:
     """Return the kind of reader that a dataset's rows need: eraser, perturbation or tokens (:data:`READERS`).
-
-    Args:
-        columns: column -> its type as `datasets` has it, or the column's value in a row.
-        name: the dataset, for the error.
 
     Raises:
         DataError: the columns of none of them.
     """
-    if "annotation_id" in columns and "documents" in columns:
+    if {"annotation_id", "documents"} <= set(columns.names):
         return "eraser"
-    if "id" in columns and columns.get("tokens") is not None:
-        tokens = columns["tokens"]
-        if isinstance(tokens, (list, tuple)):
-            nested = any(isinstance(one, (list, tuple)) for one in tokens)
-        else:
-            nested = getattr(getattr(tokens, "feature", None), "feature", None) is not None
+    if {"id", "tokens"} <= set(columns.names):
+        nested = columns.field("tokens").type.num_fields and columns.field("tokens").type.field(0).type.num_fields
         return "perturbation" if nested else "tokens"
     expected = "annotation_id and documents (eraser), or id and tokens (bilingual_perturbation, human_rationales)"
-    raise DataError(f"expected the columns {expected}; found {', '.join(columns) or 'none'}", file=name)
+    raise DataError(f"expected the columns {expected}; found {', '.join(columns.names) or 'none'}", file=file)

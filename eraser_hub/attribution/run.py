@@ -199,9 +199,9 @@ def make_settings_for(
         messages.append(f"the model was not trained with `paper` {paper}: taken as it is")
     ranks = not settings.rationales
     if ranks and options.get("kd") is None and split.config not in load_preset(paper).kd:
-        length = find_kd(split)
-        settings = replace(settings, kd=length.kd, kd_source=length.source)
-        messages.append(f"kd {length.kd:g}: {KD_SOURCES[length.source]}")
+        kd, source = find_kd(split)
+        settings = replace(settings, kd=kd, kd_source=source)
+        messages.append(f"kd {kd:g}: {KD_SOURCES[source]}")
     if settings.bins not in ((), AOPC_THRESHOLDS):
         messages.append("to score these bins, set aopc_thresholds to " + " ".join(f"{x:g}" for x in settings.bins))
     if settings.method is not None:

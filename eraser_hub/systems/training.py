@@ -159,7 +159,7 @@ def open_evaluation_split(settings: TrainSettings) -> tuple[Split | None, str]:
     try:
         split = open_split(settings.dataset, settings.config, settings.eval_split or VALIDATION)
         if not has_labels(split) and not has_answers(split):
-            message = f"{split.rows.split}: expected labelled instances, found none"
+            message = f"{split.split}: expected labelled instances, found none"
             raise DataError(message, file=split.name, argument="eval_split")
     except DataError as error:
         if settings.eval_split:
@@ -207,7 +207,7 @@ def read_answer_data(
     parts: list[Labelled] = [([], []), ([], [])]
     for number, one in enumerate((split, evaluated)):
         if one is not None:
-            parts[number] = keep_answerable(read_answers(one, settings.limit, settings.seed), str(one.rows.split))
+            parts[number] = keep_answerable(read_answers(one, settings.limit, settings.seed), str(one.split))
     return Data(parts[0], parts[1], (), True, answers=True, by_name=False)
 
 
@@ -280,7 +280,7 @@ def describe_figures(settings: TrainSettings, place: Path, split: Split, facts: 
         if name is None or (seen == "rationale" and not marked):
             continue
         if seen == "rationale" and not all(marked):
-            count = f"{sum(marked)} of {len(marked)} instances of {split.rows.split} are marked"
+            count = f"{sum(marked)} of {len(marked)} instances of {split.split} are marked"
             if not any(marked):
                 log.info(f"{name}: left out, for {count}")
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -45,25 +46,18 @@ def made_row(number: int, length: int = 30) -> dict[str, Any]:
 
 
 def write_hub(folder: Path, config: str, splits: dict[str, list[dict[str, Any]]], labels: list[str]) -> Path:
-    """Write rows as a dataset folder in the schema of ``eraser``; return the folder."""
-    import datasets
+    """Write rows as a dataset folder; return the folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    string, place = datasets.Value("string"), datasets.Value("int32")
-    evidence = {"docid": string, "text": string, "start_token": place, "end_token": place}
-    columns = {
-        "annotation_id": string,
-        "classification": datasets.ClassLabel(names=labels),
-        "query": string,
-        "documents": datasets.List({"docid": string, "text": string}),
-        "evidences": datasets.List(datasets.List(evidence)),
-    }
     (folder / config).mkdir(parents=True)
-    lines = ["---", "configs:", f"- config_name: {config}", "  default: true", "  data_files:"]
+    label = {"name": "classification", "dtype": {"class_label": {"names": labels}}}
+    files = [{"split": split, "path": f"{config}/{split}-*.parquet"} for split in splits]
+    card = {"configs": [{"config_name": config, "default": True, "data_files": files}]}
+    card["dataset_info"] = [{"config_name": config, "features": [label]}]
     for split, rows in splits.items():
-        dataset = datasets.Dataset.from_list(rows, features=datasets.Features(columns))
-        dataset.to_parquet(str(folder / config / f"{split}-00000-of-00001.parquet"))
-        lines += [f"  - split: {split}", f"    path: {config}/{split}-*.parquet"]
-    (folder / "README.md").write_text("\n".join([*lines, "---", ""]), "utf-8")
+        pq.write_table(pa.Table.from_pylist(rows), folder / config / f"{split}-00000-of-00001.parquet")
+    (folder / "README.md").write_text(f"---\n{json.dumps(card)}\n---\n", "utf-8")  # JSON is YAML
     return folder
 
 

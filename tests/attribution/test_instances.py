@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
-from eraser_hub.attribution.dataset import Split, find_kd, open_split
+from eraser_hub.attribution.dataset import find_kd, open_split
 from eraser_hub.attribution.instances import read_eraser_row, read_perturbation_row, read_tokens_row
 
 from ..refusals import refused
-from .conftest import made_row
+from .conftest import made_row, write_hub
 
 
 def test_tokens_are_split_on_the_blank_alone():
@@ -27,30 +29,37 @@ def test_a_label_that_is_none(value):
     assert read_eraser_row({**made_row(1), "classification": -1}, ("NEG",)).label is None
 
 
-def make_split(config: str, kind: str, rows: list, name: str | None = None) -> Split:
-    return Split(rows, (), kind, None, config, name)
+def marked(*flags):
+    """Rows of tokens, each with these flags."""
+    return [{"id": str(at), "tokens": ["a"] * len(row), "rationale_mask": list(row)} for at, row in enumerate(flags)]
 
 
-def test_kd_is_the_papers_or_the_training_splits():
-    assert find_kd(make_split("movies", "eraser", [])) == (0.1, "paper")
-    assert find_kd(make_split("cose_simplified", "eraser", [])) == (0.3, "paper")
-    assert find_kd(make_split("senti_ch", "perturbation", [])) == (0.276, "paper")
-    rows = [
-        {"id": "1", "tokens": ["a", "b"], "rationale_mask": [True, False]},
-        {"id": "2", "tokens": [], "rationale_mask": []},
-        {"id": "3", "tokens": ["a", "b"], "rationale_mask": [False, False]},  # without a rationale: it does not count
-        {"id": "4", "tokens": ["a", "b", "c", "d"], "rationale_mask": [True, False, False, False]},
-    ]
-    assert find_kd(make_split("sst", "tokens", []), make_split("sst", "tokens", rows)) == (0.375, "train")
+@pytest.mark.parametrize(
+    ("config", "rows", "split", "kd"),
+    [
+        ("movies", [made_row(1)], "train", (0.1, "paper")),
+        ("cose_simplified", [made_row(1)], "train", (0.3, "paper")),
+        ("senti_ch", [{"id": "a", "tokens": [["a"]]}], "train", (0.276, "paper")),
+        # a row without a rationale does not count
+        ("sst", marked((1, 0), (0, 0), (1, 0, 0, 0)), "test", (0.375, "train")),
+    ],
+)
+def test_kd_is_the_papers_or_the_training_splits(tmp_path, config, rows, split, kd):
+    hub = write_hub(tmp_path / "hub", config, {"train": rows, "test": rows}, ["a"])
+    assert find_kd(open_split(hub, None, split)) == kd
 
 
-def test_kd_is_never_that_of_the_split_that_is_explained():
-    rows = [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [True, False]}]
-    empty = [{"id": "1", "tokens": ["a", "b"], "rationale_mask": [False, False]}]
-    with refused("kd", "'own'", "there is no other training split"):
-        find_kd(make_split("own", "tokens", rows))
-    with refused("kd", "'own'", "none of its 1 training rows has a rationale"):
-        find_kd(make_split("own", "tokens", rows), make_split("own", "tokens", empty))
+@pytest.mark.parametrize(
+    ("split", "rows", "mention"),
+    [
+        ("train", marked((1, 0)), "there is no other training split"),
+        ("test", marked((0, 0)), "none of its 1 training rows has a rationale"),
+    ],
+)
+def test_kd_is_never_that_of_the_split_that_is_explained(tmp_path, split, rows, mention):
+    hub = write_hub(tmp_path / "hub", "own", {"train": rows, "test": marked((1, 0))}, ["a"])
+    with refused("kd", "'own'", mention):
+        find_kd(open_split(hub, None, split))
 
 
 D = {"docid": "d", "text": "a b"}
@@ -99,13 +108,14 @@ def rows_of(*ids, **more):
     return [{"annotation_id": one, **row, **more} for one in ids]
 
 
-def test_an_id_that_occurs_twice():
-    split = Split(rows_of("a", "b", "a", "b"), (), "eraser", None, "own", "hub/own")
+def test_an_id_that_occurs_twice(tmp_path):
+    splits = {"train": rows_of("a", "b", "a", "b"), "test": rows_of("a", None)}
+    hub = write_hub(tmp_path / "hub", "own", splits, ["a"])
     with refused(instance="a", field="annotation_id"):
-        split.fingerprint()
-    assert split.fingerprint(2)
-    with refused("null", file="hub/own", line=2, field="annotation_id"):
-        Split(rows_of("a", None), (), "eraser", None, "own", "hub/own").fingerprint()
+        open_split(hub, None, "train").header()
+    assert open_split(hub, None, "train").header(2)["limit"] == 2
+    with refused("null", file="own/test-00000-of-00001.parquet", line=2, field="annotation_id"):
+        open_split(hub, None, "test").header()
 
 
 @pytest.mark.parametrize(
@@ -117,15 +127,15 @@ def test_an_id_that_occurs_twice():
         (("N", "P"), {"evidences": [[span(0, 1)]]}, "rationales"),
     ],
 )
-def test_what_predictions_depend_on_is_in_the_fingerprint(labels, columns, gold):
+def test_what_predictions_depend_on_is_in_the_digest(tmp_path, labels, columns, gold):
     """Gold is in it where predictions depend on gold."""
-    row = {"classification": 0, "evidences": [[span(1, 2)]]}
-    one, other = (
-        Split(rows_of("a", **{**row, **more}), names, "eraser", None, "own")
-        for more, names in (({}, ("N", "P")), (columns, labels))
-    )
-    assert (one.fingerprint() == other.fingerprint()) == (gold is not None)
-    assert not gold or one.fingerprint(**{gold: True}) != other.fingerprint(**{gold: True})
+    row, digests = {"classification": 0, "evidences": [[span(1, 2)]]}, []
+    for name, more, names in (("one", {}, ("N", "P")), ("other", columns, labels)):
+        hub = write_hub(tmp_path / name, "own", {"test": rows_of("a", **{**row, **more})}, list(names))
+        split = open_split(hub, None, "test")
+        digests.append([split.header(**how)["digest"] for how in ({}, {gold: True} if gold else {})])
+    assert (digests[0][0] == digests[1][0]) == (gold is not None)
+    assert digests[0][1] != digests[1][1]
 
 
 def test_a_damaged_file_of_a_built_dataset_is_named(samples, tmp_path):
@@ -137,4 +147,20 @@ def test_a_damaged_file_of_a_built_dataset_is_named(samples, tmp_path):
     with file.open("r+b") as content:
         content.write(b"\0" * 4000)  # the footer is whole: the damage shows when rows are read
     with refused(file=file):
-        split.fingerprint()
+        split.header()
+
+
+def test_what_is_no_built_dataset_is_named_with_what_to_type(samples, hub, tmp_path, monkeypatch):
+    monkeypatch.chdir(hub.parent)
+    shutil.copytree(samples / "eraser" / "movies", tmp_path / "movies")
+    for dataset, *mentions in (
+        (tmp_path / "movies", f"build eraser --source {tmp_path}"),
+        (hub.parent, "'eraser'", f"say {hub}"),
+        (tmp_path, "eraser-hub build"),
+        ("./erasre", "did you mean eraser?"),
+    ):
+        with refused(*mentions, file=dataset):
+            open_split(dataset, None, "test")
+    for config, split, argument, near in (("movie", "val", "config", "movies"), (None, "valid", "split", "validation")):
+        with refused(f"did you mean '{near}'?", argument=argument):
+            open_split(hub, config, split)

@@ -218,7 +218,7 @@ def test_several_methods_and_draws_write_a_file_each(hub, linear, tmp_path):
         ("--method", "attention", 2, ("attention", "LogisticRegression", "random, shapley")),
         ("--model", "{linear}(lables=[NEG,POS])", 2, ("'labels'",)),
         ("--model", "{linear}(labels=[a,b])", 1, ("NEG, POS", "a, b")),
-        ("--config", "films", 1, ("films",)),
+        ("--config", "films", 2, ("films",)),
         ("--dataset", "./nowhere", 1, ("nowhere", "eraser-hub build")),
     ],
 )
