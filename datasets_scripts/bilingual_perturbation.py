@@ -13,10 +13,9 @@ data_dir="luge", trust_remote_code=True)``.
 from __future__ import annotations
 
 from eraser_hub.conversion.bilingual_perturbation.dataset import DATASET
-from eraser_hub.conversion.bilingual_perturbation.pairs import map_references, pairs
 from eraser_hub.datasets_scripts.builder import RationaleBuilder
 
-__all__ = ["BilingualPerturbation", "map_references", "pairs"]
+__all__ = ["BilingualPerturbation"]
 
 
 class BilingualPerturbation(RationaleBuilder):

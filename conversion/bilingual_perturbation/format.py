@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,40 +67,11 @@ CONFIGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A line of a public or a gold file; what it does not say is None.
+def read_records(path: Path, task: Task, is_gold: bool) -> list[dict[str, Any]]:
+    """Return the records of a public file, or of a gold file in any of its released forms, by the columns of rows.
 
-    Attributes:
-        id: the id, always as a string.
-        line: its 1-based line.
-        texts: column -> text, of the task's columns.
-        tokens: the tokens of each sequence.
-        sample_type: ``ori`` or ``disturb``.
-        rel_ids: ids of an original's perturbed records.
-        label: 0 or 1.
-        answer: answer of the reading task; "" if there is none.
-        rationale_ids: [sequence][set][index], of every gold record.
-    """
-
-    id: str
-    line: int
-    texts: Mapping[str, str]
-    tokens: list[list[str]] | None
-    sample_type: str | None
-    rel_ids: list[str] | None
-    label: int | None = None
-    answer: str | None = None
-    rationale_ids: list[list[list[int]]] | None = None
-
-    def list_missing(self, task: Task, optional: Sequence[str] = ()) -> list[str]:
-        """Return what a row needs and the record does not say."""
-        missing = [name for name in ("tokens", "sample_type") if getattr(self, name) is None]
-        return [*missing, *(name for name in task.texts if name not in self.texts and name not in optional)]
-
-
-def read_records(path: Path, task: Task, is_gold: bool) -> list[Record]:
-    """Return the records of a public file, or of a gold file in any of its released forms.
+    What a record does not say is None: its texts, its ``tokens`` of each sequence, ``sample_type`` and ``rel_ids``. A
+    gold record has ``label``, ``answer`` ("" if there is none) and ``rationale_ids`` too; ``position`` is the line.
 
     Raises:
         DataError: see `read_json_lines`; a missing field, or one of another type, a repeated id, a record whose
@@ -121,66 +92,60 @@ def read_records(path: Path, task: Task, is_gold: bool) -> list[Record]:
             **dict.fromkeys(("sent_label", "label", *GOLD_FIELDS), Any),
         }
     kind = msgspec.defstruct("Line", [("id", Id), *((name, kind | None, None) for name, kind in kinds.items())])
-    records, seen = [], dict[str, int]()
+    records: dict[str, dict[str, Any]] = {}
     for line, fields in read_json_lines(path):
         if is_gold and "sent_id" in fields:
             fields["id"] = fields["sent_id"]
         place: dict[str, Any] = {"file": path, "line": line, "instance": fields.get("id")}
-        record = _make_record(convert_type(fields, kind, **place), task, is_gold, place)
-        if (first := seen.setdefault(record.id, line)) != line:
-            raise DataError(f"expected each id once, found it on line {first} as well", field="id", **place)
-        records.append(record)
+        found: Any = convert_type(fields, kind, **place)
+        name, rel_ids = str(found.id), None if found.rel_ids is None else [str(rel_id) for rel_id in found.rel_ids]
+        if name in records:
+            message = f"expected each id once, found it on line {records[name]['position']} as well"
+            raise DataError(message, field="id", **place)
+        if found.sample_type not in (None, *SAMPLE_TYPES):
+            message = f"expected 'ori' or 'disturb', found {show(found.sample_type)}"
+            raise DataError(message, field="sample_type", **place)
+        if rel_ids and (name in rel_ids or len(set(rel_ids)) != len(rel_ids)):
+            message = f"expected the ids of other records, each once, found {show(rel_ids)}"
+            raise DataError(message, field="rel_ids", **place)
+        tokens: list[Any] | None = [getattr(found, field) for field in task.sequences]
+        if tokens and None in tokens:
+            tokens = found.sent_token if is_gold and is_pair else None
+        texts = {column: getattr(found, field) for column, field in task.texts.items()}
+        if is_gold and found.sent_text is not None:
+            sentences = [found.sent_text] if isinstance(found.sent_text, str) else found.sent_text
+            given = dict(zip(texts if is_pair else ("context",), sentences, strict=False))
+            texts = {column: given.get(column) if text is None else text for column, text in texts.items()}
+        record = {"id": name, "position": line, **texts, "tokens": tokens, "sample_type": found.sample_type}
+        records[name] = record = {**record, "rel_ids": rel_ids}
+        if is_gold:
+            record |= _read_label(found, task, place)
+            record["rationale_ids"] = _read_rationales(found, len(task.sequences), place)
+        elif missing := list_missing(record, task):
+            raise DataError(f"expected a value, found no {' and no '.join(missing)}", field=missing[0], **place)
     if not records:
         raise DataError("expected a record a line, found an empty file", file=path, line=1)
-    return records
+    return [*records.values()]
 
 
-def _make_record(found: Any, task: Task, is_gold: bool, place: Mapping[str, Any]) -> Record:
-    if found.sample_type not in (None, *SAMPLE_TYPES):
-        message = f"expected 'ori' or 'disturb', found {show(found.sample_type)}"
-        raise DataError(message, field="sample_type", **place)
-    rel_ids = None if found.rel_ids is None else [str(rel_id) for rel_id in found.rel_ids]
-    if rel_ids and (str(found.id) in rel_ids or len(set(rel_ids)) != len(rel_ids)):
-        message = f"expected the ids of other records, each once, found {show(rel_ids)}"
-        raise DataError(message, field="rel_ids", **place)
-    tokens: list[Any] | None = [getattr(found, name) for name in task.sequences]
-    if tokens and None in tokens:
-        tokens = found.sent_token if is_gold and task.name == "similarity" else None
-    texts = {column: text for column, name in task.texts.items() if (text := getattr(found, name)) is not None}
-    if is_gold and found.sent_text is not None:
-        sentences = [found.sent_text] if isinstance(found.sent_text, str) else found.sent_text
-        columns = task.texts if task.name == "similarity" else ("context",)
-        texts = dict(zip(columns, sentences, strict=False)) | texts
-    record = Record(str(found.id), place["line"], texts, tokens, found.sample_type, rel_ids)
-    if not is_gold:
-        if missing := record.list_missing(task):
-            raise DataError(f"expected a value, found no {' and no '.join(missing)}", field=missing[0], **place)
-        return record
-    answer = _choose_answer(found) if task.name == "mrc" else None
-    label = None if answer is None else int(bool(answer))
-    if task.name != "mrc":
-        label = _read_label(found, LABEL_NAMES[task.name], place)
-    rationales = _read_rationales(found, len(task.sequences), place)
-    return replace(record, label=label, answer=answer, rationale_ids=rationales)
+def list_missing(record: Mapping[str, Any], task: Task, optional: Sequence[str] = ()) -> list[str]:
+    """Return the columns that a row needs and the record does not have."""
+    return [name for name in ("tokens", "sample_type", *task.texts) if record[name] is None and name not in optional]
 
 
-def _read_label(found: Any, names: Sequence[str], place: Mapping[str, Any]) -> int | None:
-    """Return the label, 0 or 1, which may be given as a string; None if it is absent."""
-    value = found.label if found.sent_label is None else found.sent_label
-    if value in (None, "0", "1") or (type(value) is int and value in (0, 1)):
-        return None if value is None else int(value)
-    message = f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}"
-    raise DataError(message, field="label" if found.sent_label is None else "sent_label", **place)
-
-
-def _choose_answer(found: Any) -> str | None:
-    """Return the first answer; "" if the gold has an empty one; None without the field."""
-    for value in (found.answer, found.answers, found.sent_label):
-        if isinstance(value, str):
-            return value
-        if isinstance(value, list):
-            return value[0] if value else ""
-    return None
+def _read_label(found: Any, task: Task, place: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the label, 0 or 1, and the answer; each is None where the record does not say it."""
+    if task.name == "mrc":  # the first answer; "" if the gold has an empty one
+        given = (value for value in (found.answer, found.answers, found.sent_label) if isinstance(value, str | list))
+        value = next(given, None)
+        answer = next(iter(value), "") if isinstance(value, list) else value
+        return {"label": None if answer is None else int(bool(answer)), "answer": answer}
+    field = "label" if found.sent_label is None else "sent_label"
+    value, names = getattr(found, field), LABEL_NAMES[task.name]
+    if value not in (None, "0", "1") and (type(value) is not int or value not in (0, 1)):
+        message = f"expected 0 ({names[0]}) or 1 ({names[1]}), found {show(value)}"
+        raise DataError(message, field=field, **place)
+    return {"label": None if value is None else int(value), "answer": None}
 
 
 def _read_rationales(found: Any, sequences: int, place: Mapping[str, Any]) -> list[list[list[int]]]:

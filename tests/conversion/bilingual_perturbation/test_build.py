@@ -1,4 +1,4 @@
-"""``bilingual_perturbation``: where files are found, what is built of odd ones, checks, Table 3, pairs, real files."""
+"""``bilingual_perturbation``: where files are found, what is built of odd ones, checks, Table 3, real files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 from eraser_hub.conversion.bilingual_perturbation.dataset import DATASET
 from eraser_hub.conversion.bilingual_perturbation.format import CONFIGS
-from eraser_hub.conversion.bilingual_perturbation.pairs import map_references, pairs
 from eraser_hub.conversion.built import BuiltDataset, open_built
 
 from ...refusals import refused
@@ -93,23 +92,9 @@ def test_faults_are_found_and_quirks_are_known(
     assert {each.kind: bool(each.why) for each in DATASET.check(tmp_path).findings}[kind] is known
 
 
-def test_pairs_join_rows_and_predictions(built: BuiltDataset, samples: Path) -> None:
+def test_table_3_counts_pairs(built: BuiltDataset) -> None:
     (row,) = DATASET.stats(built.folder, ["senti_ch"]).as_json()["tables"]["table_3"]["rows"]
     assert (row["pairs"]["value"], row["pairs"]["printed"], row["rationale_percent"]["printed"]) == (32, "2160", "27.6")
-    rows = built.rows("senti_ch", "test")
-    text = (samples / "predictions" / "bilingual_perturbation" / "senti_ch.jsonl").read_text(encoding="utf-8")
-    predictions = [json.loads(line) for line in text.splitlines()]
-    joined = pairs(rows, predictions)
-    assert len(joined) == 32
-    for pair in joined:
-        assert pair["original"]["rel_ids"] == [pair["perturbed_id"]]
-        assert pair["perturbed"]["original_id"] == pair["original_id"]
-        for side in ("original", "perturbed"):
-            assert str(pair[f"{side}_prediction"]["id"]) == pair[f"{side}_id"] == pair[side]["id"]
-    with refused(instance="1"):
-        pairs(rows, predictions[1:])
-    with refused("row", instance="1"):
-        pairs([*rows, rows[0]])
 
 
 def test_the_real_files(corpora: Path, tmp_path: Path) -> None:
@@ -130,5 +115,3 @@ def test_the_real_files(corpora: Path, tmp_path: Path) -> None:
     assert first["rationale_ids"] == [[[2, 3, 7], [11, 12, 13]]]
     assert (second["id"], second["label"], second["rel_ids"]) == ("4", 1, ["2165"])
     assert second["rationale_ids"] == [[[5, 6, 9], [15, 16, 17, 18]]]
-    assert len(pairs(rows)) == 18  # the gold's two name records that are not in the excerpt
-    assert sum(len(row["rel_ids"]) for row in map_references(rows)) == 18

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.conversion.bilingual_perturbation.format import CONFIGS, Record, read_records
+from eraser_hub.conversion.bilingual_perturbation.format import CONFIGS, read_records
 from eraser_hub.conversion.bilingual_perturbation.rows import join, make_rows
 
 from ...refusals import refused
@@ -44,7 +44,7 @@ def change(record: dict[str, Any], **fields: Any) -> dict[str, Any]:
 )
 def test_each_spelling_of_rationales_is_read(tmp_path: Path, field: str, value: Any, sets: Any) -> None:
     path = write(tmp_path / "gold", change(GOLD, **{"rationale_ids": ..., field: value}))
-    assert read_records(path, SENTI, True)[0].rationale_ids == [sets]
+    assert read_records(path, SENTI, True)[0]["rationale_ids"] == [sets]
 
 
 @pytest.mark.parametrize(("q", "t"), [(["0"], [1]), ([[0]], [["1"]])])
@@ -52,11 +52,15 @@ def test_the_spelling_of_two_sentences(tmp_path: Path, q: Any, t: Any) -> None:
     record = {"sent_id": "a", "query": "甲乙", "title": "乙甲", "text_q_seg": ["甲", "乙"], "text_t_seg": ["乙", "甲"]}
     path = write(tmp_path / "gold", {**record, "sent_label": "0", "rationale_q_idx": q, "rationale_t_idx": t})
     (gold,) = read_records(path, SIMILARITY, True)
-    assert gold.rationale_ids == [[[0]], [[1]]]
-    assert (gold.label, gold.texts) == (0, {"sentence1": "甲乙", "sentence2": "乙甲"})
+    assert gold["rationale_ids"] == [[[0]], [[1]]]
+    assert [gold[name] for name in ("label", "sentence1", "sentence2")] == [0, "甲乙", "乙甲"]
     nested = {"sent_id": 1, "sent_text": ["甲乙", "乙甲"], "sent_token": [["甲", "乙"], ["乙", "甲"]]}
     (gold,) = read_records(write(tmp_path / "gold", {**nested, "rationales": [[], [["1"]]]}), SIMILARITY, True)
-    assert (gold.rationale_ids, gold.tokens, len(gold.texts)) == ([[], [[1]]], nested["sent_token"], 2)
+    assert [gold[name] for name in ("rationale_ids", "tokens", "sentence2")] == [
+        [[], [[1]]],
+        nested["sent_token"],
+        "乙甲",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +76,7 @@ def test_the_spelling_of_two_sentences(tmp_path: Path, q: Any, t: Any) -> None:
 def test_answers_of_the_reading_task(tmp_path: Path, fields: dict, answer: str | None, label: int | None) -> None:
     record = {"sent_id": 1, "sent_text": "春天", "sent_token": ["春", "天"], "rationales": [0], **fields}
     (gold,) = read_records(write(tmp_path / "gold", record), MRC, True)
-    assert (gold.answer, gold.label) == (answer, label)
+    assert (gold["answer"], gold["label"]) == (answer, label)
 
 
 PUBLIC_FAULTS = [
@@ -119,13 +123,13 @@ def test_a_byte_order_mark_and_a_missing_last_newline_are_read_and_nothing_is_re
     path = tmp_path / "senti_en"
     # what only a gold file says is not read in a public one
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps({**GOOD, "sent_text": 1, "answers": {}, "sent_label": "?"}).encode())
-    assert [record.id for record in read_records(path, SENTI, False)] == ["1"]
+    assert [record["id"] for record in read_records(path, SENTI, False)] == ["1"]
     path.write_bytes(b"")
     with refused(file=path, line=1):
         read_records(path, SENTI, False)
 
 
-def join_files(folder: Path, public: list[dict], gold: list[dict]) -> tuple[list[Record], list[str]]:
+def join_files(folder: Path, public: list[dict], gold: list[dict]) -> tuple[list[dict[str, Any]], list[str]]:
     files = {"public": write(folder / "senti_en", *public), "gold": write(folder / "gold", *gold)}
     public_records = read_records(files["public"], SENTI, False) if public else []
     return join(public_records, read_records(files["gold"], SENTI, True), SENTI, files)
@@ -155,5 +159,5 @@ def test_the_golds_rel_ids_win_and_what_is_joined_is_reported(tmp_path: Path) ->
     assert len(notes) == 1 and "(1: 2 -> 3)" in notes[0]
     assert join_files(tmp_path, [GOOD], [change(GOLD, rel_ids=["2"])])[1] == []  # equal, of another type
     records, notes = join_files(tmp_path, [GOOD], [GOLD, change(GOLD, sent_id=9, sample_type="disturb")])
-    assert [record.id for record in records] == ["1", "9"]
+    assert [record["id"] for record in records] == ["1", "9"]
     assert len(notes) == 1 and notes[0].startswith("1 ")
