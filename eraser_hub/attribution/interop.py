@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate, chain, pairwise, repeat, zip_longest
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain, repeat, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +36,14 @@ NOWHERE: Span = (0, 0)  # of special tokens
 UNKNOWN = ("[UNK]", "<unk>")
 SPECIAL = re.compile(r"\[(CLS|SEP|PAD|BOS|EOS)\]|</?s>|<(pad|bos|eos|cls|sep|mask)>|<\|\w+\|>", re.IGNORECASE)
 SEEN = 40  # characters of a text that an error shows
-LIBRARIES = "captum, ferret, inseq, interpreto, lime, shap or transformers-interpret"
+LIBRARIES = "captum, ferret, interpreto, lime, shap or transformers-interpret"
+# attributes of a result that hold its numbers (of several labels, perhaps) and its pieces
+ATTRIBUTES = (
+    ("seq_attr", "input_tokens"),  # captum's LLMAttributionResult: the whole answer's, to the prompt
+    ("word_attributions", "raw_input_ids"),  # captum's VisualizationDataRecord
+    ("scores", "tokens"),  # ferret's Explanation: of the target that was explained
+    ("attributions", "elements"),  # interpreto's AttributionOutput
+)
 
 
 class Scored(NamedTuple):
@@ -53,9 +60,6 @@ class Scored(NamedTuple):
     pieces: Sequence[str] = ()
     spans: Sequence[Span] = ()
     raw: str = ""
-
-
-Reader = Callable[[Any, Label], Scored]
 
 
 def token_scores(
@@ -75,9 +79,9 @@ def token_scores(
 
     Args:
         result: of captum (``attribute``'s tensor for one text, with ``tokenizer``; an ``LLMAttributionResult``), ferret
-            (an ``Explanation``), inseq, interpreto (an ``AttributionOutput``), lime, shap (an ``Explanation``: one
-            text's, ``values[0]``), or transformers-interpret (the list of pairs). Without a tokenizer also a list, an
-            array or a tensor of one number a token.
+            (an ``Explanation``), interpreto (an ``AttributionOutput``), lime, shap (an ``Explanation``: one text's,
+            ``values[0]``), or transformers-interpret (the list of pairs). Without a tokenizer also a list, an array or
+            a tensor of one number a token.
         text: the text that was explained: a string (cut at blanks and line ends, as documents are), tokens, or the
             tokens of each document, as ``eraser_hub.tokens(row)`` gives them. With ``tokenizer`` give the string that
             the model read: a tokenizer may have sub-words for line ends and double blanks.
@@ -195,13 +199,22 @@ def read_result(result: Any, label: Label) -> Scored:
     if isinstance(result, Mapping):  # transformers-interpret's, of several labels
         names = list(result)
         return read_result(result[names[_find_label(label, names)]], label)
-    if reader := _find_reader(result):
-        return reader(result, label)
+    if hasattr(result, "as_map") and hasattr(result, "domain_mapper"):
+        return _read_lime(result, label)
+    if hasattr(result, "values") and hasattr(result, "base_values"):
+        return _read_shap(result, label)
+    for numbers, pieces in ATTRIBUTES:
+        if hasattr(result, numbers) and hasattr(result, pieces):
+            values, classes = to_array(getattr(result, numbers)), getattr(result, "classes", None)
+            if values.ndim == 2:
+                known = range(len(values)) if classes is None else to_array(classes).astype(int).tolist()
+                values = values[_find_label(label, known)]
+            return Scored(values, list(map(str, getattr(result, pieces))))
     if isinstance(result, (list, tuple)) and len(result):
         if all(isinstance(pair, (list, tuple)) and len(pair) == 2 and isinstance(pair[0], str) for pair in result):
             return Scored(np.array([score for _, score in result], np.float64), [piece for piece, _ in result])
-        if _find_reader(result[0]) or (len(result) == 1 and not np.isscalar(result[0])):
-            return read_result(_take_only(result), label)
+        if len(result) == 1 and not np.isscalar(result[0]):
+            return read_result(result[0], label)
     try:
         values = to_array(result)
     except (TypeError, ValueError):
@@ -213,17 +226,6 @@ def read_result(result: Any, label: Label) -> Scored:
         found = show(type(result).__name__) + (f" {values.shape}" if values.ndim else "")
         raise DataError(f"expected a result of {LIBRARIES} for one text, found {found}")
     return Scored(array)
-
-
-def _find_reader(result: Any) -> Reader | None:
-    return next((read for names, read in READERS if all(hasattr(result, name) for name in names)), None)
-
-
-def _take_only(results: Sequence[Any], name: str = "result") -> Any:
-    if len(results) != 1:
-        message = f"expected the result of one text, found {len(results)}: take one of them, {name}[0]"
-        raise DataError(message)
-    return results[0]
 
 
 def _find_label(label: Label, known: Sequence[Any]) -> int:
@@ -243,7 +245,9 @@ def _read_shap(result: Any, label: Label) -> Scored:
     """Read an ``Explanation``: values (pieces,) or (pieces, outputs), the pieces in ``data``."""
     values, data, names = result.values, result.data, getattr(result, "output_names", None)
     if len(data) and not isinstance(data[0], str):
-        values, data = _take_only(values), _take_only(data)
+        if len(data) > 1:
+            raise DataError(f"expected the result of one text, found {len(data)}: take one of them, result[0]")
+        values, data = values[0], data[0]
     numbers = to_array(values)
     if numbers.ndim == 2:
         named = list(map(str, names)) if isinstance(names, (list, tuple, np.ndarray)) else []
@@ -267,50 +271,6 @@ def _read_lime(result: Any, label: Label) -> Scored:
             spans.append((start, start + len(text.word(feature))))
             values.append(weight)
     return Scored(np.array(values, np.float64), spans=spans, raw=text.raw_string())
-
-
-def _read_inseq(result: Any, label: Label) -> Scored:
-    """Read the attribution of a generated text to its source, or to its prompt, summed over the generated tokens.
-
-    Where there is a vector a piece, its length is taken, inseq's own default.
-    """
-    if hasattr(result, "sequence_attributions"):
-        result = _take_only(result.sequence_attributions, "result.sequence_attributions")
-    pieces, values = result.source, result.source_attributions
-    if values is None:  # a model that continues its prompt
-        pieces, values = (part[: result.attr_pos_start] for part in (result.target, result.target_attributions))
-    numbers = to_array(values)
-    numbers = np.linalg.norm(numbers, axis=-1) if numbers.ndim == 3 else numbers
-    numbers = np.nansum(numbers, axis=-1) if numbers.ndim == 2 else numbers
-    return Scored(numbers, [piece if isinstance(piece, str) else piece.token for piece in pieces])
-
-
-def _make_reader(numbers: str, pieces: str) -> tuple[tuple[str, ...], Reader]:
-    """Return a reader of numbers and pieces by their attributes; numbers may be those of several labels."""
-
-    def read(result: Any, label: Label) -> Scored:
-        values, classes = to_array(getattr(result, numbers)), getattr(result, "classes", None)
-        if values.ndim == 2:
-            known = range(len(values)) if classes is None else to_array(classes).astype(int).tolist()
-            values = values[_find_label(label, known)]
-        return Scored(values, list(map(str, getattr(result, pieces))))
-
-    return (numbers, pieces), read
-
-
-# attributes that tell a result -> its reader
-READERS: tuple[tuple[tuple[str, ...], Reader], ...] = (
-    _make_reader("seq_attr", "input_tokens"),  # captum's LLMAttributionResult: the whole answer's, to the prompt
-    _make_reader("word_attributions", "raw_input_ids"),  # captum's VisualizationDataRecord
-    _make_reader("scores", "tokens"),  # ferret's Explanation: of the target that was explained
-    _make_reader("attributions", "elements"),  # interpreto's AttributionOutput
-    (("sequence_attributions",), _read_inseq),
-    (("source", "target", "source_attributions"), _read_inseq),
-    (("as_map", "domain_mapper"), _read_lime),
-    (("values", "base_values", "data"), _read_shap),
-    # an explainer of transformers-interpret, which keeps what it last gave
-    (("word_attributions",), lambda result, label: read_result(result.word_attributions, label)),
-)
 
 
 # --- places of pieces in a text ----------------------------------------------------------------------------------
@@ -364,8 +324,8 @@ def place_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list[Spa
     """Return the places of spelled pieces in the tokens' characters, and the token of each character.
 
     A piece is known by its spelling alone (``##s``, ``Ġfilm``, ``▁film``, ``film ``). Blanks count for nothing, nor do
-    case and accents, which uncased tokenizers drop. ``[UNK]`` takes what the piece behind it leaves free, or else the
-    next token; an empty piece, as shap shows an unknown or a special token, what is free.
+    case and accents, which uncased tokenizers drop. ``[UNK]``, and an empty piece, as shap shows an unknown or a
+    special token, stand for what the pieces beside them leave free; behind the last piece ``[UNK]`` is a token.
 
     Raises:
         DataError: pieces of another text.
@@ -375,36 +335,31 @@ def place_pieces(pieces: Sequence[str], tokens: Sequence[str]) -> tuple[list[Spa
     text, bounds = "".join(forms), list(accumulate(map(len, forms), initial=0))
     owners = [number for number, form in enumerate(forms) for _ in form]
     spans, place = [NOWHERE] * len(pieces), 0
-    waiting: list[int] = []  # unknown and empty pieces
-
-    def share(end: int) -> None:
-        """Give the characters before a piece to those that waited: a token to each, or all to all."""
-        parts = list(pairwise(sorted({place, end, *(bound for bound in bounds if place < bound < end)})))
-        for number, part in zip(waiting, parts if len(parts) == len(waiting) else repeat((place, end)), strict=False):
-            spans[number] = part
-
+    waiting: list[int] = []  # pieces without a spelling
     for number, piece in enumerate(pieces):
         if piece in UNKNOWN or not piece:
             waiting.append(number)
             continue
         spellings, is_special = _spell(piece, by_bytes), SPECIAL.fullmatch(piece.strip())
-        unknown, first = sum(pieces[earlier] in UNKNOWN for earlier in waiting), bisect_right(bounds, place)
+        unknown, following = sum(pieces[at] in UNKNOWN for at in waiting), bounds[bisect_right(bounds, place) :]
         if unknown:  # it stands behind as many tokens, or behind a part of one
-            starts = chain(bounds[first : first + unknown], range(place + 1, len(text)))
+            starts = [*following[:unknown], *range(place + 1, len(text))]
         else:  # tokens may be left out whole
-            starts = chain([place], [] if is_special else bounds[first:])
+            starts = [place, *([] if is_special else following)]
         found = ((form, at) for at in starts for form in spellings if text.startswith(form, at))
         form, start = next(found, ("", place))
         if form:
-            if waiting and start > place:
-                share(start)
-            spans[number], place, waiting = (start, start + len(form)), start + len(form), []
+            spans[number] = (start, start + len(form))
+            for at in waiting:
+                spans[at] = (place, start)
+            place, waiting = start + len(form), []
         elif spellings and not is_special:
             rest = show(text[place : place + SEEN])
             raise DataError(f"expected pieces of the text, found {show(piece)} where it goes on with {rest}")
-    waiting = [number for number in waiting if pieces[number] in UNKNOWN]
-    if behind := bounds[bisect_right(bounds, place) :][: len(waiting)]:
-        share(behind[-1])
+    unknowns = [at for at in waiting if pieces[at] in UNKNOWN]
+    behind = bounds[bisect_right(bounds, place) :][: len(unknowns)]
+    for at in unknowns if behind else ():
+        spans[at] = (place, behind[-1])
     return spans, owners
 
 

@@ -34,12 +34,6 @@ def ferret() -> Any:
     return SimpleNamespace(text=TEXT, tokens=PIECES, scores=VALUES, explainer="LIME", target=1)
 
 
-def inseq(values: Any = BOTH.T * [0, 1], **more: Any) -> Any:
-    tokens = [SimpleNamespace(token=piece, id=1) for piece in (*PIECES, "good")]
-    fields = {"source": tokens[:-1], "target": tokens, "source_attributions": values, "target_attributions": None}
-    return SimpleNamespace(sequence_attributions=[SimpleNamespace(**{**fields, "attr_pos_start": 11, **more})])
-
-
 def interpreto(attributions: Any = BOTH, elements: Any = PIECES, classes: Any = None) -> Any:
     return SimpleNamespace(attributions=attributions, elements=elements, classes=classes)
 
@@ -52,7 +46,6 @@ def shap(values: Any = BOTH.T, data: Any = SHAP, output_names: Any = ("NEG", "PO
     ("result", "label"),
     [
         (ferret(), None),
-        (inseq(), None),
         ([interpreto(classes=np.array([1, 0]))], 0),
         (interpreto(VALUES[None]), None),
         (interpreto(np.array([[*VALUES[:4], 4.5, *VALUES[6:]]]), WORDS), None),
