@@ -94,7 +94,7 @@ def load_pretrained(kind: str, name: str, trust_remote_code: bool, **more: Any) 
     try:
         options = find_loading_options(name, trust_remote_code)
         network = getattr(transformers, kind).from_pretrained(name, **options, **more)
-        return network, load_tokenizer(name, trust_remote_code)
+        return network, load_tokenizer(name, options)
     except DataError:
         raise
     except Exception as error:  # transformers raises many kinds

@@ -163,7 +163,8 @@ def open_network(folder: Path, facts: Mapping[str, Any], window: int | None, tru
         if system.encoder:
             silence()
             config = transformers.AutoConfig.from_pretrained(folder / ENCODER, trust_remote_code=trust_remote_code)
-            lexicon = SubwordLexicon(CutWords(load_tokenizer(str(folder / ENCODER), trust_remote_code)))
+            options = {"trust_remote_code": trust_remote_code}
+            lexicon = SubwordLexicon(CutWords(load_tokenizer(str(folder / ENCODER), options)))
             new: Any = partial(transformers.AutoModel.from_config, config, trust_remote_code=trust_remote_code)
 
             def new_embedder(layers: int) -> Embedder:

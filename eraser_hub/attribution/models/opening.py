@@ -23,6 +23,7 @@ from eraser_hub.records.registry import describe_expected, make_settings, parse_
 
 from .labels import align_labels
 from .model import Model
+from .words import hint
 
 # a folder in a model's while it is trained, and a file there while it is written
 CHECKPOINT_DIR, SAVING = ".training", "saving"
@@ -256,7 +257,7 @@ def _open_place(name: str, facts: Mapping[str, Any], settings: Opening) -> Model
         message = "expected model.skops (eraser-hub train) or config.json (transformers), found neither"
         raise DataError(message, file=place)
     elif kind is None and not place.is_dir() and is_path_like(name):
-        raise DataError("no such model file or folder", file=place)
+        raise DataError(f"no such model file or folder{hint(name)}", file=place)
     elif kind is None and not place.is_dir() and name in importlib.import_module("eraser_hub.systems.system").SYSTEMS:
         message = "expected a model, found the name of a system: `eraser-hub train` makes a model of it"
         raise DataError(message, file=name)

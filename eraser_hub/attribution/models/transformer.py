@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.extras import need
 
 from .devices import (
     describe_half,
@@ -30,7 +31,16 @@ from .devices import (
 from .model import Model
 from .pieces import Ints, Reading, decode_places, encode_places, lay_out, make_key, pad_codes
 from .units import Unit
-from .words import CutWords, find_longest_input, make_open_error, open_network, prepare_tokenizer
+from .words import (
+    CutWords,
+    check_vocabulary,
+    find_loading_options,
+    find_longest_input,
+    load_tokenizer,
+    make_open_error,
+    prepare_tokenizer,
+    silence,
+)
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Scores
@@ -302,15 +312,30 @@ def open_folder(place: str | Path, facts: Mapping[str, Any], settings: Opening) 
     if settings.device_map and settings.device is not None:
         message = f"expected `device` or `device_map`, found both: {settings.device} and {settings.device_map}"
         raise DataError(message, argument="device_map")
-    network, tokenizer, architecture = open_network(
-        name,
-        lambda architecture: "AutoModel" + KINDS[find_task(architecture, settings.task, name)][2],
-        trust_remote_code=settings.trust_remote_code,
-        dtype=settings.dtype,
-        device_map=settings.device_map,
-    )
-    task = find_task(architecture, settings.task, name)
+    options = find_loading_options(name, settings.trust_remote_code)
+    need("torch", "transformers", *(["accelerate"] if settings.device_map else []))
+    import torch
+    import transformers
+
+    silence()
     try:
+        config = transformers.AutoConfig.from_pretrained(name, **options)
+        architecture = (config.architectures or ["an encoder without a task"])[0]
+        task = find_task(architecture, settings.task, name)
+        weights = dict(options)
+        if task == "generation":  # its tokenizer stays as it is: the prompt is one text
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
+            check_vocabulary(tokenizer, name)
+            weights |= {"dtype": getattr(torch, settings.dtype)} if settings.dtype != "float32" else {}
+            weights |= {"device_map": settings.device_map} if settings.device_map else {}
+        else:
+            tokenizer = load_tokenizer(name, options)
+        kind = getattr(transformers, f"AutoModel{KINDS[task][2]}")
+        network, loaded = kind.from_pretrained(name, output_loading_info=True, **weights)
+        if missing := sorted(loaded["missing_keys"]):
+            message = f"its files lack {len(missing)} of the weights of {type(network).__name__}, which transformers "
+            message += f"would draw at random ({', '.join(missing[:3])}): fine-tune it first"
+            raise DataError(f"{message} (eraser-hub train --model {name})", file=name)
         return _make_model(
             network,
             tokenizer,
@@ -323,7 +348,7 @@ def open_folder(place: str | Path, facts: Mapping[str, Any], settings: Opening) 
         )
     except DataError:
         raise
-    except Exception as error:  # a tokenizer raises what it likes
+    except Exception as error:  # transformers and tokenizers raise many kinds; the first line names what is missing
         raise make_open_error(error, name) from error
 
 

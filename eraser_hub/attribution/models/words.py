@@ -1,21 +1,22 @@
-"""Tokenizers and networks of transformers: opened, and words cut into sub-words."""
+"""Names of models and their tokenizers: folders here or models of the Hub, and words cut into sub-words."""
 
 from __future__ import annotations
 
-import socket
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
+from threading import Thread
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import numpy as np
 
 from eraser_hub.records.errors import DataError, UsageError, get_first_line
-from eraser_hub.records.extras import need
 
 from .pieces import Ints, Template, encode_places
+
+HUB_SECONDS = 5.0  # in which the Hub is to answer
 
 
 def silence() -> None:
@@ -27,31 +28,76 @@ def silence() -> None:
 
 
 def find_loading_options(name: str, trust_remote_code: bool) -> dict[str, Any]:
-    """Return options of from_pretrained, by which it does not try the Hub for half a minute where there is no network.
+    """Return options of from_pretrained, by which it takes the Hub's files from the cache where the Hub is silent.
 
     Args:
         name: folder or Hub id.
         trust_remote_code: run the code that the model brings.
+
+    Raises:
+        DataError: no folder, and no model of the Hub; or the Hub does not answer and the cache does not have it.
     """
-    from huggingface_hub import constants
-
-    offline = False
-    if not Path(name).is_dir() and not getproxies():
-        try:
-            socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, None)
-        except OSError:
-            offline = True
-    return {"trust_remote_code": trust_remote_code, "local_files_only": offline}
+    answer = "yes" if Path(name).is_dir() else ask_hub(name)
+    if answer not in ("yes", "cached"):
+        hub = "has no such model" if answer == "no" else "does not answer"
+        raise DataError(f"expected a model, found no folder of this name, and the Hub {hub}{hint(name)}", file=name)
+    return {"trust_remote_code": trust_remote_code, "local_files_only": answer == "cached"}
 
 
-def load_tokenizer(name: str, trust_remote_code: bool = False) -> Any:
-    """Load the tokenizer of a model, set to take words (byte-level tokenizers need a blank before each)."""
+def ask_hub(name: str) -> str:
+    """Return whether the Hub has a model: yes, no, "" where it does not answer; else whether the cache has it: cached.
+
+    Its client waits for half a minute where there is no network, also against its own timeout: a name is looked up, and
+    what looks it up does not listen.
+    """
+    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
+
+    answers: list[str] = []
+
+    def ask() -> None:
+        with suppress(Exception):  # the library raises many kinds, its HTTP client's among them
+            try:
+                HfApi().model_info(name, timeout=HUB_SECONDS)
+                answers.append("yes")
+            except (HFValidationError, RepositoryNotFoundError) as error:
+                answers.append("yes" if isinstance(error, GatedRepoError) else "no")
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(HUB_SECONDS)
+    files: list[Any] = []
+    if answers != ["yes"]:
+        with suppress(HFValidationError):
+            files = [try_to_load_from_cache(name, file) for file in ("config.json", "tokenizer_config.json")]
+    return "cached" if any(isinstance(file, str) for file in files) else "".join(answers)
+
+
+def hint(name: str) -> str:
+    """Return ``: did you mean 'models/mine'?`` where there is a file or folder here of nearly this name, else ""."""
+    nearest = Path()
+    for part in Path(name).parts:
+        if not (nearest / part).exists():
+            near = get_close_matches(part, [entry.name for entry in nearest.iterdir()], 1) if nearest.is_dir() else []
+            if not near:
+                return ""
+            part = near[0]
+        nearest /= part
+    return f": did you mean {str(nearest)!r}?"
+
+
+def load_tokenizer(name: str, options: Mapping[str, Any]) -> Any:
+    """Load the tokenizer of a model, set to take words (byte-level tokenizers need a blank before each).
+
+    Args:
+        name: folder or Hub id.
+        options: of :func:`find_loading_options`.
+    """
     import transformers
 
-    load, options = transformers.AutoTokenizer.from_pretrained, find_loading_options(name, trust_remote_code)
-    tokenizer = load(name, **options)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
     if getattr(tokenizer, "add_prefix_space", None) is False:
-        tokenizer = load(name, add_prefix_space=True, **options)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, add_prefix_space=True, **options)
     check_vocabulary(tokenizer, name)
     return tokenizer
 
@@ -62,7 +108,7 @@ def prepare_tokenizer(tokenizer: Any) -> Any:
         return tokenizer
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_pretrained(folder)
-        return load_tokenizer(folder)
+        return load_tokenizer(folder, {})
 
 
 def check_vocabulary(tokenizer: Any, name: str) -> None:
@@ -92,68 +138,11 @@ def make_open_error(error: Exception, name: str) -> DataError:
     if "trust_remote_code" in str(error):
         message = "the model brings its own code, which was not run: say `trust_remote_code` if you trust its source"
         return UsageError(message, file=name)
-    words = "cannot open the model"
-    if not Path(name).exists():
-        words = "neither a folder here nor a model of the Hub can be opened under this name"
-    return DataError(f"{words}: {get_first_line(error)}", file=name)
-
-
-def open_network(
-    name: str,
-    find_class: Callable[[str], str],
-    *,
-    trust_remote_code: bool = False,
-    dtype: str = "float32",
-    device_map: str = "",
-) -> tuple[Any, Any, str]:
-    """Open a network from a local folder or Hub id; return it, its tokenizer and its architecture.
-
-    Args:
-        name: folder or Hub id.
-        find_class: from the architecture to the class of transformers that opens it.
-        trust_remote_code: run the code that the model brings.
-        dtype: type of a language model's weights.
-        device_map: where a language model's layers go.
-
-    Raises:
-        DataError: it cannot be opened; its files lack weights; what ``find_class`` refuses.
-    """
-    need("torch", "transformers")
-    import torch
-    import transformers
-
-    silence()
-    options = find_loading_options(name, trust_remote_code)
-    try:
-        config = transformers.AutoConfig.from_pretrained(name, **options)
-        architecture = (config.architectures or ["an encoder without a task"])[0]
-        class_name = find_class(architecture)
-        if class_name == "AutoModelForCausalLM":
-            # as it is: the prompt is one text, whose words stand behind blanks already
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
-            check_vocabulary(tokenizer, name)
-            version = tuple(int(part) for part in transformers.__version__.split(".")[:2])
-            if dtype != "float32" or device_map:
-                options["dtype" if version >= (4, 56) else "torch_dtype"] = getattr(torch, dtype)
-            if device_map:
-                need("accelerate")
-                options["device_map"] = device_map
-        else:
-            tokenizer = load_tokenizer(name, trust_remote_code)
-        network, loaded = getattr(transformers, class_name).from_pretrained(name, output_loading_info=True, **options)
-    except DataError:
-        raise
-    except Exception as error:  # transformers raises many kinds; its first line names what is missing
-        raise make_open_error(error, name) from error
-    if missing := sorted(loaded["missing_keys"]):
-        message = f"its files lack {len(missing)} of the weights of {type(network).__name__}, which transformers "
-        message += f"would draw at random ({', '.join(missing[:3])}): fine-tune it first"
-        raise DataError(f"{message} (eraser-hub train --model {name})", file=name)
-    return network, tokenizer, architecture
+    return DataError(f"cannot open the model: {get_first_line(error)}", file=name)
 
 
 class CutWords:
-    """Words to sub-words by any tokenizer that takes words, each word cut once and remembered.
+    """Words to sub-words by any tokenizer that takes words.
 
     Attributes:
         single, pair: what stands around a text, and around two.
@@ -163,9 +152,6 @@ class CutWords:
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        self._pieces: dict[str, tuple[int, ...]] = {}
-        self._independent = True
-        self._checks_left = 8
         self.single, self.pair = self.make_template("a"), self.make_template("ab")
         pad = tokenizer.pad_token_id
         self.pad: int = pad if pad is not None else (tokenizer.eos_token_id or 0)
@@ -197,41 +183,24 @@ class CutWords:
         return Template((*special, encode_places(ids[behind:], types[behind:], 1)), tuple(kinds))
 
     def cut(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none.
-
-        Most tokenizers cut a word the same way whatever stands beside it. That is checked on the first texts; for a
-        tokenizer that does not, whole texts are cut and assigned to words.
-        """
-        if not self._independent:
-            return self._cut_whole(words)
-        new = [word for word in dict.fromkeys(words) if word not in self._pieces]
-        if new:
-            cut = self.tokenizer([[word] for word in new], is_split_into_words=True, add_special_tokens=False)
-            self._pieces.update(zip(new, map(tuple, cut["input_ids"]), strict=True))
-        pieces = [self._pieces[word] for word in words]
-        if self._checks_left and len(words) > 1 and self.tokenizer.is_fast:
-            self._checks_left -= 1
-            whole = self._cut_whole(words)
-            if whole != pieces:
-                self._independent = False
-                return whole
-        return pieces
-
-    def _cut_whole(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        pieces: list[list[int]] = [[] for _ in words]
-        if words:
-            options = {"add_special_tokens": False, "truncation": False, "verbose": False}
-            encoded = self.tokenizer(list(words), is_split_into_words=True, **options)
-            for piece, owner in zip(encoded["input_ids"], encoded.word_ids(), strict=True):
-                if owner is not None:
-                    pieces[owner].append(piece)
-        return [tuple(word) for word in pieces]
+        """Return the sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none."""
+        ids, owners = self.cut_flat(words)
+        ends = np.searchsorted(owners, np.arange(1, len(words)))
+        return [tuple(part.tolist()) for part in np.split(ids, ends)][: len(words)]
 
     def cut_flat(self, words: Sequence[str]) -> tuple[Ints, Ints]:
-        """Return the sub-word ids of all words, and the number of the word that each belongs to."""
-        pieces = self.cut(words)
-        ids = np.asarray([piece for word in pieces for piece in word], dtype=np.int64)
-        return ids, np.repeat(np.arange(len(pieces)), [len(word) for word in pieces])
+        """Return the sub-word ids of a text's words, and the number of the word that each belongs to."""
+        options = {"is_split_into_words": True, "add_special_tokens": False, "truncation": False, "verbose": False}
+        if not words:
+            pairs = []
+        elif self.tokenizer.is_fast:
+            encoded = self.tokenizer(list(words), **options)
+            pairs = list(zip(encoded["input_ids"], encoded.word_ids(), strict=True))
+        else:  # it does not tell the words of sub-words
+            cut = self.tokenizer([[word] for word in words], **options)["input_ids"]
+            pairs = [(piece, number) for number, pieces in enumerate(cut) for piece in pieces]
+        kept = np.asarray([pair for pair in pairs if pair[1] is not None], dtype=np.int64).reshape(-1, 2)
+        return kept[:, 0], kept[:, 1]
 
 
 def find_longest_input(network: Any, tokenizer: Any) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from time import sleep
 
 import pytest
+from huggingface_hub.errors import HFValidationError
 
 from eraser_hub.attribution import explain_texts, open_model
+from eraser_hub.attribution.models import words
 
 from ...needs import needs
 from ...refusals import refused
@@ -53,16 +56,26 @@ def test_a_broken_folder(folder, tmp_path, name, content):
     assert type(caught.error).__name__ == "DataError" and len(str(caught.error).splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["mdoels/x", "no-such-model"])
-def test_a_hub_id_that_is_nowhere(name):
-    with refused("folder") as caught:
+@pytest.mark.parametrize(("name", "near"), [("mdoels/mien", "did you mean 'models/mine'?"), ("no-such-model", "Hub")])
+@pytest.mark.parametrize("is_asked", [True, False])
+def test_a_name_that_is_nowhere(tmp_path, monkeypatch, name, near, is_asked):
+    """Told at once, whether the Hub has no such model or does not answer."""
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(words, "HUB_SECONDS", 0.5)
+
+    def answer(hub, name, timeout):
+        sleep(0 if is_asked else 9)
+        raise HFValidationError
+
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", answer)
+    with refused("the Hub has no such" if is_asked else "does not answer", near, file=name):
         open_model(name)
-    assert len(str(caught.error).splitlines()) == 1
 
 
-def test_the_hub_is_not_tried_without_a_network(tmp_path, monkeypatch):
-    monkeypatch.setattr("socket.getaddrinfo", lambda *_: (_ for _ in ()).throw(OSError("no network")))
-    monkeypatch.setattr("eraser_hub.attribution.models.words.getproxies", dict)
-    from eraser_hub.attribution.models.words import find_loading_options
-
-    assert [find_loading_options(name, False)["local_files_only"] for name in ("org/m", str(tmp_path))] == [True, False]
+def test_a_model_in_the_cache_needs_no_network(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: sleep(9))
+    monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: "a file")
+    monkeypatch.setattr(words, "HUB_SECONDS", 0.1)
+    options = [words.find_loading_options(name, False)["local_files_only"] for name in ("org/m", str(tmp_path))]
+    assert options == [True, False]

@@ -138,20 +138,6 @@ def test_the_query_may_stand_behind_the_text_in_every_window(model):
 # --- tokenizers --------------------------------------------------------------------------------------------------
 
 
-def test_a_tokenizer_that_cuts_words_by_their_neighbours_cuts_whole_texts():
-    from eraser_hub.attribution.models.words import CutWords
-
-    class Sticky(transformers.PreTrainedTokenizerFast):
-        def __call__(self, words, pair=None, **more):
-            other = pair is None and len(words) > 1
-            return super().__call__(["bad" if other and one == "good" else one for one in words], pair, **more)
-
-    inner = word_tokenizer(["good", "bad", "film", "a", "b"])
-    inner.__class__ = Sticky
-    words, ids = CutWords(inner), inner.convert_tokens_to_ids(["bad", "good"])
-    assert [words.cut(["good", "film"])[0], words.cut(["good"])[0]] == [(ids[0],), (ids[1],)]
-
-
 def unigram():
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
