@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import wraps
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
@@ -22,6 +23,7 @@ from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
 
 import eraser_hub
 from eraser_hub.metrics.errors import STEERING, VERSION
+from eraser_hub.records.arguments import PYTHON
 from eraser_hub.records.errors import DataError, UsageError, make_printable, show_controls
 from eraser_hub.records.extras import missing_extra
 from eraser_hub.records.tables import FORMATS
@@ -64,8 +66,10 @@ VERBS = {
 # records are objects by the thousand and no cycles: to look for cycles as often as Python does is 5 to 8 % of `score`
 COLLECTOR = (50_000, 20, 20)
 EXAMPLE = re.compile(r"^ *\$ (eraser-hub .*(?:(?<=\\)\n.*)*)", re.MULTILINE)
+ARGUMENT = re.compile(r"`([a-z_]+)`")
 PIPED_WIDTH = 120
 
+options: dict[str, str] = {}  # of the verb that runs: what Python calls an argument -> its option
 app = App(
     name="eraser-hub",
     help="Corpora of human rationales as Hub datasets, and the scores that measure a model's rationales.\n\n"
@@ -104,6 +108,7 @@ def make_command(function: Callable[..., Any], verb: Verb) -> Callable[..., int]
 
     @wraps(function)
     def run(*args: Any, format: str = "text", all: bool = False, **kwargs: Any) -> int:
+        options.update(names)
         return show_result(function(*args, **kwargs), format, all)
 
     # of a class, since the type of the result may be known to type checkers alone
@@ -126,6 +131,8 @@ def make_command(function: Callable[..., Any], verb: Verb) -> Callable[..., int]
     for each in parameters:
         if each.default is False or each.default in ("", ()):  # "not given": the help need not say so
             hints[each.name] = Annotated[hints[each.name], Parameter(show_default=False)]
+    shown_names = [each.name for each in parameters if PYTHON not in get_args(hints.get(each.name))]
+    names = {name: f"--{name.replace('_', '-')}" for name in shown_names}
     signature = [each.replace(annotation=hints.get(each.name, each.annotation)) for each in parameters]
     run.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]  # where cyclopts looks
     run.__annotations__ = hints
@@ -168,14 +175,17 @@ def show_result(result: Any, format: str = "text", whole: bool = False) -> int:
         signatures = [show_controls(line) for line in getattr(result, "signatures", ())]
         if format == "latex":
             print("\n".join(f"% {line}" for line in signatures))
-        print(result.table(whole).written(format, width))
+        written = result.table(whole).written(format, width)
+        print(name_options(written) if format == "text" else written)
         if format == "csv":
             print_error("\n".join(signatures))
         elif format != "latex" and signatures:
             quote = "`" if format == "markdown" else ""
             print("\n" + "\n".join(f"{quote}{line}{quote}" for line in signatures))
     else:
-        for line in result if isinstance(result, list) else [] if result is None else [result]:
+        # the lines of a list may be prompts, which stand as they are asked
+        lines = result if isinstance(result, list) else [] if result is None else [name_options(str(result))]
+        for line in lines:
             print("\n".join(map(show_controls, str(line).split("\n"))))
     return int(bool(getattr(result, "failed", False)))
 
@@ -192,7 +202,12 @@ def print_json(content: Any) -> None:
 def print_error(words: str) -> None:
     """Print to stderr what is wrong, or what was left out, guessed or defaulted."""
     if words:
-        print(make_printable(words), file=sys.stderr)
+        print(make_printable(name_options(words)), file=sys.stderr)
+
+
+def name_options(words: str) -> str:
+    """Return words in which the arguments of a call, which stand in backquotes, are options of the verb that runs."""
+    return ARGUMENT.sub(lambda found: f"`{options.get(found[1], found[1])}`", words)
 
 
 class Printer(logging.Handler):
@@ -206,6 +221,7 @@ class Printer(logging.Handler):
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line, and end the process; an error in the data is a message and no traceback."""
     gc.set_threshold(*COLLECTOR)
+    options.clear()
     # pyarrow's allocator reserves addresses for a gigabyte at once, which ends a run where these are limited
     os.environ.setdefault("MIMALLOC_ARENA_RESERVE", "65536")
     for stream in (sys.stdout, sys.stderr):
@@ -238,7 +254,9 @@ def main(arguments: list[str] | None = None) -> None:
 def describe_failure(error: Exception) -> str | None:
     """Return the message of an error that is no fault of the program; None for any other, "" without a reader."""
     if isinstance(error, DataError):
-        return str(error)
+        shown = copy(error)
+        shown.argument = options.get(error.argument or "", error.argument)
+        return str(shown)
     if isinstance(error, ModuleNotFoundError):
         lacking = missing_extra(error)
         return None if lacking is None else str(lacking)

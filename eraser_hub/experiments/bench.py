@@ -25,14 +25,13 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from eraser_hub.attribution.explain import explain
+from eraser_hub.metrics.errors import check_number
 from eraser_hub.records.arguments import PYTHON, Place
 from eraser_hub.records.errors import DataError, UsageError, describe_bad_name, show, show_controls
 from eraser_hub.records.registry import parse_call
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.reports.report import report
 from eraser_hub.scoring.verbs import compare
-
-from .run_folder import train_seeds
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.dataset import Split
@@ -170,11 +169,11 @@ def bench(
     from eraser_hub.attribution.dataset import open_split
     from eraser_hub.attribution.method import METHODS
     from eraser_hub.systems.folder import lock_run_folder
+    from eraser_hub.systems.training import TrainSettings, train_seeds
 
     sample = QUICK if quick else sample
-    for name, number in (("seeds", seeds), ("sample", sample)):  # these before hours of work
-        if number is not None and number < 1:
-            raise UsageError(f"expected at least 1, found {number}", argument=name)
+    check_number(seeds, "seeds", 1)  # these before hours of work
+    check_number(1 if sample is None else sample, "sample", 1)
     asked = [method] if isinstance(method, str) else list(method)
     names = [parse_call(call, "method")[0] for call in asked]
     if len(set(names)) < len(names):
@@ -184,8 +183,8 @@ def bench(
             METHODS.find(name, argument="method")
     models, folder = plan_models([model] if isinstance(model, str) else model), Path(out)
     opened = open_split(os.fspath(dataset), config, split)
-    training = {"dataset": os.fspath(dataset), "config": opened.config, "paper": paper}
-    settings: dict[str, Any] = {**training, "split": split, "sample": sample, "seed": seed}
+    training: dict[str, Any] = {"dataset": os.fspath(dataset), "config": opened.config, "paper": paper}
+    settings = {**training, "split": split, "sample": sample, "seed": seed}
     if dry_run:
         texts = sum(1 for _ in opened.instances())
         lines = [f"{dataset}, {opened.config}, {split}: {texts if sample is None else min(texts, sample)} texts"]
@@ -203,7 +202,9 @@ def bench(
         for one in models:
             place, stem = one.place, folder / "predictions" / one.file_name
             if one.is_trained:
-                place = str(train_seeds(folder / "models" / one.file_name, seed, seeds, model=place, **training))
+                place = os.fspath(folder / "models" / one.file_name)
+                for line in train_seeds(TrainSettings(model=one.place, seed=seed, **training), Path(place), seeds):
+                    log.info(line)
             calls = choose_methods(one.name, place, opened, asked, 1 if one.is_trained else seeds)
             explained = explain_model(place, calls, is_marked, stem, {**settings, "workers": workers})
             for name, paths in explained.items():

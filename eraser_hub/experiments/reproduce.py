@@ -25,15 +25,13 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Annotated, Any
 
 from eraser_hub.attribution.explain import explain
-from eraser_hub.metrics.errors import check_choice
+from eraser_hub.metrics.errors import check_choice, check_number
 from eraser_hub.papers import COMPREHENSIVE, find_comprehensive, load_paper
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import DataError, UsageError
+from eraser_hub.records.errors import DataError
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.verbs import score
-
-from .run_folder import train_once
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.result import Scores
@@ -125,10 +123,10 @@ def reproduce(
     """
     from eraser_hub.conversion.built import open_built
     from eraser_hub.systems.folder import lock_run_folder
+    from eraser_hub.systems.system import name_source
 
     check_choice(table, load_tables()["tables"], "table")
-    if seeds < 1:
-        raise UsageError(f"expected at least 1, found {seeds}", argument="seeds")
+    check_number(seeds, "seeds", 1)
     spec: Spec = load_tables()["tables"][table]
     config = config or open_built(dataset).default_config
     columns, printed, source_words, notes = read_print(spec, config)
@@ -141,7 +139,7 @@ def reproduce(
     if seeds > 1:
         notes[f"means of {seeds} seeds, ± their standard deviation"] = None
     if encoder:
-        notes[f"encoder: {Path(encoder).name}"] = None
+        notes[f"encoder: {name_source(encoder)}"] = None
     is_apart = has_split and run["split"] != "test" and any(printed)
     made = Table(table, f"{spec['title']}: {config}", ("system",), columns, source="" if is_apart else source_words)
     folder = Path(out) if out is not None else Path("reproduce") / f"{table}-{config}"
@@ -198,14 +196,12 @@ def choose_split(run: Settings, notes: Notes) -> str:
         DataError: neither has labels.
     """
     from eraser_hub.attribution.dataset import open_split
-
-    def has_labels(split: str) -> bool:
-        return any(one.label is not None for one in open_split(run["dataset"], run["config"], split).instances())
+    from eraser_hub.systems.data import has_labels
 
     with suppress(DataError):  # there need be no test split
-        if has_labels("test"):
+        if has_labels(open_split(run["dataset"], run["config"], "test")):
             return "test"
-    if not has_labels("validation"):  # its error names the splits that there are
+    if not has_labels(open_split(run["dataset"], run["config"], "validation")):  # its error names those that there are
         raise DataError("expected a split with labels, test or validation, found none", file=run["dataset"])
     why = "the dataset has no test split with labels; the print is of test"
     notes[f"scored on validation, which also stops the training of networks: {why}"] = None
@@ -316,6 +312,9 @@ def explain_row(run: Settings, row: Spec, folder: Path, name: str, notes: Notes,
     Raises:
         DataError: the row cannot run here; it says why.
     """
+    from eraser_hub.systems.system import name_source
+    from eraser_hub.systems.training import TrainSettings, train_once
+
     system, encoder, fast = row["model"], run["encoder"], run["fast"]
     model, paper = load_tables()["models"][system], load_tables()["tables"][run["table"]]["preset"]
     pretrained, trained_as = model["pretrained"], paper
@@ -342,12 +341,13 @@ def explain_row(run: Settings, row: Spec, folder: Path, name: str, notes: Notes,
     if fast:
         training["limit"], sample = model.get("limit"), model.get("sample", load_tables()["sample"])
         explaining |= {"method": row.get("fast", explaining["method"]), "sample": sample, "fidelity_trials": 0}
-        shown = ", ".join(
-            filter(None, [call.replace(encoder or call, Path(encoder or call).name), explaining["method"]])
-        )
+        named = call.replace(encoder, name_source(encoder)) if encoder else call
+        shown = ", ".join(filter(None, [named, explaining["method"]]))
         notes[f"`fast`: {shown}, {sample} instances"] = None
     end = "" if train_on == "full" else f"-{train_on}"
-    trained = train_once(folder / "models" / f"{system}{end}", model=call, seed=run["seed"], **training)
+    trained = folder / "models" / f"{system}{end}"
+    for line in train_once(TrainSettings(model=call, seed=run["seed"], **training), trained):
+        log.info(line)
     data = {key: run[key] for key in ("dataset", "config", "split", "seed")}
     out = folder / f"{name}.predictions.jsonl"
     reports = explain(trained, **data, **explaining, paper=paper, out=out, resume=True)

@@ -47,7 +47,6 @@ class Baseline(System):
 
     Attributes:
         features: what is counted: words, or characters (1- and 2-grams).
-        joiner: between two tokens; None: a blank, or nothing for characters.
         folds: by which the size is chosen: documents (texts that share one are in one fold), or instances.
         tokenizer: of ``paper`` carton2020, which counts sub-words: a folder or Hub id; "" for the paper's.
         size: parameter of the estimator that is chosen.
@@ -57,7 +56,6 @@ class Baseline(System):
     """
 
     features: Literal["words", "characters"] = "words"
-    joiner: str | None = None
     folds: Literal["documents", "instances"] = "documents"
     tokenizer: str = ""
     validates: ClassVar[bool] = False
@@ -113,7 +111,7 @@ class Baseline(System):
         if not any(one.query or one.tokens for one in instances):
             message = f"expected text to train on, found none in {len(instances)} instances"
             raise DataError(message, field="documents")
-        joiner = ("" if self.features == "characters" else " ") if self.joiner is None else self.joiner
+        joiner = "" if self.features == "characters" else " "
         clusters = cluster_texts(instances, training.data.by_name) if self.folds == "documents" else None
         if clusters is not None:
             count = f"{len(instances)} instances in {len(set(clusters.tolist()))} clusters that share documents"
@@ -149,8 +147,8 @@ class Baseline(System):
                 estimator.set_params(**{self.size: size}).fit(train_counts, labels[train])
                 hits = np.count_nonzero(estimator.predict(test_counts) == labels[test])
                 sums[place] += Fraction(int(hits), len(test) * len(folds))
-        for value, accuracy in zip(self.sizes, sums, strict=True):
-            log.info(f"{self.size_name} {value:g}: {float(accuracy):.3f}, the mean of {len(folds)} folds")
+        means = ", ".join(f"{value:g} {float(mean):.3f}" for value, mean in zip(self.sizes, sums, strict=True))
+        log.info(f"{self.size_name}, its accuracy over {len(folds)} folds: {means}")
         return self.sizes[sums.index(max(sums))]
 
     def fit_carton(self, training: Training) -> tuple[Any, dict[str, Any]]:
@@ -181,15 +179,16 @@ class Baseline(System):
         train_counts = vectoriser.fit_transform(subwords([join_text(one) for one in train[0]]))
         validation_counts = vectoriser.transform(subwords([join_text(one) for one in validation[0]]))
         _forget_place(vectoriser)
-        gold, best, size, chosen = np.asarray(validation[1]), -1.0, 0.0, None
+        gold, best, size, chosen, tried = np.asarray(validation[1]), -1.0, 0.0, None, list[str]()
         with threadpool_limits(1):
             for value in preset[self.size_name]:
                 estimator = self.estimator(**{self.size: value}, random_state=training.seed)
                 guesses = estimator.fit(train_counts, np.asarray(train[1])).predict(validation_counts)
                 accuracy = float(np.mean(guesses == gold))
-                log.info(f"{self.size_name} {value:g}: {accuracy:.3f} on the validation split")
+                tried.append(f"{value:g} {accuracy:.3f}")
                 if accuracy > best:
                     best, size, chosen = accuracy, value, estimator
+        log.info(f"{self.size_name}, its accuracy on the validation split: {', '.join(tried)}")
         return make_pipeline(vectoriser, chosen), {"size": size, "features": "sub-words", "longest": subwords.longest}
 
 

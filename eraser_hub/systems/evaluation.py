@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -41,21 +42,9 @@ class Countdown:
         return due
 
     def describe(self, done: int) -> str:
-        """Return the time that is left when so many steps are done."""
+        """Return the time that is left when so many steps are done, ``0:03:20 left``."""
         per_step = (time.monotonic() - self.start) / max(1, done - self.done)
-        return f"{format_duration(per_step * (self.total - done))} left"
-
-
-def format_duration(seconds: float) -> str:
-    """Return a duration as text: ``45 s``, ``3 min 20 s``, ``2 h 5 min``.
-
-    >>> format_duration(44.6), format_duration(200), format_duration(7500)
-    ('45 s', '3 min 20 s', '2 h 5 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+        return f"{timedelta(seconds=round(per_step * (self.total - done)))} left"
 
 
 class TextProbabilities:

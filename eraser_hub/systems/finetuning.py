@@ -11,7 +11,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import torch
@@ -26,7 +25,7 @@ from eraser_hub.papers.presets import load_preset
 from .data import Data, Labelled, Training
 from .embedders import load_pretrained
 from .fitting import Objective, fit
-from .system import Count, Optimised, Positive, Weight
+from .system import Count, Optimised, Positive, Weight, name_source
 
 MULTIPLE_CHOICE = "multiple-choice"
 log = logging.getLogger("eraser_hub")
@@ -77,7 +76,7 @@ class FineTuning(Optimised):
         model.network.save_pretrained(training.folder)
         model.tokenizer.save_pretrained(training.folder)
         task = MULTIPLE_CHOICE if chooses else "classification"
-        facts = {"kind": "transformers", "task": task, "base": Path(self.base).name, "window": self.window}
+        facts = {"kind": "transformers", "task": task, "base": name_source(self.base), "window": self.window}
         return {**facts, **({"query_last": True} if query_last else {}), **progress.facts()}
 
     def _make_untrained_model(self, data: Data, chooses: bool, query_last: bool) -> TransformerModel:
@@ -90,7 +89,7 @@ class FineTuning(Optimised):
         network, tokenizer = load_pretrained(
             kind, self.base, self.trust_remote_code, ignore_mismatched_sizes=True, **head
         )
-        more: dict[str, Any] = {"window": self.window, "description": Path(self.base).name, "precision": "float32"}
+        more: dict[str, Any] = {"window": self.window, "description": name_source(self.base), "precision": "float32"}
         if not chooses:
             return TransformerModel(network, tokenizer, uses_query=data.uses_query, query_last=query_last, **more)
         model = ChoiceModel(network, tokenizer, **more)

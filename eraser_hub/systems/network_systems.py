@@ -42,7 +42,6 @@ from .readings import SPECIAL, Example, SubwordLexicon, Vocabulary, pad_readings
 from .system import SYSTEMS, Count, Optimised, Positive, Share, Size, Weight, check_rationales
 
 WEIGHTS, VOCABULARY, ENCODER = "weights.safetensors", "vocabulary.json", "encoder"
-NewEmbedder = Callable[[int], Embedder]  # takes the number of an encoder's last layers to train
 log = logging.getLogger("eraser_hub")
 
 
@@ -101,9 +100,9 @@ class NetworkSystem(Optimised):
             DataError: the data lack what the system needs.
         """
 
-    def build(self, new_embedder: NewEmbedder, shape: Shape) -> TokenNetwork:
+    def build(self, new_embedder: Callable[[], Embedder], shape: Shape) -> TokenNetwork:
         """Return an untrained network."""
-        return self.network(new_embedder(self.trained_layers), self, shape)
+        return self.network(new_embedder(), self, shape)
 
     def fit(self, training: Training) -> dict[str, Any]:
         """Train and save the network."""
@@ -133,7 +132,7 @@ class NetworkSystem(Optimised):
         facts = {"kind": "network", "shape": asdict(shape), "width": embedder.width, **progress.facts()}
         return {**facts, "validation": figures} if figures else facts
 
-    def _make_embedders(self, instances: Sequence[Instance], seed: int) -> NewEmbedder:
+    def _make_embedders(self, instances: Sequence[Instance], seed: int) -> Callable[[], Embedder]:
         """Return a factory of embedders for the words of the training instances.
 
         Raises:
@@ -142,12 +141,12 @@ class NetworkSystem(Optimised):
         if self.encoder:
             load = partial(load_pretrained, "AutoModel", self.encoder, self.trust_remote_code)
             lexicon = SubwordLexicon(CutWords(load()[1]))
-            return lambda layers: EncoderEmbedder(load()[0], lexicon, self.window, layers)
+            return lambda: EncoderEmbedder(load()[0], lexicon, self.window, self.trained_layers)
         texts = [words for one in instances for words in (one.query, *one.documents)]
         vocabulary = Vocabulary.build(texts, self.lowercase)
         vectors = read_embeddings(Path(self.embeddings), vocabulary, seed) if self.embeddings else None
         width = self.embedding_size if vectors is None else vectors.shape[1]
-        return lambda layers: WordEmbedder(vocabulary, width, vectors)
+        return lambda: WordEmbedder(vocabulary, width, vectors)
 
 
 def open_network(folder: Path, facts: Mapping[str, Any], window: int | None, trust_remote_code: bool) -> TokenNetwork:
@@ -167,12 +166,12 @@ def open_network(folder: Path, facts: Mapping[str, Any], window: int | None, tru
             lexicon = SubwordLexicon(CutWords(load_tokenizer(str(folder / ENCODER), options)))
             new: Any = partial(transformers.AutoModel.from_config, config, trust_remote_code=trust_remote_code)
 
-            def new_embedder(layers: int) -> Embedder:
-                return EncoderEmbedder(new(), lexicon, system.window, layers)
+            def new_embedder() -> Embedder:
+                return EncoderEmbedder(new(), lexicon, system.window, system.trained_layers)
         else:
             vocabulary = Vocabulary(convert(read_json(folder / VOCABULARY), list[str]), system.lowercase)
 
-            def new_embedder(layers: int) -> Embedder:
+            def new_embedder() -> Embedder:
                 return WordEmbedder(vocabulary, facts["width"])
 
         network = system.build(new_embedder, convert(facts["shape"], Shape))
@@ -323,9 +322,9 @@ class MatchLstmSystem(NetworkSystem):
             message = "monitor: expected accuracy or loss where answers are learned, found 'macro_f1'"
             raise UsageError(message, argument="model")
 
-    def build(self, new_embedder: NewEmbedder, shape: Shape) -> TokenNetwork:
+    def build(self, new_embedder: Callable[[], Embedder], shape: Shape) -> TokenNetwork:
         """Return an untrained network."""
-        return (AnswerPointer if shape.answers else MatchLstm)(new_embedder(self.trained_layers), self, shape)
+        return (AnswerPointer if shape.answers else MatchLstm)(new_embedder(), self, shape)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,7 +346,6 @@ class LeiSystem(NetworkSystem):
         supervision: weight of the generator's cross entropy against the human rationale; 0: unsupervised.
         random_selections: train the encoder on random selections (Jethani et al., 2021) instead of the generator's: an
             empty selection then carries no information on the label.
-        generator_layers: number of trained layers of the generator's own encoder.
     """
 
     sparsity: Weight = 0.01
@@ -357,7 +355,6 @@ class LeiSystem(NetworkSystem):
     entropy: Weight = 0.0
     supervision: Weight = 1.0
     random_selections: bool = False
-    generator_layers: Count = 2
     encoders = "optional"
 
     @classmethod
@@ -370,9 +367,9 @@ class LeiSystem(NetworkSystem):
         if self.supervision:
             check_rationales(self.name, data)
 
-    def build(self, new_embedder: NewEmbedder, shape: Shape) -> TokenNetwork:
+    def build(self, new_embedder: Callable[[], Embedder], shape: Shape) -> TokenNetwork:
         """Return an untrained network."""
-        return Lei(new_embedder(self.trained_layers), self, shape, new_embedder(self.generator_layers))
+        return Lei(new_embedder(), self, shape, new_embedder())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,7 +75,12 @@ class System(ABC):
     def record(self) -> dict[str, Any]:
         """Return the settings as plain values."""
         values = asdict(self)
-        return {**values, **{name: Path(values[name]).name for name in self.files}}
+        return {**values, **{name: name_source(values[name]) for name in self.files}}
+
+
+def name_source(source: str) -> str:
+    """Return a Hub id as it is, and the last part of a path: a record names no folder of this machine."""
+    return Path(source).name if Path(source).exists() else source
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,7 +87,7 @@ def train(
           --out models
         $ eraser-hub train --dataset hub/eraser --config movies --model "roberta-base(max_steps=300)" --out roberta
     """
-    from .training import TrainSettings, train_seeds
+    from .training import TrainSettings, train_model, train_seeds
 
     check_number(seeds, "seeds", 1)
     settings = TrainSettings(
@@ -102,4 +102,6 @@ def train(
         seed=seed,
         limit=limit,
     )
-    return TrainResult(Path(out), list(train_seeds(settings, Path(out), seeds, resume)))
+    folder = Path(out)
+    lines = train_model(settings, folder, resume) if seeds == 1 else train_seeds(settings, folder, seeds)
+    return TrainResult(folder, list(lines))

@@ -68,23 +68,21 @@ class TrainSettings:
         find_preset(self.paper)  # it refuses an unknown one
 
 
-def train_seeds(settings: TrainSettings, out: Path, seeds: int, resume: bool) -> Iterator[str]:
-    """Yield the lines of trainings by one or several seeds, from that of the settings on.
-
-    Of several, finished ones in ``out`` are kept, and a stopped one is resumed.
-    """
-    if seeds == 1:
-        yield from train_model(settings, out, resume)
-        return
+def train_seeds(settings: TrainSettings, out: Path, seeds: int) -> Iterator[str]:
+    """Yield the lines of trainings by several seeds, from that of the settings on, each in ``out/seed-S``."""
     check_number(settings.seed + seeds - 1, "seeds", 0, MAX_SEED)
     with lock_run_folder(out, "train", {name: value for name, value in asdict(settings).items() if name != "seed"}):
         for seed in range(settings.seed, settings.seed + seeds):
-            folder = out / f"{SEED}{seed}"
-            stopped = (folder / CHECKPOINT_DIR).is_dir()
-            if (folder / FACTS).is_file() and not stopped:
-                log.info(f"{folder}: trained before")
-            else:
-                yield from train_model(replace(settings, seed=seed), folder, stopped)
+            yield from train_once(replace(settings, seed=seed), out / f"{SEED}{seed}")
+
+
+def train_once(settings: TrainSettings, out: Path) -> Iterator[str]:
+    """Yield the lines of a training; one that was stopped in ``out`` goes on, and a finished one is kept."""
+    stopped = (out / CHECKPOINT_DIR).is_dir()
+    if (out / FACTS).is_file() and not stopped:
+        log.info(f"{out}: trained before")
+    else:
+        yield from train_model(settings, out, stopped)
 
 
 def train_model(settings: TrainSettings, out: Path, resume: bool = False) -> Iterator[str]:

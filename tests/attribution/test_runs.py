@@ -244,7 +244,7 @@ def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypat
     with monkeypatch.context() as patched:
         patched.setattr(runs.PartialResult, "append", append)
         found = call(*options)
-    assert found.exit_code == 130 and "stopped" in found.stderr and "`resume`" in found.stderr
+    assert found.exit_code == 130 and "stopped" in found.stderr and "`--resume`" in found.stderr
     assert get_partial_path(tmp_path / "p.jsonl").exists()
     assert call(*options, "--resume").exit_code == 0
 

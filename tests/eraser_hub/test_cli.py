@@ -97,7 +97,7 @@ def test_verbs_work_without_docstrings(samples):
         (["compare", "--predictions", "a.jsonl", "b.jsonl", "--dataset", "d"], "b.jsonl"),
         (["score", "p.jsonl", "hub/eraser", "--seed", "x"], "--seed"),
         *(
-            ([*verb.split(), "--dataset", "hub/eraser", "--split", "val", "--seed", "-1"], "seed")
+            ([*verb.split(), "--dataset", "hub/eraser", "--split", "val", "--seed", "-1"], "--seed: expected")
             for verb in ("score p.jsonl", "train --model m --out o", "ask --model m --endpoint x --out o")
         ),
     ],

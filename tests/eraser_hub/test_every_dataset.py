@@ -115,7 +115,7 @@ def test_a_model_is_trained_explained_and_scored(hub, tmp_path, name, config):
         words = ["score", *where, "--predictions", out, "--format", "json"]
         refused = invoke(words)
         assert (refused.exit_code == 1) == (part and count > 2)
-        assert not refused.exit_code or "`only_predicted`" in refused.stderr
+        assert not refused.exit_code or "`--only-predicted`" in refused.stderr
         scored = verb(*words, *(["--only-predicted"] if part else []))
         assert ("scored:" in scored) == (part and count > 2)
 

@@ -10,9 +10,9 @@ import pytest
 
 import eraser_hub
 from eraser_hub.attribution.method import METHODS
-from eraser_hub.experiments import run_folder
 from eraser_hub.experiments.bench import ExplainedSystem, make_table, plan_models
 from eraser_hub.records.errors import UsageError
+from eraser_hub.systems import training
 
 from ..command_line import invoke
 from ..needs import needs
@@ -76,7 +76,7 @@ def test_a_second_run_does_what_is_missing(hub, benched, monkeypatch):
     gone = out / "predictions" / "logistic-regression.random.seed-2.jsonl"
     before, content, table = kept.stat().st_mtime_ns, gone.read_bytes(), (out / "table.csv").read_bytes()
     gone.unlink()
-    monkeypatch.setattr(run_folder, "train", None)  # the models are there
+    monkeypatch.setattr(training, "train_model", None)  # the models are there
     run(hub, out, sample=12, seeds=2)
     assert kept.stat().st_mtime_ns == before and gone.read_bytes() == content
     assert (out / "table.csv").read_bytes() == table

@@ -12,10 +12,10 @@ import pytest
 from eraser_hub import build
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.experiments import reproduce as module
-from eraser_hub.experiments import run_folder
 from eraser_hub.experiments.reproduce import load_tables, read_print, reproduce
 from eraser_hub.records.registry import make_settings
 from eraser_hub.reports.board_page import read_score_file
+from eraser_hub.systems import training
 from eraser_hub.systems.system import SYSTEMS
 
 from ..command_line import invoke
@@ -136,7 +136,7 @@ def test_a_run_goes_on_where_it_stopped(hub, tmp_path, only, monkeypatch, caplog
     with pytest.raises(KeyboardInterrupt):
         run(hub, "eraser-4", out=tmp_path)
     monkeypatch.setattr(module, "explain", real)
-    monkeypatch.setattr(run_folder, "train", None)  # the model is there
+    monkeypatch.setattr(training, "train_model", None)  # the model is there
     caplog.set_level("INFO", "eraser_hub")
     (table,) = run(hub, "eraser-4", out=tmp_path).tables
     assert "glove-lstm: trained before" in caplog.text

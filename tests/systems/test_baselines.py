@@ -64,7 +64,8 @@ def test_train_groups_its_folds_by_documents(tmp_path, caplog):
         call = f"logistic-regression(folds={folds}, query=False)"
         train(hub, call, config="pairs", eval_split="", out=tmp_path / folds)
         lines = caplog.messages
-        found[folds] = max(float(line.split()[2].rstrip(",")) for line in lines if "the mean of 5 folds" in line)
+        (scanned,) = [line for line in lines if line.startswith("C, its accuracy over 5 folds: ")]
+        found[folds] = max(float(pair.split()[1]) for pair in scanned.partition(": ")[2].split(", "))
         assert any("perhaps (1 of 3)" in line for line in lines)
         clustered = "folds: 40 instances in 20 clusters that share documents; no cluster is in two folds"
         assert (clustered in lines) == (folds == "documents")
@@ -99,7 +100,8 @@ def test_carton_s_model_is_the_first_of_the_best_on_validation(hub, tokenizer, t
         train(hub, call, **options, eval_split="")
     assert len(train(hub, call, **options).lines) == 3
     facts = json.loads((tmp_path / "m" / "model.json").read_text())
-    shares = [float(line.split()[2]) for line in caplog.messages if line.endswith("on the validation split")]
+    (scanned,) = [line for line in caplog.messages if line.startswith("C, its accuracy on the validation split: ")]
+    shares = [float(pair.split()[1]) for pair in scanned.partition(": ")[2].split(", ")]
     assert len(shares) == 7 and facts["size"] == load_preset("carton2020").training["C"][shares.index(max(shares))]
     assert (facts["features"], facts["longest"], facts["settings"]["tokenizer"]) == ("sub-words", 512, "pieces")
     explain(tmp_path / "m", hub, config="movies", split="val", limit=2, paper="carton2020", out=tmp_path / "p.jsonl")
