@@ -321,7 +321,7 @@ def _read_points(system: Scores, side: str) -> tuple[list[float], ...] | None:
     if not thresholds or not points:
         return None
     y = [math.nan if point is None else float(point) for point in points]
-    ends = system.point_intervals.get(f"{side}_aopc_points") or ()
+    ends = system.intervals.get(f"{side}_aopc_points") or ()
     low, high = [end[0] for end in ends], [end[1] for end in ends]
     return [round(100 * float(threshold), 9) for threshold in thresholds], y, low, high
 

@@ -275,11 +275,12 @@ def choose_evidences(split: ScoredSplit, form: str) -> tuple[dict[str, list[list
     Raises:
         DataError: there are no annotators, or their marks do not fit the documents.
     """
-    from eraser_hub.scoring.gold import choose_gold, read_gold
+    from eraser_hub.scoring.gold import read_gold
+    from eraser_hub.scoring.people import choose_gold
 
     if form == "evidence":
         return {}, ""
-    gold, notes = choose_gold(read_gold(split), split, form)
+    gold, notes = choose_gold(read_gold(split)[0], split, form)
     evidences = {}
     for row, name in enumerate(gold.ids):
         groups: dict[int, list[dict[str, Any]]] = {}

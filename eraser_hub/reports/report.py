@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from eraser_hub.records.arguments import PYTHON, Place
 from eraser_hub.records.errors import DataError
-from eraser_hub.scoring.verbs import make_settings, name_files
 
 if TYPE_CHECKING:
     from eraser_hub.scoring.runs import System
@@ -94,15 +93,15 @@ def report(
     from eraser_hub.records.files import OutputWriter
     from eraser_hub.records.predictions import find_inputs
     from eraser_hub.scoring.runs import parse_systems
-    from eraser_hub.scoring.score import score, score_system
-    from eraser_hub.scoring.scored_split import read_split
+    from eraser_hub.scoring.score import ScoreSettings, score, score_system
+    from eraser_hub.scoring.scored_split import open_split
 
     from .findings import merge_notes
     from .page import to_json_text, write_files
     from .report_page import compare_systems, draw_figures, render_report
     from .texts import make_texts
 
-    settings = make_settings(
+    settings = ScoreSettings(
         gold=gold,
         cluster_by=cluster_by,
         only_predicted=only_predicted,
@@ -110,15 +109,15 @@ def report(
         n_resamples=resamples,
         seed=seed,
     )
-    files, draws, folder = name_files(predictions), name_files(baseline), Path(out)
-    systems, baselines = parse_systems(files, seeds=True), parse_systems(draws)
-    writer = OutputWriter(find_inputs(Path(dataset), files, draws), force)
+    systems, baselines, folder = parse_systems(predictions, seeds=True), parse_systems(baseline), Path(out)
+    files = [path for system in (*systems, *baselines) for path in system.paths]
+    writer = OutputWriter(find_inputs(Path(dataset), files), force)
     page, score_files = folder / "index.html", name_score_files(folder, systems)
     for path in (page, *score_files):
         writer.check(path)
-    rows = read_split(Path(dataset), config, split)
+    rows = open_split(dataset, config, split)
     if not rows.rows:
-        raise DataError(f"expected rows in {rows.config}, {rows.split}, found none", file=rows.dataset)
+        raise DataError(f"expected rows in {', '.join(rows.names.values())}, found none", file=rows.dataset)
 
     by = "classification" if any(row.get("classification") is not None for row in rows.rows) else None
     everything = replace(settings, per_instance=True, by=by, people=False)

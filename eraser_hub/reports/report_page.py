@@ -17,7 +17,7 @@ from eraser_hub.records.files import shorten_digest
 from eraser_hub.records.predictions import read_model_digest, read_signature
 from eraser_hub.scoring.compare import BETTER, Comparison, align_systems, compare, find_shared_columns, have_same_model
 from eraser_hub.scoring.result import HEADLINE, Scores, choose_headline
-from eraser_hub.scoring.settings import ScoreSettings
+from eraser_hub.scoring.score import ScoreSettings
 from eraser_hub.scoring.statistics import DRAWS
 
 from .catalogue import AGREEMENT, PERFORMANCE, format_interval, format_number, metric
@@ -231,8 +231,8 @@ def make_score_table(compared: Compared) -> Table:
     for one in compared.drawn:
         rows.append(Row(f"{one.name} (baseline)", [_make_cell(one, key) for key in keys], fixed=True))
     people = systems[0].people if systems else None
-    if people is not None and people.scores:
-        known = Scores(scores=dict(people.scores), spread=dict(people.spread))
+    if people and people["scores"]:
+        known = Scores(scores=people["scores"], spread=people["spread"])
         rows.append(Row("people", [_make_cell(known, key) for key in keys], fixed=True))
     return Table(("system",), keys, rows)
 

@@ -17,11 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -37,9 +36,12 @@ from eraser_hub.metrics.statistics import (
     number_values,
     sign,
 )
+from eraser_hub.records.errors import UsageError
+from eraser_hub.records.predictions import read_model_digest
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .result import DIGITS, choose_headline, save_json
+from .result import DIGITS, Scores, choose_headline, save_json
+from .runs import System, describe_unlike_operators
 from .statistics import (
     ALPHA,
     DRAWS,
@@ -62,6 +64,9 @@ from .statistics import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from .score import ScoreSettings
+    from .scored_split import ScoredSplit
+
 VERDICTS = BETTER, WORSE, EQUIVALENT, UNDECIDED = "better", "worse", "equivalent", "undecided"
 SWAPPED = {BETTER: WORSE, WORSE: BETTER}  # the verdicts that change when a pair is swapped
 EQUIVALENCE_LEVEL = 0.9  # two one-sided tests at .05
@@ -75,14 +80,6 @@ COLUMNS = ("difference", "detectable", "p", "p Holm", "variance", "verdict", "re
 Run = Mapping[str, Statistics]
 Test = dict[str, Any]
 Pair = tuple[str, str]
-
-
-class Settings(NamedTuple):
-    """Settings of intervals and tests: the level of intervals, the number of exchanges, the seed of all draws."""
-
-    level: float
-    draws: int
-    seed: int
 
 
 class Comparison(dict[str, Any]):
@@ -202,23 +199,34 @@ class Comparison(dict[str, Any]):
         return str(shown.to_html(float_format=f"{{:.{DIGITS}f}}".format, na_rep="", index=False))
 
 
-@dataclass
 class MeasuredRuns:
     """A system's runs, measured by one metric.
+
+    Args:
+        runs: their statistics.
+        scores: key -> score, a single number.
+        names: the columns of the scores.
+        trainings: the number of each run's training (runs,): runs of one training are draws of a method.
 
     Attributes:
         sums: the sums of columns in each cluster, the mean over runs: {name: (n, ..)}.
         values: key -> the score of each run (runs,).
         left_out: key -> the scores without each cluster (n, runs).
         alone: key -> the scores of each cluster (n, runs).
-        trainings: the number of each run's training (runs,): runs of one training are draws of a method.
     """
 
-    sums: dict[str, np.ndarray]
-    values: dict[str, np.ndarray]
-    left_out: dict[str, np.ndarray]
-    alone: dict[str, np.ndarray]
-    trainings: np.ndarray
+    def __init__(
+        self, runs: Sequence[Statistics], scores: Mapping[str, Score], names: Collection[str], trainings: np.ndarray
+    ) -> None:
+        sums = [{name: column for name, column in run.cluster_sums().items() if name in names} for run in runs]
+        totals = [{name: column.sum(axis=0) for name, column in own.items()} for own in sums]
+        without = [{name: total[name] - own[name] for name in names} for total, own in zip(totals, sums, strict=True)]
+        self.values, self.left_out, self.alone = (
+            {key: np.stack([own[key] for own in computed], axis=-1) for key in scores}
+            for computed in ([compute_scores(scores, own) for own in kind] for kind in (totals, without, sums))
+        )
+        self.sums = {name: np.mean([own[name] for own in sums], axis=0) for name in names}
+        self.trainings = trainings
 
     def find_counted(self, key: str) -> np.ndarray:
         """Return the clusters that a score counts in any run: bool (n,)."""
@@ -285,7 +293,7 @@ def compare(
     check_inference(confidence_level, resamples, seed, "resamples")
     if isinstance(minimum_effect, bool) or not 0 <= minimum_effect < math.inf:
         raise DataError(f"expected a difference of at least 0, found {cut(minimum_effect)}", argument="minimum_effect")
-    settings, models = Settings(confidence_level, resamples, seed), models or {}
+    models = models or {}
     names, pairs = list(systems), list(combinations(systems, 2))
     trainings = {name: number_trainings(models.get(name, ()), len(systems[name])) for name in names}
     shared = [pair for pair in pairs if share_trainings(*(models.get(name, ()) for name in pair))]
@@ -297,45 +305,107 @@ def compare(
     for runs in aligned.values():
         read = find_shared_columns(runs, known)
         scores = {key: runs[names[0]][0].scores[key] for key in read}
-        measured = {name: measure_runs(runs[name], scores, read, trainings[name]) for name in names}
+        columns = sorted({name for own in read.values() for name in own})
+        measured = {name: MeasuredRuns(runs[name], scores, columns, trainings[name]) for name in names}
         for name in names:
             values[name] |= measured[name].values
             single = [key for key, value in runs[name][0].values().items() if value.ndim == 0]
             left_out[name] += [key for key in single if key not in scores and key not in known]
         for first, second in pairs:
-            both = measured[first], measured[second]
-            tests[first, second] |= compare_pair(*both, scores, read, (first, second) in shared, settings)
+            both, is_paired = (measured[first], measured[second]), (first, second) in shared
+            tests[first, second] |= compare_pair(*both, scores, read, is_paired, confidence_level, resamples, seed)
         known |= scores
     if not known:
         raise DataError("expected systems that share a score, found none: their fields differ")
-    family = choose_family(list(known), primary, paper)
+    declared = [primary] if isinstance(primary, str) else list(primary)
+    for key in declared:
+        check_choice(key, list(known), "primary")
+    family = declared or choose_headline(known, paper) or list(known)
     different = [pair for pair in pairs if not have_same_model(pair, aligned.get("eraser_faithfulness"), models)]
-    n_tests = correct(tests, known, family, () if primary else different, minimum_effect)
+    n_tests = correct(tests, known, family, () if declared else different, minimum_effect)
     whole = max((runs[names[0]][0] for runs in aligned.values()), key=lambda statistics: len(statistics.ids))
-    several = {name: len(runs) > 1 for name, runs in systems.items()}
-    signature: dict[str, object] = {
-        "n": len(whole.ids),
-        "test": "documents and runs" if any(several.values()) else "exchange",
-    }
+    several = [name for name, runs in systems.items() if len(runs) > 1]
+    signature: dict[str, object] = {"n": len(whole.ids), "test": "documents and runs" if several else "exchange"}
     signature |= {"level": confidence_level, "resamples": resamples, "seed": seed, "systems": len(names)}
     signature |= {"cluster": whole.clustering, "clusters": whole.n_clusters, "family": family, "tests": n_tests}
     signature |= {"minimum_effect": minimum_effect} if minimum_effect else {}
-    notes = [*describe_runs(trainings, shared), *describe_tests(tests, family, different, bool(primary))]
-    if not any(several.values()):
-        notes += describe_power(tests, n_tests, resamples)
+    notes = [*describe_runs(trainings, shared), *describe_tests(tests, family, different, bool(declared))]
+    notes += [] if several else describe_power(tests, n_tests, resamples)
     return Comparison(
         instances=len(whole.ids),
         clusters=whole.n_clusters,
         runs={name: len(runs) for name, runs in systems.items()},
         family=family,
         scores={name: {key: float(of.mean()) for key, of in values[name].items()} for name in names},
-        spread={n: {key: float(of.std(ddof=1)) for key, of in values[n].items()} for n in names if several[n]},
+        spread={n: {key: float(of.std(ddof=1)) for key, of in values[n].items()} for n in several},
         comparisons=[{"first": first, "second": second, "keys": keys} for (first, second), keys in tests.items()],
         left_out={name: keys for name, keys in left_out.items() if keys},
         notes=notes,
         signature=sign("compare", signature | {"version": VERSION}),
         **({"chance": chance} if chance else {}),
     )
+
+
+def compare_files(
+    source: ScoredSplit, systems: Sequence[System], settings: ScoreSettings, **inference: Any
+) -> Comparison:
+    """Score systems on a split, and compare them.
+
+    Args:
+        source: the split that they answer.
+        systems: two or more.
+        settings: how they are scored.
+        **inference: see `compare`.
+
+    Raises:
+        DataError: as of `score` and `compare`.
+    """
+    from .score import score_system
+
+    scored = {system.name: score_system(source, system, settings) for system in systems}
+    models = {system.name: [read_model_digest(path) for path in system.paths] for system in systems}
+    comparison = compare(
+        {name: scores.runs for name, scores in scored.items()},
+        chance={name: scores.chance for name, scores in scored.items()},
+        models=models if all(all(digests) for digests in models.values()) else None,
+        paper=settings.paper,
+        only_predicted=settings.only_predicted,
+        **inference,
+    )
+    notes = {note: None for scores in scored.values() for note in scores.all_notes}
+    comparison["score_notes"] = [*notes, *describe_unlike_operators(systems)]
+    comparison["score_signatures"] = list(dict.fromkeys(sign for each in scored.values() for sign in each.signatures))
+    return comparison
+
+
+def name_runs(systems: Sequence[Any], names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the arguments ``systems`` and ``chance`` of `compare`.
+
+    Args:
+        systems: scores (of ``score(.., per_instance=True)``), or the statistics of metric modules.
+        names: their names; by default those of the scores.
+
+    Raises:
+        DataError: something else, scores of other data, or whose values of single annotations were not kept.
+    """
+    if names is not None and len(set(names)) != len(systems):
+        raise UsageError(f"expected {len(systems)} different names, found {list(names)}", argument="names")
+    given = [getattr(system, "name", "") or f"system {number}" for number, system in enumerate(systems, 1)]
+    data = {system.data_digest[:12] for system in systems if isinstance(system, Scores)}
+    if len(data) > 1:
+        raise UsageError(f"expected scores of the same data, found {', '.join(sorted(data))}", argument="systems")
+    runs: dict[str, Sequence[Run]] = {}
+    for name, system in zip(names or given, systems, strict=True):
+        if type(system).__name__ == Statistics.__name__:  # a module that `evaluate` loads has a class of its own
+            runs[name] = [{"metric": cast("Statistics", system)}]
+        elif not isinstance(system, Scores):
+            raise DataError(f"expected files, scores or statistics, found {cut(system)}", argument="systems")
+        elif any(len(each.ids) == 2 != len(system.ids) for each in system.statistics.values()):
+            raise DataError("expected scores of `score(.., per_instance=True)`, found sums", argument="systems")
+        else:
+            runs[name] = system.runs
+    chance = {name: each.chance for name, each in zip(runs, systems, strict=True) if isinstance(each, Scores)}
+    return {"systems": runs, "chance": chance}
 
 
 def align_systems(
@@ -403,39 +473,15 @@ def find_shared_columns(runs: Mapping[str, Sequence[Statistics]], known: Collect
     return shared
 
 
-def measure_runs(
-    runs: Sequence[Statistics],
-    scores: Mapping[str, Score],
-    read: Mapping[str, Sequence[str]],
-    trainings: np.ndarray,
-) -> MeasuredRuns:
-    """Measure the runs of a system by one metric.
-
-    Args:
-        runs: their statistics.
-        scores: key -> score, a single number.
-        read: key -> the columns of the score.
-        trainings: the number of each run's training.
-    """
-    names = sorted({name for columns in read.values() for name in columns})
-    sums = [{name: column for name, column in run.cluster_sums().items() if name in names} for run in runs]
-    totals = [{name: column.sum(axis=0) for name, column in own.items()} for own in sums]
-    without = [{name: total[name] - own[name] for name in names} for total, own in zip(totals, sums, strict=True)]
-    values, left_out, alone = (
-        {key: np.stack([own[key] for own in computed], axis=-1) for key in scores}
-        for computed in ([compute_scores(scores, own) for own in kind] for kind in (totals, without, sums))
-    )
-    mean_sums = {name: np.mean([own[name] for own in sums], axis=0) for name in names}
-    return MeasuredRuns(mean_sums, values, left_out, alone, trainings)
-
-
 def compare_pair(
     first: MeasuredRuns,
     second: MeasuredRuns,
     scores: Mapping[str, Score],
     read: Mapping[str, Sequence[str]],
-    paired: bool,
-    settings: Settings,
+    is_paired: bool,
+    level: float,
+    draws: int,
+    seed: int,
 ) -> dict[str, Test]:
     """Return the figures of the differences of two systems, before the correction; see `compare`.
 
@@ -444,11 +490,13 @@ def compare_pair(
         second: the other.
         scores: key -> score.
         read: key -> the columns of the score.
-        paired: both explain the same trainings.
-        settings: of intervals and tests.
+        is_paired: both explain the same trainings.
+        level: of intervals.
+        draws: the number of exchanges that are drawn.
+        seed: of these.
     """
     several = len(first.trainings) + len(second.trainings) > 2
-    exchanged = {} if several else exchange_systems(first.sums, second.sums, scores, read, *settings[1:])
+    exchanged = {} if several else exchange_systems(first.sums, second.sums, scores, read, draws, seed)
     tests = {}
     for key, score in scores.items():
         counted = first.find_counted(key) | second.find_counted(key)
@@ -463,8 +511,8 @@ def compare_pair(
         tests[key] = test
         if n < MIN_CLUSTERS or not differing or not all(np.isfinite(side).all() for side in sides):
             continue
-        fit = fit_difference(sides[0], sides[1], paired)
-        error, df, level = float(fit.error), float(fit.df), ALPHA
+        fit = fit_difference(sides[0], sides[1], is_paired)
+        error, df, attainable = float(fit.error), float(fit.df), ALPHA
         parts = {"documents": fit.documents, "runs": fit.runs, "interaction": fit.rest}
         test |= {"standard_error": error, "df": df, "components": {name: float(part) for name, part in parts.items()}}
         if not error or (df < MIN_DF and not several):
@@ -472,28 +520,16 @@ def compare_pair(
         if several:
             test["p"] = float(compute_p_value(fit)) if differing >= MIN_CLUSTERS else math.nan
         else:
-            level = find_attainable_level(differing)
+            attainable = find_attainable_level(differing)
         quantile = import_scipy().stdtrit if several else find_t_quantile
-        halves = [float(quantile(df, (1 + each) / 2)) * error for each in (settings.level, EQUIVALENCE_LEVEL)]
+        halves = [float(quantile(df, (1 + each) / 2)) * error for each in (level, EQUIVALENCE_LEVEL)]
         ends = [[difference - half, difference + half] for half in halves]
-        if level:
-            test["detectable"] = float(quantile(df, 1 - level / 2) + quantile(df, POWER)) * error
+        if attainable:
+            test["detectable"] = float(quantile(df, 1 - attainable / 2) + quantile(df, POWER)) * error
         most = math.inf if score.low is None or score.high is None else score.high - score.low
         ends = [[min(max(end, -most), most) for end in each] for each in ends]
         test["ci"], test["ci_90"] = ([-high, -low] if turn < 0 else [low, high] for low, high in ends)
     return tests
-
-
-def choose_family(keys: Sequence[str], primary: str | Sequence[str], paper: str | None) -> list[str]:
-    """Return the scores that are tested: ``primary``, or the headline scores, or all.
-
-    Raises:
-        DataError: a primary score that the systems do not share.
-    """
-    primary = [primary] if isinstance(primary, str) else list(primary)
-    for key in primary:
-        check_choice(key, keys, "primary")
-    return primary or choose_headline(keys, paper) or list(keys)
 
 
 def correct(

@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import islice, repeat
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from eraser_hub.conversion.readers import NoFile, file_name, read_utf8_file
-from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.errors import DataError, cut
-from eraser_hub.metrics.match import HARD_FIELD, Documents, Gold, Matcher, read_predictions
-from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
-from eraser_hub.metrics.statistics import Statistics
-from eraser_hub.metrics.tokens import TextSizes, measure_texts, spans_from_mask
+from eraser_hub.metrics.match import Documents, Gold
+from eraser_hub.metrics.match import read_gold as read_gold_rows
+from eraser_hub.metrics.plain import FORMS, to_instances
+from eraser_hub.metrics.rows import row_id
+from eraser_hub.metrics.tokens import TextSizes, measure_texts
 from eraser_hub.records.errors import describe_choice
-
-from .result import HumanPerformance
+from eraser_hub.records.predictions import read_plain_rows
+from eraser_hub.records.readers import JSON_ERRORS
 
 if TYPE_CHECKING:
-    from eraser_hub.metrics.annotators import AnnotatedText
-    from eraser_hub.scoring.scored_split import ScoredSplit
+    from .scored_split import ScoredSplit
 
+Rows = Sequence[Mapping[str, Any]]
 TEXT_BYTES = 1 << 17  # of documents that are measured together
 COLUMNS = ("annotation_id", "classification", "documents", "evidences")
-MAX_ANNOTATORS = 20  # above it each is scored on a few texts, and the time is long
-MIN_TEXTS = 2  # an annotator of fewer is left out
-ENDS = ("start_token", "end_token")
+RATIONALES = (*FORMS, "rationale_mask", "evidences")  # what a row of gold has one of
+NO_LABELS = "labels: none in the gold, so labels and probabilities of predictions are not scored"
 NO_SIZES = TextSizes(*(np.zeros(0, np.int64),) * 3)
 
 
@@ -116,13 +113,44 @@ class CorpusDocuments(Documents):
         self.sentence_sizes.frombytes(sizes.sentence_tokens.astype(np.intc).tobytes())
 
 
-def read_gold(source: ScoredSplit) -> Gold:
-    """Return the annotations of a split.
+def read_gold(source: ScoredSplit) -> tuple[Gold, list[str]]:
+    """Return the annotations of a split, and notes.
 
     Raises:
         DataError: a file cannot be read, or is faulty; with file and line.
     """
-    return read_corpus(source) if source.dataset is None else read_built(source)
+    if source.kind == "file":
+        return read_file(source)
+    return (read_corpus(source) if source.dataset is None else read_built(source)), []
+
+
+@contextmanager
+def locate(path: Path, rows: Rows) -> Iterator[None]:
+    """Add to an error the file, and the line of the row that it names."""
+    try:
+        yield
+    except DataError as error:
+        if error.file is None and error.line is None:
+            names = {row_id(row) or str(place): place for place, row in enumerate(rows)}
+            error.line = names[str(error.instance)] + 1 if str(error.instance) in names else None
+        error.file = error.file or path
+        raise
+
+
+def read_file(source: ScoredSplit) -> tuple[Gold, list[str]]:
+    """Return the annotations of a file of rows: ``id``, ``tokens`` or ``text``, ``rationale``; also ``label``."""
+    path, rows = source.data_dir, source.rows
+    if not any(field in row for row in rows for field in RATIONALES):
+        message = f"expected rows with id, tokens or text, and rationale, found {cut(list(rows[0]))}"
+        raise DataError(f"{message}: `eraser-hub import` makes a corpus of a table", file=path, line=1)
+    with locate(path, rows):
+        _, references, notes = to_instances([], rows)
+        for row in references or ():
+            if row.get("classification") is not None:
+                row["classification"] = str(row["classification"])  # a number is a name here
+        labels = sorted({row["classification"] for row in references or () if row.get("classification") is not None})
+        gold = replace(read_gold_rows(references, labels, ("documents", "evidences")), file=path)
+    return gold, notes if labels else [*notes, NO_LABELS]
 
 
 def read_built(source: ScoredSplit) -> Gold:
@@ -130,19 +158,14 @@ def read_built(source: ScoredSplit) -> Gold:
     import pyarrow as pa
 
     from eraser_hub.conversion.built import read_rows
-    from eraser_hub.metrics.match import read_gold as read_rows_of_gold
 
     files = source.built.files(source.built_config, source.split)
     try:
-        if source.kind == "tokens":
-            gold = read_rows_of_gold(source.rows, source.labels.names)
-        else:
-            gold = read_rows_of_gold(pa.concat_tables(read_rows(files, COLUMNS)), source.labels.names)
+        rows = source.rows if source.kind == "tokens" else pa.concat_tables(read_rows(files, COLUMNS))
+        return replace(read_gold_rows(rows, source.labels.names), file=files[0])
     except DataError as error:
         error.file = error.file or files[0]
         raise
-    gold.file = files[0]
-    return gold
 
 
 def read_corpus(source: ScoredSplit) -> Gold:
@@ -190,36 +213,31 @@ def read_column(source: ScoredSplit, name: str) -> list[Any]:
     Raises:
         DataError: an annotation lacks it, or its value is a list or an object.
     """
-    if source.dataset is not None:
-        rows: Iterable[tuple[int, Mapping[str, Any]]] = enumerate(source.labelled, 1)
-        path = source.built.files(source.built_config, source.split)[0]
-        own = {"perturbation": {"classification": "label"}, "tokens": {"label": "classification"}}
-        name = own.get(source.kind, {}).get(name, name)
+    label = "label" if source.kind in ("perturbation", "file") else "classification"
+    rows: Iterable[tuple[int, Mapping[str, Any]]]
+    if source.kind == "file":
+        rows, path = enumerate(source.rows, 1), source.data_dir
+    elif source.dataset is not None:
+        rows, path = enumerate(source.labelled, 1), source.built.files(source.built_config, source.split)[0]
     else:
-        rows, path = _list_records(source), source.annotation_file
+        rows, path = source.read_records(), source.annotation_file
     values = []
     for line, row in rows:
-        if name not in row:
+        field = label if name in ("classification", "label") and name not in row else name
+        if field not in row:
             raise DataError(describe_choice(name, row), file=path, line=line)
-        if isinstance(row[name], (list, dict)):
-            raise DataError(f"expected a single value, found {cut(row[name])}", file=path, line=line, field=name)
-        values.append(row[name])
+        if isinstance(row[field], (list, dict)):
+            raise DataError(f"expected a single value, found {cut(row[field])}", file=path, line=line, field=name)
+        values.append(row[field])
     return values
 
 
-def _list_records(source: ScoredSplit) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    import json
-
-    with open(source.annotation_file, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            row = json.loads(line)
-            yield number, json.loads(row) if isinstance(row, str) else row  # test_exhaustive is encoded twice
-
-
 def list_rows(source: ScoredSplit) -> list[dict[str, Any]]:
-    """Return the annotations as rows of ``eraser``: annotation_id, documents, evidences, classification."""
+    """Return the rows of a file, or annotations as those of ``eraser``, with the names of labels."""
+    if source.kind == "file":
+        return source.rows
     if source.dataset is not None:
-        return list(source.labelled)
+        return source.labelled
     gold, rows = read_corpus(source), []
     path = gold.documents.path
     if path == gold.documents.lines:
@@ -244,198 +262,29 @@ def list_rows(source: ScoredSplit) -> list[dict[str, Any]]:
     return rows
 
 
-def read_flat_rows(path: Path) -> list[dict[str, Any]]:
-    """Return the rows of a jsonl, json, csv, tsv or Parquet file; lists in the cells of a CSV are parsed."""
-    from eraser_hub.conversion.importing.sources import open_file
-    from eraser_hub.conversion.importing.texts import parse_literal
-
-    rows = []
-    for row in open_file(path).rows():
-        cells = dict(row.cells)
-        if path.name.endswith((".csv", ".tsv")):
-            cells = {name: parse_literal(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
-        rows.append({"id": row.key, **cells} if row.key is not None else cells)
-    if not rows:
-        raise DataError("expected at least one row, found none", file=path)
-    return rows
-
-
-def find_split(source: ScoredSplit, ids: Sequence[str], known: Sequence[str]) -> str:
-    """Return a hint which other split, or backup of the split, has ids of a file; "" if none has.
+def find_split(source: ScoredSplit, predictions: Path, known: Iterable[str]) -> str:
+    """Return a hint which other split has ids of predictions; "" if none has.
 
     Args:
-        source: the split that the file answers.
-        ids: of its instances.
-        known: of the annotations.
+        source: the split that they answer.
+        predictions: the file.
+        known: the ids of the annotations.
     """
-    found: dict[str, int] = {}
-    wanted = set(ids) - set(known)
+    if source.kind == "file":
+        return ""
+    found: dict[str, set[str]] = {}
     if source.dataset is not None:
         from eraser_hub.conversion.built import read_rows
 
+        column = "id" if source.kind == "tokens" else "annotation_id"
         for split, files in source.built.splits(source.built_config).items():
-            column = "id" if source.kind == "tokens" else "annotation_id"
-            names = {str(name) for table in read_rows(files, [column]) for name in table.column(column).to_pylist()}
-            found[split] = len(wanted & names)
+            found[split] = {str(name) for table in read_rows(files, [column]) for name in table[column].to_pylist()}
     else:
-        import msgspec
-
-        from eraser_hub.records.readers import JSON_ERRORS
-
-        for path in sorted(source.data_dir.glob("*.jsonl*")):
-            with suppress(OSError, AttributeError, TypeError, *JSON_ERRORS):
-                rows = [row for row in map(msgspec.json.decode, path.read_bytes().splitlines()) if "evidences" in row]
-                found[path.name.removesuffix(".jsonl")] = len(wanted & {str(row.get("annotation_id")) for row in rows})
-    best = max(found, key=found.__getitem__, default="")
-    return f" ({found[best]:,} of the file's ids are those of {best})" if best and found[best] else ""
-
-
-# -- annotators -------------------------------------------------------------------------------------------------------
-
-
-def read_people(source: ScoredSplit) -> tuple[dict[str, AnnotatedText], Path | None]:
-    """Return annotation id -> the marks and labels of its annotators, and the file; empty and None without a file."""
-    if source.dataset is None:
-        paths = sorted(source.data_dir.glob("annotators/*.parquet"))
-    else:
-        from eraser_hub.conversion.eraser.configs import get_annotators_path
-
-        paths = source.built.paths(get_annotators_path(source.built_config))
-    if len(paths) != 1:
-        return {}, None
-    from eraser_hub.conversion.eraser.annotators import read_annotators
-
-    texts = read_annotators(paths[0], source.split)
-    return {name: text for name, text in texts.items() if len(text.names)}, paths[0]
-
-
-def choose_gold(gold: Gold, source: ScoredSplit, form: str, without: str | None = None) -> tuple[Gold, list[str]]:
-    """Return the gold in a form that annotators' marks make, and notes.
-
-    Args:
-        gold: the annotations.
-        source: their split, which has the annotators.
-        form: "evidence" (as it is), "majority" or "union" of the annotators' marks.
-        without: leave out this annotator.
-
-    Raises:
-        DataError: there are no annotators, or their marks do not fit the documents.
-    """
-    if form == "evidence":
-        return gold, []
-    texts, file = read_people(source)
-    if not texts:
-        message = f"{form} needs annotators of this split, found no annotators/NAME.parquet with marks of it"
-        raise DataError(message, file=source.dataset or source.data_dir, argument="gold")
-    spans: list[tuple[int, int, int, int]] = []
-    changed = np.zeros(len(gold.ids), dtype=bool)
-    for row, name in enumerate(gold.ids):
-        text = texts.get(name)
-        chosen = [at for at, person in enumerate(text.names) if person != without] if text else []
-        if text and chosen:
-            changed[row], marks = True, text.marks[chosen]
-            tokens = majority(marks) if form == "majority" else np.asarray(marks.any(axis=0))
-            for doc, part in split_marks(gold, row, text, tokens, file):
-                spans += [(row, doc, start, end) for start, end in spans_from_mask(part.tolist())]
-    owners, docs, start, end = np.array(spans, np.int64).reshape(-1, 4).T
-    sentences = gold.documents.sentence_spans(owners, docs, start, end) if owners.size else (start, end)
-    kept = ~changed[gold.owner]
-    owner = np.concatenate([gold.owner[kept], owners])
-    order = np.argsort(owner, kind="stable")
-    added = {"group": gold.group.max(initial=-1) + 1 + owners, "doc": docs, "start": start, "end": end}
-    added |= {"first": sentences[0], "last": sentences[1]}
-    columns: Any = {name: np.concatenate([getattr(gold, name)[kept], each])[order] for name, each in added.items()}
-    offsets = np.append(0, np.cumsum(np.bincount(owner, minlength=len(gold.ids)))).astype(np.int64)
-    rest = int((~changed).sum())
-    words = f"gold {form}: {rest:,} of {changed.size:,} annotations have no annotators' marks; their evidence counts"
-    return replace(gold, offsets=offsets, **columns), [words] if rest else []
-
-
-def split_marks(
-    gold: Gold, row: int, text: AnnotatedText, tokens: np.ndarray, file: Path | None
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield the number of each document of an annotation, and the part of ``tokens`` that belongs to it.
-
-    Raises:
-        DataError: the marks do not fit the documents.
-    """
-    docids = text.row.get("docids")
-    documents = gold.listed[1][gold.listed[0] == row] if docids is None else gold.documents.number(docids)
-    sizes = gold.documents.lengths(np.full(documents.size, row), documents)[0]
-    if (
-        sizes.sum() != tokens.size
-        or (documents < 0).any()
-        or (docids is not None and [*text.lengths] != sizes.tolist())
-    ):
-        message = f"expected marks of the documents' {sizes.sum():,} tokens, found {tokens.size:,}"
-        raise DataError(message, file=file, instance=gold.ids[row], field="num_tokens")
-    return zip(documents.tolist(), np.split(tokens, np.cumsum(sizes)[:-1]), strict=True)
-
-
-def compare_labels(texts: Iterable[AnnotatedText], person: str) -> list[bool]:
-    """Return whether an annotator's labels are the most frequent ones of the others; ties are left out."""
-    hits = []
-    for text in texts:
-        labels = Counter(label for name, label in text.labels.items() if name != person).most_common(2)
-        if person in text.labels and labels and (len(labels) == 1 or labels[0][1] > labels[1][1]):
-            hits.append(text.labels[person] == labels[0][0])
-    return hits
-
-
-def score_people(source: ScoredSplit, gold: Gold, settings: AgreementSettings) -> HumanPerformance | None:
-    """Score each annotator against the majority of the others, and average over annotators.
-
-    The hard rationale of an annotator are the tokens that this annotator marks; the gold is what more than half of the
-    others mark. ``accuracy`` compares labels with the most frequent label of the others; ties are left out. Texts where
-    the others have no majority are treated as a system's are (``unmarked``): by default they are left out, while
-    `annotator_agreement`, which stands beside no system, counts them 0 in ``leave_one_out_f1``.
-
-    Args:
-        source: the split.
-        gold: its annotations.
-        settings: of agreement.
-
-    Returns:
-        The mean of each score, and its spread over three annotators or more; None if no text has the marks of two.
-    """
-    if source.kind != "eraser":
-        return None
-    texts, file = read_people(source)
-    texts = {name: text for name, text in texts.items() if len(text.names) > 1}
-    counts = Counter(name for text in texts.values() for name in text.names)
-    people = [name for name, count in counts.items() if count >= MIN_TEXTS]
-    if not people:
-        return None
-    if len(people) > MAX_ANNOTATORS:
-        return HumanPerformance(annotators=len(people), note=f"more than {MAX_ANNOTATORS} annotators are not scored")
-    values: dict[str, list[float]] = {}
-    rows = {name: row for row, name in enumerate(gold.ids)}
-    for person in people:
-        others, _ = choose_gold(gold, source, "majority", without=person)
-        instances: list[dict[str, Any]] = []
-        for name, text in texts.items():
-            if person in text.names and name in rows:
-                marks = text.marks[list(text.names).index(person)]
-                rationales = [
-                    {
-                        "docid": gold.docids[doc],
-                        HARD_FIELD: [dict(zip(ENDS, span, strict=True)) for span in spans_from_mask(part.tolist())],
-                    }
-                    for doc, part in split_marks(gold, rows[name], text, marks, file)
-                ]
-                instances.append({"annotation_id": name, "rationales": rationales})
-        matcher = Matcher(others, only_predicted=True)
-        columns = agreement_columns(matcher.add(read_predictions(instances)), settings)
-        table = agreement_scores(columns, settings, matcher.used)
-        statistics = Statistics([str(row["annotation_id"]) for row in instances], columns, table)
-        if settings.unmarked == "skip":
-            statistics = statistics.take(np.flatnonzero(columns["gold.marked"]))
-        for key, value in statistics.values().items():
-            if statistics.ids and not np.isnan(value):
-                values.setdefault(key, []).append(float(value))
-        hits = compare_labels(texts.values(), person)
-        if hits:
-            values.setdefault("accuracy", []).append(fmean(hits))
-    # of two people each is scored against the other: their scores are alike by construction
-    spread = {key: stdev(each) for key, each in values.items() if len(each) > 2}
-    return HumanPerformance({key: fmean(each) for key, each in values.items()}, spread, len(people))
+        for path in sorted(source.data_dir.glob("*.jsonl")):
+            with suppress(OSError, AttributeError, KeyError, TypeError, *JSON_ERRORS):
+                records = replace(source, annotations=path).read_records()
+                found[path.stem] = {str(row["annotation_id"]) for _, row in records}
+    wanted = {str(row.get("annotation_id")) for _, row in read_plain_rows(predictions)} - set(known)
+    shared = {split: len(wanted & names) for split, names in found.items()}
+    best = max(shared, key=shared.__getitem__, default="")
+    return f" ({shared[best]:,} of the file's ids are those of {best})" if best and shared[best] else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,13 @@ from eraser_hub.metrics.rows import index_rows
 from eraser_hub.metrics.sets import measure_sets
 from eraser_hub.records.predictions import read_chunks, read_signature
 
-from .adding import add_result, score_quotes
+from .gold import read_column
 from .result import Scores
+from .score import ScoreSettings, add_result, score_quotes
 
 if TYPE_CHECKING:
     from eraser_hub.metrics.statistics import Measured
     from eraser_hub.scoring.scored_split import ScoredSplit
-
-    from .settings import ScoreSettings
 
 
 def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings) -> Scores:
@@ -61,38 +60,30 @@ def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings)
         else:
             scores.notes.append("no token F1 and IOU F1: the predictions have no rationale (lists of token indices)")
         if any(row.get("quotes") is not None for row in rows):
-            quoting = {
-                name: row for name, row in index_rows(rows, "predictions").items() if row.get("quotes") is not None
-            }
-            measured["quote_faithfulness"] = score_quotes(None, quoting)
+            lines = {str(row.get("id")): line for line, row in enumerate(rows, 1)}
+            named = index_rows(rows, "predictions").items()
+            quoted = {name: (row, lines[name]) for name, row in named if row.get("quotes") is not None}
+            measured["quote_faithfulness"] = score_quotes(None, quoted)
     except DataError as error:
         error.file = error.file or predictions
         raise
     if not measured:
         raise DataError("nothing to score: expected rationale_tokens or rationale, found neither", file=predictions)
-    column = settings.by or "label"
-    require_fields({settings.by, settings.cluster_by} - {None, "auto", "none"}, records)
-    groups = {str(row["id"]): row.get(column) for row in records}
+    groups = dict(zip(source.ids, read_column(source, settings.by or "label"), strict=True))
+    clusters: dict[str, Any] = {}
+    if settings.cluster_by not in ("auto", "none"):
+        clusters = dict(zip(source.ids, read_column(source, settings.cluster_by), strict=True))
     breakdown = any(value is not None for value in groups.values())
-    settings = replace(settings, by=column if breakdown else None)
+    settings = replace(settings, by=settings.by or "label" if breakdown else None)
     scores.by = settings.by
     for metric, each in measured.items():
-        if settings.cluster_by not in ("auto", "none"):
-            values = {str(row["id"]): row.get(settings.cluster_by) for row in records}
-            each.statistics.set_clusters(settings.cluster_by, [values[name] for name in each.statistics.ids])
-        elif settings.cluster_by == "none":
-            each.statistics.set_clusters("none", None)
+        if settings.cluster_by != "auto":
+            values = [clusters[name] for name in each.statistics.ids] if clusters else None
+            each.statistics.set_clusters(settings.cluster_by, values)
         own = replace(settings, by=None) if metric == "quote_faithfulness" else settings
         add_result(scores, metric, each, own, groups, len(each.statistics.ids))
     scores.signatures += [scores.run] if scores.run else []
     return scores
-
-
-def require_fields(names: Iterable[str | None], records: Sequence[Mapping[str, Any]]) -> None:
-    """Raise a `DataError` if a record lacks one of these fields."""
-    for name in names:
-        if any(name not in row for row in records):
-            raise DataError(f"expected the field {name!r} in every record, found none", field=name)
 
 
 def digest_records(ids: Sequence[str], records: Sequence[Mapping[str, Any]]) -> str:

@@ -45,8 +45,8 @@ HEADLINE = (
     ("normalized_comprehensiveness",),
 )
 DIGITS = 4
+MAX_ANNOTATORS = 20  # above it each is scored on a few texts, and the time is long
 INTERVAL, SPREAD = "_ci", "_spread"  # suffixes of a key
-OTHERS = "majority of the others"
 PRF = ("p", "r", "f1")
 RANKING = ("auprc", "average_precision", "roc_auc_score")
 
@@ -64,33 +64,6 @@ def choose_headline(keys: Collection[str], paper: str | None = None) -> list[str
     return chosen
 
 
-@dataclass(frozen=True)
-class HumanPerformance:
-    """Scores of annotators, each against the majority of the others.
-
-    Attributes:
-        scores: key -> mean over annotators.
-        spread: key -> standard deviation over annotators.
-        annotators: their number.
-        note: why there are no scores; "" where there are.
-    """
-
-    scores: Mapping[str, float] = field(default_factory=dict)
-    spread: Mapping[str, float] = field(default_factory=dict)
-    annotators: int = 0
-    note: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the entry ``people`` of a score file."""
-        return {"annotators": self.annotators, "gold": OTHERS, "scores": {**self.scores}, "spread": {**self.spread}}
-
-    def describe(self) -> str:
-        """Return a line on how the figures are to be read."""
-        if self.note:
-            return f"people: {self.note}"
-        return f"people: {self.annotators} annotators, each against the {OTHERS}; the mean over annotators"
-
-
 @dataclass(repr=False, eq=False)
 class Scores(Mapping[str, Any]):
     """Scores of predictions on a split: a mapping from key to a number, or to a list of numbers (points, thresholds).
@@ -104,8 +77,7 @@ class Scores(Mapping[str, Any]):
         scores: key -> number or list; of a key of several metrics the first one's.
         statistics: metric (``eraser_agreement``) -> its additive statistics, for comparisons.
         further_runs: of several runs the statistics of all but the first.
-        intervals: key of a number -> (low, high).
-        point_intervals: key of a list -> [(low, high) of each entry].
+        intervals: key of a number -> (low, high); of a list -> [(low, high) of each entry].
         spread: of several runs key -> standard deviation over them; scores are means then.
         per_instance: key -> a value per annotation; None where an annotation has none. Empty unless asked for.
         by: the column of the breakdown.
@@ -114,7 +86,8 @@ class Scores(Mapping[str, Any]):
         gold: ``marked_rows``, ``unmarked_rows`` (annotations with and without gold rationale), ``density`` (mean share
             of gold tokens where there are any), ``split``, ``comprehensive`` (by ERASER; None: unknown).
         chance: key -> the score of random rationales of the same size.
-        people: human performance, where annotators are known.
+        people: where annotators are known: ``annotators`` (their number), ``gold`` (what each is scored against),
+            ``scores`` and ``spread``: key -> mean and standard deviation over annotators.
         label_report: precision, recall, F1 and support per label, in the layout of the reference scorer.
         iou_thresholds: those of the scores; the keys of one of them have no suffix.
         paper: the preset.
@@ -134,8 +107,7 @@ class Scores(Mapping[str, Any]):
     scores: dict[str, Any] = field(default_factory=dict)
     statistics: dict[str, Statistics] = field(default_factory=dict)
     further_runs: list[dict[str, Statistics]] = field(default_factory=list)
-    intervals: dict[str, Sequence[float]] = field(default_factory=dict)
-    point_intervals: dict[str, Sequence[Sequence[float]]] = field(default_factory=dict)
+    intervals: dict[str, Any] = field(default_factory=dict)
     spread: dict[str, float] = field(default_factory=dict)
     per_instance: dict[str, Sequence[float | None]] = field(default_factory=dict)
     by: str | None = None
@@ -143,7 +115,7 @@ class Scores(Mapping[str, Any]):
     subsets: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     gold: dict[str, Any] = field(default_factory=dict)
     chance: dict[str, float] = field(default_factory=dict)
-    people: HumanPerformance | None = None
+    people: dict[str, Any] | None = None
     label_report: Mapping[str, Any] | None = None
     iou_thresholds: Sequence[float] = (0.5,)
     paper: str | None = None
@@ -227,8 +199,7 @@ class Scores(Mapping[str, Any]):
             elif key.removesuffix(INTERVAL) in known:
                 continue
             elif key.endswith(INTERVAL):
-                of_points = isinstance(value[0], Sequence)
-                (self.point_intervals if of_points else self.intervals)[key.removesuffix(INTERVAL)] = value
+                self.intervals[key.removesuffix(INTERVAL)] = value
             else:
                 self.scores[key] = value
 
@@ -249,33 +220,22 @@ class Scores(Mapping[str, Any]):
         Args:
             per_instance: with the values of each annotation, where they were asked for.
         """
-        content: dict[str, Any] = {"system": self.name} if self.name else {}
-        content |= self.names
-        if self.run:
-            content["run"] = self.run
-        intervals = {**self.intervals, **self.point_intervals}
+        named = {"system": self.name, **self.names, "run": self.run}
+        content: dict[str, Any] = {name: value for name, value in named.items() if value}
         for key, value in self.scores.items():
             content[key] = value
-            if key in intervals:
-                content[key + INTERVAL] = intervals[key]
+            if key in self.intervals:
+                content[key + INTERVAL] = self.intervals[key]
             if key in self.spread:
                 content[key + SPREAD] = self.spread[key]
-        if self.further_runs:
-            content["runs"] = len(self.runs)
-        content |= self.subsets
-        if self.by_class:
-            content["by"] = self.by_class
+        blocks = {"runs": len(self.runs) if self.further_runs else 0, **self.subsets, "by": self.by_class}
         if self.per_instance and per_instance:
-            content["per_instance"] = {"annotation_id": list(self.ids), **self._find_clusters(), **self.per_instance}
-        if self.gold:
-            content["gold"] = self.gold
-        if self.chance:
-            content["chance"] = self.chance
-        if self.people is not None and self.people.scores:
-            content["people"] = self.people.as_json()
+            blocks["per_instance"] = {"annotation_id": list(self.ids), **self._find_clusters(), **self.per_instance}
+        people = self.people if self.people and self.people["scores"] else None
+        blocks |= {"gold": self.gold, "chance": self.chance, "people": people}
         if self.data_digest:
-            content |= {"data_digest": self.data_digest, "predictions_sha256": self.predictions_sha256}
-        content["signature"] = self.signatures
+            blocks |= {"data_digest": self.data_digest, "predictions_sha256": self.predictions_sha256}
+        content |= {name: block for name, block in blocks.items() if block} | {"signature": self.signatures}
         plain: dict[str, Any] = msgspec.json.decode(to_json_bytes(content))
         return plain
 
@@ -315,7 +275,7 @@ class Scores(Mapping[str, Any]):
 
     def _list_beside(self) -> dict[str, Mapping[str, float]]:
         """Return the columns beside the scores: spread over runs, chance and people, where there are any."""
-        people = {} if self.people is None else self.people.scores
+        people = self.people["scores"] if self.people else {}
         beside = {"spread": self.spread, "chance": self.chance, "people": people}
         return {name: values for name, values in beside.items() if values}
 
@@ -328,7 +288,7 @@ class Scores(Mapping[str, Any]):
         keys, beside = list(self.scores) if whole else self.headline, self._list_beside()
         about = ", ".join(self.names.values())
         table = Table("scores", f"Scores: {about}" if about else "Scores", ("score",), ("value", *beside))
-        for name, value in self._make_cells(keys, self.scores, {**self.intervals, **self.point_intervals}):
+        for name, value in self._make_cells(keys, self.scores, self.intervals):
             table.add(name, value=value, **{head: Cell(of.get(name), digits=DIGITS) for head, of in beside.items()})
         table.notes += self.describe_gold()
         if len(keys) < len(self.scores):
@@ -369,8 +329,10 @@ class Scores(Mapping[str, Any]):
         if self.gold:
             chance = "; chance: random rationales of the same size" if self.chance else ""
             lines.append(f"{describe_gold(self.gold)}{chance}")
-        if self.people is not None:
-            lines.append(self.people.describe())
+        if self.people:
+            many, others = f"more than {MAX_ANNOTATORS} annotators are not scored", self.people["gold"]
+            about = f"{self.people['annotators']} annotators, each against the {others}; the mean over annotators"
+            lines.append(f"people: {about if self.people['scores'] else many}")
         return lines
 
     def __repr__(self) -> str:
@@ -447,14 +409,14 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
     signed = dict.fromkeys(re.sub(r"(\|n:\d+)(?=\|)", count, line, count=1) for run in runs for line in run.signatures)
     further = dict.fromkeys(line for run in runs[1:] for line in run.notes if line not in first.notes)
     missing = [f"left out, because not every run has them: {', '.join(lost)}"] if lost else []
+    shared = set(first.chance).intersection(*(run.chance for run in runs))
     caution = f"groups and single instances show the first of {len(runs)} runs; scores are means, with their spread"
     return replace(
         first,
         scores=scores,
         spread=spread,
         intervals={},
-        point_intervals={},
-        chance=average_chance([run.chance for run in runs]),
+        chance={key: fmean(run.chance[key] for run in runs) for key in first.chance if key in shared},
         further_runs=[run.statistics for run in runs[1:]],
         signatures=list(signed),
         notes=[*first.notes, *(f"another run: {line}" for line in further), *missing],
@@ -464,12 +426,6 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
         predictions_sha256=[digest for run in runs for digest in run.predictions_sha256],
         files=[path for run in runs for path in run.files],
     )
-
-
-def average_chance(chance: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean of each score of chance that all runs have."""
-    shared = [key for key in chance[0] if all(key in values for values in chance)]
-    return {key: fmean(values[key] for values in chance) for key in shared}
 
 
 def save_json(

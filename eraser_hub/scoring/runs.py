@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike, fspath
 from os.path import exists, realpath
 from pathlib import Path
+from typing import Any
 
 from eraser_hub.conversion.download import REMOTE, fetch_file
+from eraser_hub.metrics.errors import cut
 from eraser_hub.records.errors import DataError, UsageError, describe_bad_name
 from eraser_hub.records.predictions import find_seed_files, read_signature
 
@@ -34,55 +37,50 @@ class System:
         return name.encode()[:200].decode(errors="ignore")
 
 
-def make_system_names(paths: Sequence[Path]) -> list[str]:
-    """Return names for prediction files: their stems, or as much of their paths as distinguishes them.
+def parse_systems(predictions: Any, *, seeds: bool = False) -> list[System]:
+    """Return the systems and the files of their runs.
 
-    Raises:
-        DataError: the same file twice.
-    """
-    if len(set(map(realpath, paths))) != len(paths):
-        raise DataError("expected different files of predictions, found one twice")
-    for depth in range(1, max((len(path.parts) for path in paths), default=1) + 1):
-        names = ["/".join((*path.parts[-depth:-1], path.stem)) for path in paths]
-        if len(set(names)) == len(names):
-            return names
-    return [str(path) for path in paths]
-
-
-def parse_systems(arguments: Sequence[str], *, seeds: bool = False) -> list[System]:
-    """Return the systems and the files of their runs: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..``.
-
-    Several files are runs of one system. A file may be an address (``https://..``, ``hf://..``), which is fetched. A
-    file without a name is named by its stem, or by as much of its path as distinguishes it.
+    A file may be an address (``https://..``, ``hf://..``), which is fetched. A file without a name is named by its
+    stem, or by as much of its path as distinguishes it.
 
     Args:
-        arguments: a system each.
+        predictions: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of a system; several of these, a system
+            each; or a mapping of names to a file or several.
         seeds: a missing file stands for the files that ``explain`` wrote for several trainings
             (``FILE.seed-1.jsonl``).
 
     Raises:
         DataError: the same file twice, or a name; a name that no table can show.
     """
-    named: list[tuple[str, Path, list[Path]]] = []
-    for argument in arguments:
-        name, equals, files = argument.partition("=")
-        if not (equals and name) or argument.startswith(REMOTE) or exists(argument):
-            name, files = "", argument
-        own = [files] if exists(files) else [file for file in files.split(",") if file] or [files]
-        named_files = [fetch_file(file) for file in own]
-        runs = [path for file in named_files for path in find_seed_files(file)] if seeds else named_files
-        named.append((name, named_files[0], runs))
-    whole = [realpath(path) for _, _, paths in named for path in paths]  # it takes links in a circle as they are
+    has_names, named = isinstance(predictions, Mapping), list[tuple[str, list[Path]]]()
+    arguments: Any = [predictions] if isinstance(predictions, str | PathLike) else predictions
+    for name, files in arguments.items() if has_names else (("", argument) for argument in arguments):
+        several = [files] if isinstance(files, str | PathLike) or not has_names else [*files]
+        if not isinstance(name, str) or not several or not all(isinstance(file, str | PathLike) for file in several):
+            message = f"expected a file, or NAME=FILE,FILE for several runs of a system, found {cut(files)}"
+            raise UsageError(message, argument="predictions")
+        several = [fspath(file) for file in several]
+        if not (has_names or exists(several[0]) or several[0].startswith(REMOTE)):
+            head, equals, rest = several[0].partition("=")
+            name, rest = (head, rest) if equals and head else ("", several[0])
+            several = [rest] if exists(rest) else [file for file in rest.split(",") if file] or [rest]
+        named.append((name, [fetch_file(file) for file in several]))
+    runs = [[path for file in files for path in (find_seed_files(file) if seeds else [file])] for _, files in named]
+    whole = [realpath(path) for paths in runs for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
         raise DataError("expected different files of predictions, found one twice")
-    stems = iter(make_system_names([named_files for name, named_files, _ in named if not name]))
-    names = [name or next(stems) for name, _, _ in named]
+    unnamed, stems = [files[0] for name, files in named if not name], list[str]()
+    for depth in range(1, 1 + max((len(path.parts) for path in unnamed), default=0)):
+        stems = ["/".join((*path.parts[-depth:-1], path.stem)) for path in unnamed]
+        if len(set(stems)) == len(stems):
+            break
+    names = [name or stems.pop(0) for name, _ in named]
     for words in filter(None, map(describe_bad_name, names)):
         raise DataError(f"{words} (NAME=FILE names a system)")
     if len(set(names)) != len(names):
         message = "expected a name of its own for each system (NAME=FILE; several runs of it: NAME=FILE,FILE), found "
         raise UsageError(message + ", ".join(names))
-    return [System(name, tuple(paths)) for name, (_, _, paths) in zip(names, named, strict=True)]
+    return [System(name, tuple(paths)) for name, paths in zip(names, runs, strict=True)]
 
 
 def _read_operator(results: Path) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import numpy as np
 
@@ -21,78 +21,121 @@ from eraser_hub.metrics.erasure import (
     measure_erasure,
     report_labels,
 )
-from eraser_hub.metrics.errors import DataError, cut
+from eraser_hub.metrics.errors import DataError, check_choice, cut
 from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
 from eraser_hub.metrics.match import ERASED, Gold, Matcher, read_predictions
-from eraser_hub.metrics.match import read_gold as read_gold_rows
 from eraser_hub.metrics.plain import is_plain, to_instances
 from eraser_hub.metrics.ranking import (
     AGREEMENT_SCORES,
+    AUPRC_POLICIES,
     AgreementSettings,
     agreement_columns,
     agreement_extra,
     agreement_scores,
 )
 from eraser_hub.metrics.ranking import describe_agreement as list_facts
-from eraser_hub.metrics.rows import row_id
 from eraser_hub.metrics.statistics import (
+    DEFAULT_LEVEL,
+    DEFAULT_RESAMPLES,
+    NORMAL,
     Measured,
     Score,
     Statistics,
+    check_inference,
     concatenate,
     mean,
     mean_columns,
+    summarize,
 )
+from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.files import compute_file_digest
-from eraser_hub.records.predictions import read_chunks, read_model_digest, read_rows, read_signature
+from eraser_hub.records.predictions import read_chunks, read_signature
 
-from .adding import QuotedInstances, add_result, score_quotes
-from .gold import choose_gold, find_split, list_rows, read_column, read_flat_rows, read_gold, score_people
+from .gold import find_split, list_rows, locate, read_column, read_gold
+from .people import choose_gold, score_people
 from .result import Scores, average_runs
-from .settings import ScoreSettings
+from .scored_split import ScoredSplit, read_flat_rows
 
 if TYPE_CHECKING:
-    from .compare import Comparison
     from .runs import System
-    from .scored_split import ScoredSplit
 
 Rows = Sequence[Mapping[str, Any]]
 Chunk = tuple[Rows, Sequence[int]]
 CustomMetric = Callable[[Mapping[str, Any], Mapping[str, Any]], float]
-OWN = ("auto", "none")  # values of cluster_by that are no column
-READ = ("annotation_id", "rationales", "classification", "classification_scores")  # of plain predictions
+READ = ("annotation_id", "rationales", "classification", "classification_scores")  # of plain rows of a table
 EXCHANGED = 0.3  # sufficiency so far above comprehensiveness is asked about
 METRICS = ("eraser_agreement", "eraser_faithfulness", "normalized_fidelity", "custom")
 
 
-class Tally:
-    """Columns of a metric, added a chunk at a time: a row per annotation, or the sums of those without and with gold.
+@dataclass(frozen=True)
+class ScoreSettings:
+    """How predictions are scored.
 
-    Args:
-        by_rows: keep a row per annotation.
+    Attributes:
+        iou_thresholds: of IOU, in (0, 1]; keys of .5 (else of the first) have no suffix.
+        aopc_thresholds: those that every instance must have; None: those of the first.
+        auprc_policy: AUPRC of a document without evidence: reference (0.5), skip, zero or one.
+        sentence_threshold: the least score of a predicted sentence.
+        unmarked: "score" or "skip" annotations without gold rationale in agreement; None: skip them, but score those of
+            the configs that this package builds.
+        gold: gold rationales: evidence, or the majority or union of the annotators' marks.
+        only_predicted: score only annotations with an instance.
+        by: break the scores down by this field of the annotations.
+        cluster_by: what intervals and tests draw together: "auto" (annotations that share a document), "none", or a
+            field of the annotations.
+        per_instance: keep every score of every annotation.
+        confidence_level, n_resamples, seed: of intervals; None for both: no intervals.
+        paper: make the choices of this paper's code: eraser or wang2022.
+        people: score each annotator against the majority of the others, where annotators are known.
+        keep_rows: keep the columns of every annotation, for `compare`.
+
+    Raises:
+        DataError: a setting out of its range.
     """
 
-    def __init__(self, by_rows: bool) -> None:
-        self.by_rows = by_rows
-        self.parts: list[dict[str, np.ndarray]] = []
-        self.sizes: list[int] = []
+    iou_thresholds: Sequence[float] = (0.5,)
+    aopc_thresholds: Sequence[float] | None = None
+    auprc_policy: str = "reference"
+    sentence_threshold: float = 0.5
+    unmarked: str | None = None
+    gold: GoldForm = "evidence"
+    only_predicted: bool = False
+    by: str | None = None
+    cluster_by: str = "auto"
+    per_instance: bool = False
+    confidence_level: float | None = None
+    n_resamples: int | None = None
+    seed: int = 0
+    paper: str | None = None
+    people: bool = True
+    keep_rows: bool = False
 
-    def add(self, columns: dict[str, np.ndarray], marked: np.ndarray) -> None:
-        """Add the columns of a chunk; ``marked`` tells the annotations with a gold token: bool (n,)."""
-        if not self.by_rows:
-            summed = {name: np.stack([v[~marked].sum(0), v[marked].sum(0)]) for name, v in columns.items()}
-            for part in self.parts:
-                zero = np.zeros(1)
-                summed = {name: summed.get(name, zero) + part.get(name, zero) for name in {**part, **summed}}
-            self.parts, self.sizes = [summed], [2]
-        else:
-            self.parts.append(columns)
-            self.sizes.append(marked.size)
+    def __post_init__(self) -> None:
+        for name, least, end in (("iou_thresholds", 1e-300, "(0"), ("aopc_thresholds", 0.0, "[0")):
+            values = getattr(self, name)
+            if values is not None and not (len(values) and all(least <= value <= 1 for value in values)):
+                raise DataError(f"expected numbers in {end}, 1], found {cut(list(values))}", argument=name)
+        check_choice(self.auprc_policy, AUPRC_POLICIES, "auprc_policy")
+        check_choice(self.unmarked or "score", ("score", "skip"), "unmarked")
+        check_choice(self.gold, get_args(GoldForm), "gold")
+        check_choice(self.paper or "eraser", ("eraser", "wang2022"), "paper")
+        level = DEFAULT_LEVEL if self.confidence_level is None else self.confidence_level
+        resamples = DEFAULT_RESAMPLES if self.n_resamples is None else self.n_resamples
+        check_inference(level, resamples, self.seed, "resamples")
 
-    def columns(self, order: np.ndarray | None) -> dict[str, np.ndarray]:
-        """Return all columns, their rows in this order."""
-        joined = concatenate(self.parts, self.sizes)
-        return joined if order is None else {name: values[order] for name, values in joined.items()}
+    @property
+    def by_rows(self) -> bool:
+        """Whether the columns of every annotation are needed; else their sums are kept alone."""
+        with_intervals = self.confidence_level is not None or self.n_resamples is not None
+        return self.keep_rows or self.per_instance or with_intervals or self.by is not None
+
+    @property
+    def agreement(self) -> AgreementSettings:
+        """The settings of agreement scores."""
+        thresholds = list(dict.fromkeys(map(float, self.iou_thresholds)))
+        main = 0.5 if 0.5 in thresholds else thresholds[0]
+        unmarked = self.unmarked or "score"
+        return AgreementSettings(main, thresholds, self.auprc_policy, self.sentence_threshold, unmarked, chance=True)
 
 
 def score(
@@ -101,19 +144,18 @@ def score(
     settings: ScoreSettings | None = None,
     metrics: Sequence[str | CustomMetric] = (),
 ) -> Scores:
-    """Score a file of predictions (JSON Lines or Parquet): ERASER instances, plain rows, or records of pairs.
+    """Score a file of predictions: ERASER instances, plain rows, or records of pairs.
 
     Args:
-        source: the split that they answer.
-        predictions: the file.
+        source: what they answer.
+        predictions: JSON Lines or Parquet; beside a file of gold rationales also json, csv or tsv.
         settings: how they are scored.
         metrics: further scores: a function of (row of the dataset, instance) to a number, or ``FILE.py:FUNCTION``.
 
     Raises:
-        DataError: bad data, with file and line; a setting out of its range.
+        DataError: bad data, with file and line; nothing that can be scored.
     """
     settings = settings or ScoreSettings()
-    settings.check()
     if source.kind == "perturbation":
         from .pairs import score_pairs
 
@@ -122,37 +164,30 @@ def score(
         raise DataError(f"expected eraser for an ERASER corpus, found {settings.paper}", argument="paper")
     if settings.unmarked is None:
         settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
-    gold, notes = choose_gold(read_gold(source), source, settings.gold)
-    digest = hashlib.sha256()
-    chunks: Iterable[Chunk] = read_chunks(predictions, digest)
-    first = next(iter(chunks))
-    if is_plain(first[0][0]):
-        rows = [*first[0], *chain.from_iterable(rows for rows, _ in chunks)]
-        with locate(predictions, rows):
-            instances, _, changes = to_instances(rows, list_rows(source))
-        chunks, notes = [(instances, range(1, len(instances) + 1))], [*notes, *changes]
-    else:
-        chunks = chain([first], chunks)
-    scores = Scores(names=source.names, notes=[note for note in (source.labels.note, *notes) if note])
-    columns = {
-        name: read_column(source, name)
-        for name in (settings.by, settings.cluster_by)
-        if name not in (None, "auto", "none")
-    }
+    whole, notes = read_gold(source)
+    gold, of_form = choose_gold(whole, source, settings.gold)
+    groups = {} if settings.by is None else dict(zip(gold.ids, read_column(source, settings.by), strict=True))
+    clusters = find_clusters(source, gold, settings)
     functions = dict(map(load_metric, metrics))
-    rows_by_id = {str(row["annotation_id"]): row for row in list_rows(source)} if functions else {}
+    tally = Tally(gold, settings, functions, list_rows(source) if functions else ())
+    digest = hashlib.sha256()
     try:
-        score_chunks(
-            scores, gold, chunks, settings, columns, functions, rows_by_id, source.labels.sentence_end_inclusive
-        )
+        chunks, changes = read_answers(source, predictions, digest, has_labels=bool(gold.labels))
+        for rows, lines in chunks:
+            tally.add(rows, lines)
+        kept = tally.finish()
+        scores = Scores(names=source.names, ids=[gold.ids[int(row)] for row in kept], by=settings.by)
+        scores.notes += [note for note in (source.labels.note, *notes, *of_form, *changes) if note]
+        scores.data_digest, scores.paper, scores.iou_thresholds = gold.digest(), settings.paper, settings.iou_thresholds
+        add_metrics(scores, tally, kept, groups, clusters, source.labels.sentence_end_inclusive)
     except DataError as error:
         if error.field == "annotation_id" and error.file is None:
-            ids = [str(row.get("annotation_id")) for row in read_rows(predictions)]
-            error.message += find_split(source, ids, gold.ids)
+            error.message += find_split(source, predictions, gold.ids)
         error.file = error.file if error.argument else error.file or predictions
         raise
-    scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()} if scores.gold else {}
-    scores.notes += ask_about(scores)
+    if scores.gold and scores.names:
+        scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()}
+    scores.notes += ask_about(scores, tally.gaps)
     scores.files, scores.predictions_sha256 = [predictions], [digest.hexdigest()]
     scores.run = read_signature(predictions)
     scores.signatures += [scores.run] if scores.run else []
@@ -169,224 +204,203 @@ def score_system(
     return replace(average_runs(runs), name=system.name)
 
 
-def get_runs(system: object) -> Sequence[Mapping[str, Statistics]]:
-    """Return the statistics of each run of scores (of ``score(.., per_instance=True)``), or those of a metric module.
-
-    Raises:
-        DataError: something else, or scores whose values of single annotations were not kept.
-    """
-    if type(system).__name__ == Statistics.__name__:  # a module that `evaluate` loads has a class of its own
-        return [{"metric": cast("Statistics", system)}]
-    if not isinstance(system, Scores):
-        raise DataError(f"expected files, scores or statistics, found {cut(system)}", argument="systems")
-    if any(len(each.ids) == 2 != len(system.ids) for each in system.statistics.values()):
-        raise DataError("expected scores of `score(.., per_instance=True)`, found sums", argument="systems")
-    return system.runs
-
-
-def compare_systems(
-    source: ScoredSplit, systems: Sequence[System], settings: ScoreSettings, **inference: Any
-) -> Comparison:
-    """Score systems on a split, and compare them.
+def read_answers(
+    source: ScoredSplit, predictions: Path, digest: hashlib._Hash, has_labels: bool
+) -> tuple[Iterator[Chunk], list[str]]:
+    """Return instances and their lines, some at a time, and notes; plain rows become instances.
 
     Args:
-        source: the split that they answer.
-        systems: two or more.
-        settings: how they are scored.
-        **inference: see `compare.compare`.
-
-    Raises:
-        DataError: as of `score` and `compare.compare`.
+        source: what they answer.
+        predictions: the file.
+        digest: updated with the bytes of the file.
+        has_labels: whether the annotations have labels; labels of rows of a table are left out where they have none.
     """
-    from .compare import compare
-    from .runs import describe_unlike_operators
+    if source.kind == "file":
+        table = read_flat_rows(predictions)
+        compute_file_digest(predictions, digest)
+        chunks: Iterator[Chunk] = iter([(table, range(1, len(table) + 1))])
+    else:
+        chunks = read_chunks(predictions, digest)
+    first = next(chunks)
+    if not is_plain(first[0][0]):
+        return chain([first], chunks), []
+    rows = [*first[0], *chain.from_iterable(rows for rows, _ in chunks)]
+    with locate(predictions, rows):
+        instances, _, notes = to_instances(rows, list_rows(source))
+    if source.kind == "file":  # further columns of a table are no fields of an instance
+        fields = READ if has_labels else READ[:2]
+        instances = [{name: row[name] for name in fields if name in row} for row in instances]
+    return iter([(instances, range(1, len(instances) + 1))]), notes
 
-    scored = {system.name: score_system(source, system, replace(settings, keep_rows=True)) for system in systems}
-    models = {system.name: [read_model_digest(path) for path in system.paths] for system in systems}
-    comparison = compare(
-        {name: scores.runs for name, scores in scored.items()},
-        chance={name: scores.chance for name, scores in scored.items()},
-        models=models if all(all(digests) for digests in models.values()) else None,
-        paper=settings.paper,
-        only_predicted=settings.only_predicted,
-        **inference,
-    )
-    notes = {note: None for scores in scored.values() for note in scores.all_notes}
-    comparison["score_notes"] = [*notes, *describe_unlike_operators(systems)]
-    comparison["score_signatures"] = list(dict.fromkeys(sign for each in scored.values() for sign in each.signatures))
-    return comparison
+
+def find_clusters(source: ScoredSplit, gold: Gold, settings: ScoreSettings) -> tuple[str, Sequence[Any] | None]:
+    """Return what clusters are, and the cluster of each annotation; None: one annotation each."""
+    if settings.cluster_by not in ("auto", "none"):
+        return settings.cluster_by, read_column(source, settings.cluster_by)
+    clusters = gold.clusters() if settings.cluster_by == "auto" and settings.by_rows else None
+    return ("none", None) if clusters is None else ("documents", clusters.tolist())
 
 
-def score_flat(
-    gold_file: Path,
-    predictions: Path,
-    settings: ScoreSettings | None = None,
-    metrics: Sequence[str | CustomMetric] = (),
-) -> Scores:
-    """Score a file of predictions against a file of gold rationales; each is jsonl, json, csv, tsv or Parquet.
+class Tally:
+    """Columns of all metrics, added a chunk at a time: a row per annotation, or sums of those without and with gold.
 
     Args:
-        gold_file: rows with ``id``, ``tokens`` or ``text``, and ``rationale``; also ``label``.
-        predictions: rows with ``id`` and ``rationale``, ``scores`` or ``quotes``, or instances.
+        gold: the annotations.
         settings: how they are scored.
-        metrics: further scores, as of `score`; a row is one of ``gold_file``.
-
-    Raises:
-        DataError: bad data, with its file.
+        functions: a user's own scores, by name.
+        rows: the dataset's rows, for these.
     """
-    settings = settings or ScoreSettings()
-    settings.check()
-    settings = replace(settings, unmarked=settings.unmarked or "skip")
-    rows = read_flat_rows(gold_file)
-    with locate(gold_file, rows):
-        _, references, notes = to_instances([], rows)
-        for row in references or ():
-            if row.get("classification") is not None:
-                row["classification"] = str(row["classification"])  # a number is a name here
-        labels = sorted({row["classification"] for row in references or () if row.get("classification") is not None})
-        gold = replace(read_gold_rows(references, labels, ("documents", "evidences")), file=gold_file)
-        columns: dict[str, Sequence[Any]] = {}
-        for name in (name for name in (settings.by, settings.cluster_by) if name is not None and name not in OWN):
-            field = "label" if name == "classification" and name not in rows[0] else name
-            if any(field not in row for row in rows):
-                raise DataError(f"expected the field {name!r} in every row, found none", field=name)
-            columns[name] = [row[field] for row in rows]
-    scores = Scores(notes=notes)
-    if not labels:
-        scores.notes.append("labels: none in the gold, so labels and probabilities of predictions are not scored")
-    answers = read_flat_rows(predictions)
-    with locate(predictions, answers):
-        instances, _, changes = to_instances(answers, rows)
-        fields = READ if labels else READ[:2]
-        if any(map(is_plain, answers)):
-            instances = [{name: row[name] for name in fields if name in row} for row in instances]
-        scores.notes += changes
-        functions = dict(map(load_metric, metrics))
-        rows_by_id = dict(zip(gold.ids, rows, strict=True)) if functions else {}
-        chunks = [(instances, range(1, len(instances) + 1))]
-        score_chunks(scores, gold, chunks, settings, columns, functions, rows_by_id)
-    scores.notes += ask_about(scores)
-    scores.files, scores.inputs = [predictions], [gold_file, predictions]
-    scores.predictions_sha256 = [compute_file_digest(predictions)]
-    return scores
+
+    def __init__(self, gold: Gold, settings: ScoreSettings, functions: Mapping[str, CustomMetric], rows: Rows) -> None:
+        if known := (AGREEMENT_SCORES.keys() | ERASURE_SCORES.keys()) & functions.keys():
+            raise DataError(f"expected names that no score has, found {', '.join(known)}", argument="metric")
+        self.gold, self.settings, self.agreement, self.functions = gold, settings, settings.agreement, functions
+        self.rows_by_id = dict(zip(gold.ids, rows, strict=True)) if functions else {}
+        self.matcher = Matcher(gold, settings.only_predicted, thresholds=settings.aopc_thresholds)
+        self.layouts: set[tuple[str, ...]] = set()
+        self.parts: list[dict[str, dict[str, np.ndarray]]] = []
+        self.sizes: list[int] = []
+        self.places: list[np.ndarray] = []
+        self.gaps: list[np.ndarray] = []  # average precision above chance, and the documents that it counts
+        self.rates: Sequence[float] = ()
+        self.quoted: dict[str, tuple[Mapping[str, Any], int]] = {}
+        self.unquoted: tuple[str, int] | None = None
+
+    def add(self, rows: Rows, lines: Sequence[int]) -> None:
+        """Add instances and their lines.
+
+        Raises:
+            DataError: the first instance at fault, with its line.
+        """
+        match = self.matcher.add(read_predictions(rows, lines, parsed=True, known=self.layouts))
+        found = {"eraser_agreement": agreement_columns(match, self.agreement)}
+        found["eraser_faithfulness"] = measure_erasure(match)
+        if "null" in self.matcher.used and match.answered.any():
+            found["normalized_fidelity"], self.rates = measure_nulls(rows, match.answered, self.rates)
+        if self.functions:
+            found["custom"] = measure_functions(self.functions, self.rows_by_id, rows)
+        self.places.append(match.rows)
+        agreement = found["eraser_agreement"]
+        marked, ranked = agreement["gold.marked"] > 0, "average_precision"
+        if f"{ranked}.sum" in agreement:
+            gap = agreement[f"{ranked}.sum"] - agreement[f"chance.{ranked}.sum"]
+            self.gaps.append(np.stack([gap, agreement[f"{ranked}.count"]], axis=1)[marked])
+        if not self.settings.by_rows:
+            found = {
+                metric: {name: np.stack([v[~marked].sum(0), v[marked].sum(0)]) for name, v in columns.items()}
+                for metric, columns in found.items()
+            }
+        self.parts.append(found)
+        self.sizes.append(marked.size if self.settings.by_rows else 2)
+        quotes = [row.get("quotes") is not None for row in rows]
+        for row, line, name, has_quotes in zip(rows, lines, match.ids, quotes, strict=True) if any(quotes) else ():
+            if has_quotes:
+                self.quoted[name] = row, line
+        if self.unquoted is None and not all(quotes):
+            self.unquoted = match.ids[quotes.index(False)], lines[quotes.index(False)]
+
+    def finish(self) -> np.ndarray:
+        """Return the rows of the annotations that are scored, ascending; errors as of `Matcher.finish`."""
+        self.matcher.finish()
+        return np.sort(np.concatenate(self.places))
+
+    def join(self, metric: str, ids: Sequence[str]) -> Statistics | None:
+        """Return the columns of a metric, of these annotations or without and with gold; None where it has none."""
+        parts = [part.get(metric, {}) for part in self.parts]
+        if not any(parts):
+            return None
+        columns = concatenate(parts, self.sizes)
+        if self.settings.by_rows:
+            order = np.argsort(np.concatenate(self.places), kind="stable")
+            return Statistics(ids, {name: values[order] for name, values in columns.items()}, {})
+        sums = {name: values.reshape(-1, 2, *values.shape[1:]).sum(axis=0) for name, values in columns.items()}
+        return Statistics(["without gold", "with gold"], sums, {})
 
 
-@contextmanager
-def locate(path: Path, rows: Rows) -> Iterator[None]:
-    """Add to an error the file, and the line of the row that it names."""
-    try:
-        yield
-    except DataError as error:
-        if error.file is None and error.line is None:
-            names = {row_id(row) or str(place): place for place, row in enumerate(rows)}
-            error.line = names[str(error.instance)] + 1 if str(error.instance) in names else None
-        error.file = error.file or path
-        raise
-
-
-def score_chunks(
+def add_metrics(
     scores: Scores,
-    gold: Gold,
-    chunks: Iterable[Chunk],
-    settings: ScoreSettings,
-    columns: Mapping[str, Sequence[Any]] | None = None,
-    functions: Mapping[str, CustomMetric] | None = None,
-    rows_by_id: Mapping[str, Mapping[str, Any]] | None = None,
-    sentence_end_inclusive: bool = False,
+    tally: Tally,
+    kept: np.ndarray,
+    groups: Mapping[str, Any],
+    clusters: tuple[str, Sequence[Any] | None],
+    sentence_end_inclusive: bool,
 ) -> None:
-    """Score instances, and put what they give into ``scores``.
+    """Put what the instances give into ``scores``.
 
     Args:
         scores: of the split.
-        gold: its annotations.
-        chunks: instances and their lines, some at a time.
-        settings: how they are scored.
-        columns: the columns that ``by`` and ``cluster_by`` name, a value per annotation.
-        functions: further scores, by name.
-        rows_by_id: the dataset's rows, for these.
+        tally: the columns of all instances.
+        kept: the annotations that are scored.
+        groups: id -> value of the column ``by``.
+        clusters: what clusters are, and the cluster of each annotation.
         sentence_end_inclusive: ends of gold sentences are inclusive (BoolQ as released): they are read as exclusive
             ones, as the reference scorer does, and the signature says so.
 
     Raises:
-        DataError: at the first instance at fault, with its line; nothing that can be scored.
+        DataError: nothing that can be scored.
     """
-    own, matcher = settings.agreement, Matcher(gold, settings.only_predicted, thresholds=settings.aopc_thresholds)
-    tallies = {metric: Tally(settings.by_rows) for metric in METRICS}
-    places: list[np.ndarray] = []
-    rates: Sequence[float] = ()
-    quoting = QuotedInstances()
-    layouts: set[tuple[str, ...]] = set()
-    answered, columns, functions = 0, columns or {}, functions or {}
-    for rows, lines in chunks:
-        match = matcher.add(read_predictions(rows, lines, parsed=True, known=layouts))
-        agreement = agreement_columns(match, own)
-        marked = agreement["gold.marked"] > 0
-        tallies["eraser_agreement"].add(agreement, marked)
-        tallies["eraser_faithfulness"].add(measure_erasure(match), marked)
-        places.append(match.rows)
-        answered += int(match.answered.sum())
-        if "null" in matcher.used and match.answered.any():
-            fidelity, rates = measure_nulls(rows, match.answered, rates)
-            tallies["normalized_fidelity"].add(fidelity, marked)
-        quoting.add(rows, lines, match.ids)
-        if functions:
-            tallies["custom"].add(measure_functions(functions, rows_by_id or {}, rows), marked)
-    scored, order = matcher.finish(), np.argsort(np.concatenate(places), kind="stable")
-    kept = np.arange(len(gold.ids)) if scored is None else scored
-    scores.ids = [gold.ids[row] for row in kept.tolist()]
-    scores.by, scores.data_digest, scores.paper = settings.by, gold.digest(), settings.paper
-    scores.iou_thresholds = settings.iou_thresholds
-    groups = {} if settings.by is None else dict(zip(gold.ids, columns[settings.by], strict=True))
+    gold, settings, matcher = tally.gold, tally.settings, tally.matcher
     scores.notes += matcher.notes()
     if kept.size < len(gold.ids):
         scores.notes.append(f"{kept.size:,} of {len(gold.ids):,} annotations have an instance, and are scored")
+
+    def cluster(statistics: Statistics, rows: np.ndarray) -> None:
+        statistics.set_clusters(clusters[0], clusters[1] and [clusters[1][row] for row in rows.tolist()])
+
     facts = matcher.facts() | ({"gold": settings.gold} if settings.gold != "evidence" else {})
-    for metric in (metric for metric in METRICS if tallies[metric].parts):
-        table = tallies[metric].columns(order if settings.by_rows else None)
-        statistics = Statistics(scores.ids if settings.by_rows else ["without gold", "with gold"], table, {})
-        cluster(statistics, gold, kept, settings, columns)
-        if metric == "eraser_agreement":
-            measured = describe_agreement(statistics, own, matcher.used, sentence_end_inclusive)
-        elif metric == "eraser_faithfulness":
-            measured = describe_erasure(statistics, matcher, answered)
-            scores.label_report = report_labels(table, matcher.labels) if "accuracy" in statistics.scores else None
-        elif metric == "normalized_fidelity":
-            statistics.scores = fidelity_scores(rates)
-            measured = Measured(statistics, extra={"occlusion_rates": sorted(set(rates))} if max(rates) > 0 else {})
-        else:
-            statistics.scores = {name: Score(mean(name), None, None, None) for name in functions}
-            measured = Measured(statistics, {"functions": ",".join(functions)})
+    for metric in METRICS:
+        statistics = tally.join(metric, scores.ids)
+        if statistics is None:
+            continue
+        if settings.by_rows:
+            cluster(statistics, kept)
+        measured = measure_metric(metric, statistics, tally, sentence_end_inclusive)
         if statistics.scores:
             measured.settings = {**facts, **measured.settings}
             n = measured.statistics.columns["gold.rows"].sum() if metric == "eraser_agreement" else kept.size
             add_result(scores, metric, measured, settings, groups, int(n))
         else:
             scores.notes += measured.notes
-    if quoting.rows:
-        measured = score_quotes(gold, quoting.rows, quoting.lines)
+    if "accuracy" in scores:
+        columns = scores.statistics["eraser_faithfulness"].columns
+        scores.label_report = report_labels(columns, matcher.labels)
+    if tally.quoted:
+        if tally.unquoted is not None:
+            name, line = tally.unquoted
+            raise DataError("expected quotes, as in others, found none", line=line, instance=name, field="quotes")
+        measured = score_quotes(gold, tally.quoted)
         measured.settings = {**matcher.facts(), **measured.settings}
-        rows_of = np.array([matcher.index[name] for name in measured.statistics.ids])
-        cluster(measured.statistics, gold, rows_of, settings, columns)
-        add_result(scores, "quote_faithfulness", measured, settings, groups, rows_of.size)
+        rows = np.array([matcher.index[name] for name in measured.statistics.ids])
+        if settings.by_rows:
+            cluster(measured.statistics, rows)
+        add_result(scores, "quote_faithfulness", measured, settings, groups, rows.size)
     if not scores.scores:
         fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
         raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
 
 
-def ask_about(scores: Scores) -> Iterator[str]:
-    """Yield a line for each likely mistake in predictions that no check can find."""
-    chance, values = scores.chance, {key: scores.number(key) for key in scores}
-    ranking, random = values.get("average_precision"), chance.get("average_precision")
-    if ranking is not None and random is not None and ranking < random:
-        yield f"average precision {ranking:.4f} is below chance, {random:.4f}: are token scores negated?"
-    hidden, kept = values.get("comprehensiveness"), values.get("sufficiency")
+def ask_about(scores: Scores, gaps: Sequence[np.ndarray] = ()) -> Iterator[str]:
+    """Yield a line for each likely mistake in predictions that no check can find.
+
+    Args:
+        scores: of the predictions.
+        gaps: average precision above chance in each annotation, summed over its documents, and their number: (n, 2).
+    """
+    ranking, random = scores.number("average_precision"), scores.chance.get("average_precision")
+    if gaps and ranking is not None and random is not None:
+        gap, count = np.concatenate(gaps).T
+        residuals, n = gap - gap.sum() / max(count.sum(), 1) * count, len(gap)
+        error = math.sqrt((residuals**2).sum() * n / max(n - 1, 1))
+        if gap.sum() + NORMAL.inv_cdf((1 + DEFAULT_LEVEL) / 2) * error < 0:
+            yield f"average precision {ranking:.4f} is far below chance, {random:.4f}: are token scores negated?"
+    hidden, kept = scores.number("comprehensiveness"), scores.number("sufficiency")
     if hidden is not None and kept is not None and kept > hidden + EXCHANGED:
         line = f"sufficiency {kept:.4f} is far above comprehensiveness {hidden:.4f}"
         yield f"{line}: rationales that matter little, or were the two exchanged?"
-    for key, value in values.items():
-        if key.startswith("iou_") and value is not None and value > 1:
-            yield f"{key} is {value:.4f}: several predicted spans hit one of gold; iou_matched_f1 counts each once"
-            return
+    above = [key for key in scores if key.startswith("iou_") and (scores.number(key) or 0) > 1]
+    if above:
+        line = f"{above[0]} is {scores[above[0]]:.4f}: several predicted spans hit one of gold"
+        yield f"{line}; iou_matched_f1 counts each once"
 
 
 def measure_nulls(
@@ -413,11 +427,9 @@ def measure_functions(
     """Return the columns of a user's own scores of some instances.
 
     Raises:
-        DataError: a function has the name of a score, fails, or returns no number.
+        DataError: a function fails, or returns no number.
     """
     columns: dict[str, np.ndarray] = {}
-    if known := (AGREEMENT_SCORES.keys() | ERASURE_SCORES.keys()) & functions.keys():
-        raise DataError(f"expected names that no score has, found {', '.join(known)}", argument="metric")
     for name, function in functions.items():
         values = []
         for row in rows:
@@ -430,49 +442,97 @@ def measure_functions(
     return columns
 
 
-def describe_agreement(
-    statistics: Statistics, settings: AgreementSettings, used: Set[str], sentence_end_inclusive: bool
-) -> Measured:
-    """Return scores of agreement; without scores where all annotations lack gold rationales and are skipped."""
-    table = statistics.columns
-    statistics.scores = agreement_scores(table, settings, used)
-    facts, notes = list_facts(table, settings, used)
-    if sentence_end_inclusive and "sentence_micro_f1" in statistics.scores:
-        facts["sentences"] = "[start,end)"
-    if settings.unmarked == "skip" and not table["gold.marked"].any():
-        statistics.scores = {}
+def measure_metric(metric: str, statistics: Statistics, tally: Tally, sentence_end_inclusive: bool) -> Measured:
+    """Set the scores of a metric's columns, none where nothing can be scored; return them with settings and notes.
+
+    Args:
+        metric: one of `METRICS`.
+        statistics: its columns; receives the scores.
+        tally: what the columns are from.
+        sentence_end_inclusive: see `add_metrics`.
+    """
+    table, matcher, used = statistics.columns, tally.matcher, tally.matcher.used
+    if metric == "custom":
+        statistics.scores = {name: Score(mean(name), None, None, None) for name in tally.functions}
+        return Measured(statistics, {"functions": ",".join(tally.functions)})
+    if metric == "normalized_fidelity":
+        statistics.scores, rates = fidelity_scores(tally.rates), sorted(set(tally.rates))
+        return Measured(statistics, extra={"occlusion_rates": rates} if rates[-1] > 0 else {})
+    if metric == "eraser_faithfulness":
+        statistics.scores = erasure_scores(table)
+        thresholds = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
+        aopc = {"aopc_thresholds": thresholds} if thresholds else {}
+        facts = {**({"aopc": thresholds} if thresholds else {}), **count_bounded(table, matcher.answered)}
+        lacking = find_lacking(statistics.scores, used, with_gold=True) if not used.isdisjoint(ERASED) else {}
+        words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
+        return Measured(statistics, facts, aopc, [f"left out: {'; '.join(words)}"] if words else [])
+    facts, notes = list_facts(table, tally.agreement, used)
+    if tally.agreement.unmarked == "score" or table["gold.marked"].any():
+        statistics.scores = agreement_scores(table, tally.agreement, used)
     if not statistics.scores:
         return Measured(statistics, facts, notes=notes)
-    scored, extra = agreement_extra(statistics, settings)
+    if sentence_end_inclusive and "sentence_micro_f1" in statistics.scores:
+        facts["sentences"] = "[start,end)"
+    scored, extra = agreement_extra(statistics, tally.agreement)
     return Measured(scored, facts, extra, notes)
 
 
-def describe_erasure(statistics: Statistics, matcher: Matcher, answered: int) -> Measured:
-    """Return scores of faithfulness and of labels, of ``answered`` instances that have an answer."""
-    statistics.scores, used = erasure_scores(statistics.columns), matcher.used
-    thresholds = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
-    facts = {**({"aopc": thresholds} if thresholds else {}), **count_bounded(statistics.columns, answered)}
-    lacking = find_lacking(statistics.scores, used, with_gold=True) if not used.isdisjoint(ERASED) else {}
-    words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
-    notes = [f"left out: {'; '.join(words)}"] if words else []
-    return Measured(statistics, facts, {"aopc_thresholds": thresholds} if thresholds else {}, notes)
-
-
-def cluster(
-    statistics: Statistics,
-    gold: Gold,
-    kept: np.ndarray,
-    settings: ScoreSettings,
-    columns: Mapping[str, Sequence[Any]],
+def add_result(
+    scores: Scores, metric: str, measured: Measured, settings: ScoreSettings, groups: Mapping[str, Any], n: int
 ) -> None:
-    """Set the clusters of the annotations ``kept``, unless sums are all that is kept of them."""
-    if not settings.by_rows:
-        return
-    if settings.cluster_by == "auto":
-        clusters = gold.clusters()
-        statistics.set_clusters(*(("none", None) if clusters is None else ("documents", clusters[kept].tolist())))
-    elif settings.cluster_by != "none":
-        statistics.set_clusters(settings.cluster_by, [columns[settings.cluster_by][row] for row in kept.tolist()])
+    """Add what a metric gives: its scores, intervals, breakdown and values per annotation.
+
+    Args:
+        scores: of the split.
+        metric: its name.
+        measured: what it measured.
+        settings: how predictions are scored.
+        groups: id -> value of the column ``by``.
+        n: the number of annotations that are scored.
+    """
+    names = {"data": scores.data_digest[:12], "config": scores.names.get("config"), "split": scores.names.get("split")}
+    result, notes = summarize(
+        metric,
+        measured,
+        {**{name: value for name, value in names.items() if value}, "n": n},
+        by=settings.by,
+        groups=[groups[name] for name in measured.statistics.ids] if settings.by is not None else (),
+        per_instance=settings.per_instance,
+        confidence_level=settings.confidence_level,
+        n_resamples=settings.n_resamples,
+        seed=settings.seed,
+    )
+    scores.notes += notes[: len(measured.notes)]
+    scores.cautions += [note for note in notes[len(measured.notes) :] if note not in scores.cautions]
+    scores.add(metric, result, measured.statistics)
+
+
+def score_quotes(gold: Gold | None, quoted: Mapping[str, tuple[Mapping[str, Any], int]]) -> Measured:
+    """Return what a language model's quotes give; a corpus folder does not say which documents it read.
+
+    Args:
+        gold: the annotations; None: records of the perturbation benchmark.
+        quoted: id -> instance, and its line.
+
+    Raises:
+        DataError: an instance without quotes, or with faulty ones.
+    """
+    from eraser_hub.metrics.quotes import measure_quotes
+
+    sizes: dict[str, dict[str, int]] = {name: {} for name in quoted}
+    whole = gold is not None and gold.documents.packed.size > 0
+    if gold is not None and whole:
+        tokens = gold.documents.lengths(*gold.listed)[0]
+        for row, doc, count in zip(*gold.listed, tokens, strict=True):
+            if (name := gold.ids[int(row)]) in sizes:
+                sizes[name][gold.docids[int(doc)]] = int(count)
+    try:
+        statistics, counts = measure_quotes({name: row for name, (row, _) in quoted.items()}, sizes)
+    except DataError as error:
+        error.line = quoted[str(error.instance)][1]
+        raise
+    notes = [] if whole else ["coverage is left out: a corpus folder does not say which documents were read"]
+    return Measured(statistics, {"coverage": "documents"} if whole else {}, counts, notes)
 
 
 def load_metric(metric: str | CustomMetric) -> tuple[str, CustomMetric]:

@@ -1,4 +1,4 @@
-"""The split of a dataset that predictions answer: a corpus folder as released, or a built dataset."""
+"""What predictions answer: a split of a built dataset or of a corpus as released, or a file of gold rationales."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML, EraserConfig
+from eraser_hub.metrics.match import GOLD
+from eraser_hub.metrics.plain import to_instances
+from eraser_hub.metrics.rows import find_fault
 from eraser_hub.papers import find_comprehensive
-from eraser_hub.records.errors import DataError, describe_choice
+from eraser_hub.records.errors import DataError, UsageError, describe_choice
 from eraser_hub.records.places import dataset_split, find_place, release_split
+from eraser_hub.records.readers import JSON_ERRORS
 
 if TYPE_CHECKING:
     from eraser_hub.conversion.built import BuiltDataset
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
-_Label = str | int | None
+# what stands in a row of a built dataset, see `find_fault`; and what has to
+_RECORD = {"id": str, "tokens": [[str]], "sample_type": str, "rel_ids": [str], "rationale_ids": [[[int]]]}
+SHAPES: dict[str, Any] = {"eraser": GOLD, "perturbation": _RECORD, "tokens": ()}
+REQUIRED = {"eraser": ("annotation_id", "documents", "evidences"), "perturbation": tuple(_RECORD)[:3], "tokens": ()}
 
 
 class LabelNames(NamedTuple):
@@ -43,7 +51,7 @@ class ScoredSplit:
     """A split that predictions are scored against.
 
     Attributes:
-        data_dir: a corpus folder as released, unless there is a dataset.
+        data_dir: a corpus folder as released, or a file of gold rationales, unless there is a dataset.
         dataset: a built dataset's folder.
         split: the dataset's name of it, or the release's.
         config: of the built dataset (None: its card's default); of a corpus folder the one whose labels count.
@@ -57,9 +65,11 @@ class ScoredSplit:
     config: str | None = None
 
     @cached_property
-    def kind(self) -> Literal["eraser", "perturbation", "tokens"]:
-        """The kind of rows: of ``eraser`` or a corpus folder, the perturbation benchmark, or human_rationales."""
-        columns = () if self.dataset is None else self.built.columns(self.built_config)
+    def kind(self) -> Literal["eraser", "perturbation", "tokens", "file"]:
+        """The kind of rows: of ``eraser`` or a corpus folder, the perturbation benchmark, human_rationales, a file."""
+        if self.dataset is None:
+            return "file" if self.data_dir.is_file() else "eraser"
+        columns = self.built.columns(self.built_config)
         return "perturbation" if "sample_type" in columns else "tokens" if "rationale_mask" in columns else "eraser"
 
     @property
@@ -67,7 +77,8 @@ class ScoredSplit:
         """True if the configuration is one of those that this package builds; False for a corpus of one's own."""
         if self.dataset is not None:
             return self.kind != "eraser" or self.built_config in CONFIGS
-        return (self.config or self.data_dir.resolve().name) in CONFIGS and not (self.data_dir / CORPUS_YAML).exists()
+        name = self.config or self.data_dir.resolve().name
+        return self.kind != "file" and name in CONFIGS and not (self.data_dir / CORPUS_YAML).exists()
 
     def is_comprehensive(self) -> bool | None:
         """Return whether all of the text that supports the label is gold; None: unknown.
@@ -99,7 +110,9 @@ class ScoredSplit:
 
     @property
     def names(self) -> dict[str, str]:
-        """The dataset (where it is a built one), config and split, as score files name them."""
+        """The dataset (where it is a built one), config and split, as score files name them; none of a file."""
+        if self.kind == "file":
+            return {}
         if self.dataset is not None:
             built = {"dataset": find_place(self.dataset).dataset, "config": self.built_config}
         else:
@@ -131,7 +144,8 @@ class ScoredSplit:
         from eraser_hub.conversion.built import open_built
 
         if self.dataset is None:
-            raise ValueError("expected a dataset, found none")
+            found = "a file" if self.kind == "file" else "a corpus as released"
+            raise DataError(f"expected a built dataset, found {found}", file=self.data_dir, argument="dataset")
         return open_built(self.dataset)
 
     @property
@@ -151,136 +165,106 @@ class ScoredSplit:
         """
         if self.dataset is not None:
             return LabelNames(self.built.label_names(self.built_config))
+        if self.kind == "file":
+            return LabelNames(None)
         own, name = self.own_config, self.data_dir.resolve().name if self.config is None else self.config
         if own is None and self.config is not None and name not in CONFIGS:
             raise DataError(describe_choice(name, CONFIGS), argument="config")
         if own is None and name in CONFIGS:
-            known = CONFIGS[name].label_names
-            if self.config is not None or any(label in known for label in _read_labels(self.annotation_file)):
-                own = CONFIGS[name]
+            known, records = CONFIGS[name].label_names, self.read_records()
+            with suppress(AttributeError, *JSON_ERRORS):  # they are reported when the file is read in full
+                if self.config is not None or any(row.get("classification") in known for _, row in records):
+                    own = CONFIGS[name]
         if own is not None:
             return LabelNames(own.label_names, sentence_end_inclusive=own.sentence_end_inclusive)
         why = f"none of the labels of {name} is among them" if name in CONFIGS else f"{name} is no config's name"
         note = f"labels: those of the annotations ({why}; name others in {CORPUS_YAML}, or by `config`)"
         return LabelNames(None, note)
 
-    # ------------------------------------------------------------------------------------ the rows of a built dataset
+    def read_records(self) -> Iterator[tuple[int, Row]]:
+        """Yield the number and the annotation of each line of a corpus folder."""
+        decode = msgspec.json.Decoder().decode
+        with open(self.annotation_file, "rb") as file:
+            for number, line in enumerate(file, 1):
+                row = decode(line)
+                yield number, decode(row) if isinstance(row, str) else row  # test_exhaustive is encoded twice
+
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the split in file order; those of ``human_rationales`` as rows of ``eraser``.
+        """The rows of a built split in file order, of ``human_rationales`` as rows of ``eraser``; the rows of a file.
 
         Raises:
-            DataError: rows of none of the datasets, or a cell of another type; with the row's number.
+            DataError: a row without a cell that it needs, or with one of another type; with its number.
         """
-        from eraser_hub.metrics.plain import to_instances
-
+        if self.kind == "file":
+            return read_flat_rows(self.data_dir)
         rows = self.built.rows(self.built_config, self.split)
-        _check_rows(rows, self.built.files(self.built_config, self.split)[0])
+        file = self.built.files(self.built_config, self.split)[0]
+        for number, row in enumerate(rows, 1):
+            lacking = [name for name in REQUIRED[self.kind] if row.get(name) is None]
+            fault = (lacking[0], "expected a value, found none") if lacking else find_fault(row, SHAPES[self.kind])
+            if fault is not None:
+                raise DataError(fault[1], file=file, line=number, field=fault[0])
         return (to_instances([], rows)[1] or []) if self.kind == "tokens" else rows
-
-    @property
-    def id_field(self) -> str:
-        """The column that holds a row's id."""
-        return "id" if self.kind == "perturbation" else "annotation_id"
 
     @cached_property
     def ids(self) -> list[str]:
         """The id of each row."""
-        return [str(row[self.id_field]) for row in self.rows]
-
-    def label_name(self, label: object, row: Row, field: str) -> str | None:
-        """Return the name of a label of a row, or of its prediction; see `built.get_label_name`."""
-        from eraser_hub.conversion.built import get_label_name
-
-        return get_label_name(label, self.labels.names, instance=str(row[self.id_field]), field=field)
+        return [str(row["id" if self.kind == "perturbation" else "annotation_id"]) for row in self.rows]
 
     @cached_property
     def labelled(self) -> list[dict[str, Any]]:
         """The rows with the label's name in place of its number."""
-        field = "label" if self.kind == "perturbation" else "classification"
-        return [{**row, field: self.label_name(row.get(field), row, field)} for row in self.rows]
+        from eraser_hub.conversion.built import get_label_name
+
+        field, names = "label" if self.kind == "perturbation" else "classification", self.labels.names
+        return [
+            {**row, field: get_label_name(row.get(field), names, instance=name, field=field)}
+            for name, row in zip(self.ids, self.rows, strict=True)
+        ]
 
 
-class _Labelled(msgspec.Struct, gc=False):
-    classification: str | None = None
+def read_flat_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a jsonl, json, csv, tsv or Parquet file; lists in the cells of a CSV are parsed."""
+    from eraser_hub.conversion.importing.sources import open_file
+    from eraser_hub.conversion.importing.texts import parse_literal
+
+    rows = []
+    for row in open_file(path).rows():
+        cells = dict(row.cells)
+        if path.name.endswith((".csv", ".tsv")):
+            cells = {name: parse_literal(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
+        rows.append({"id": row.key, **cells} if row.key is not None else cells)
+    if not rows:
+        raise DataError("expected at least one row, found none", file=path)
+    return rows
 
 
-def _read_labels(annotations: Path) -> Iterator[str]:
-    """Yield the labels of an annotation file in order of appearance. Errors are reported when it is read in full."""
-    if not annotations.is_file():
-        return
-    decode, text = msgspec.json.Decoder(_Labelled).decode, msgspec.json.Decoder(str).decode
-    with suppress(OSError), open(annotations, "rb") as file:
-        for line in file:
-            with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                label = decode(text(line) if line[:1] == b'"' else line).classification
-                if label is not None:
-                    yield label
-
-
-def read_split(dataset: Path, config: str | None, split: str) -> ScoredSplit:
-    """Read a split of a built dataset.
+def open_split(
+    dataset: str | PathLike[str],
+    config: str | None = None,
+    split: str = "test",
+    annotations: str | PathLike[str] | None = None,
+) -> ScoredSplit:
+    """Return the split that predictions answer.
 
     Args:
-        dataset: a folder that ``eraser-hub build`` wrote.
-        config: the config; None takes the card's default.
+        dataset: a built dataset's folder, its id on the Hub, a corpus as released, or a file of gold rationales.
+        config: of a built dataset, by default its card's; of a corpus as released the one that gives the labels.
         split: ``validation`` or ``val``, both are understood.
+        annotations: annotation file of a corpus as released, in place of SPLIT.jsonl.
 
     Raises:
-        DataError: no such folder, config or split, naming those that are there; a row that is not of its dataset.
+        UsageError: arguments that do not go with what the dataset is.
     """
-    source = ScoredSplit(dataset=dataset, config=config, split=split)
-    source = ScoredSplit(dataset=dataset, config=source.built_config, split=dataset_split(split))
-    source.rows  # noqa: B018  # report their errors before anything else is read
-    return source
-
-
-# ------------------------------------------------------------------------ what has to stand in a row before it is drawn
-class _Document(msgspec.Struct):
-    docid: str
-    text: str
-
-
-class _Evidence(msgspec.Struct):
-    docid: str
-    start_token: int
-    end_token: int
-
-
-class _Annotation(msgspec.Struct):
-    annotation_id: str
-    documents: list[_Document]
-    evidences: list[list[_Evidence]]
-    classification: _Label = None
-    query: str | None = None
-
-
-class _Record(msgspec.Struct):
-    id: str
-    tokens: list[list[str]]
-    sample_type: str
-    rel_ids: list[str] | None = None
-    rationale_ids: list[list[list[int]]] | None = None
-    label: _Label = None
-
-
-class _Tokens(msgspec.Struct):
-    id: str
-    tokens: list[str]
-    rationale_mask: list[bool] | None
-    label: _Label = None
-
-
-_KINDS = {"evidences": _Annotation, "sample_type": _Record, "rationale_mask": _Tokens}
-
-
-def _check_rows(rows: Rows, file: Path) -> None:
-    for number, row in enumerate(rows, 1):
-        kind = next((kind for column, kind in _KINDS.items() if column in row), None)
-        if kind is None:
-            message = f"expected one of the columns {', '.join(_KINDS)}, found {', '.join(row)}"
-            raise DataError(message, file=file, line=number)
-        try:
-            msgspec.convert(row, kind)
-        except msgspec.ValidationError as error:
-            raise DataError(str(error), file=file, line=number) from None
+    place = find_place(dataset)
+    if annotations is not None and place.kind != "raw":
+        message = f"expected a corpus as released beside it, found {place.name}"
+        raise UsageError(message, argument="annotations")
+    if place.kind == "built":
+        return ScoredSplit(split=split, dataset=Path(place.name), config=config)
+    for name, value in (("config", config), ("split", split if split != "test" else None)):
+        if place.kind == "rows" and value is not None:
+            message = f"expected none beside the file of gold rationales {place.name}, found {value!r}"
+            raise UsageError(message, argument=name)
+    return ScoredSplit(Path(place.name), split, None if annotations is None else Path(annotations), config=config)

@@ -157,29 +157,27 @@ def count_exchanges(
     Returns:
         {key: (hits, exchanges)}; (0, 0) where the difference is not a finite number.
     """
-    totals = [{name: columns[name].sum(axis=0) for name in names} for columns in (first, second)]
-    gaps = {name: second[name][clusters] - first[name][clusters] for name in names}
-    moving = [name for name in names if gaps[name].any()]
-    table = np.column_stack([gaps[name].reshape(len(clusters), -1) for name in moving])
-    places = np.cumsum([0, *(gaps[name][0].size for name in moving)]).tolist()
+    shapes = [first[name].shape[1:] for name in names]
+    places = np.cumsum([math.prod(shape) for shape in shapes])
+    totals = [np.concatenate([own[name].sum(axis=0).ravel() for name in names])[:, None] for own in (first, second)]
+    gaps = np.concatenate([(second[name] - first[name])[clusters].reshape(len(clusters), -1).T for name in names])
+    moving = gaps.any(axis=1)
 
-    def find_differences(both: Sequence[Columns]) -> dict[str, np.ndarray]:
-        first, second = (compute_scores(scores, sums) for sums in both)
-        return {key: first[key] - second[key] for key in scores}
+    def find_differences(moved: np.ndarray) -> dict[str, np.ndarray]:
+        both = []
+        for total in (totals[0] + moved, totals[1] - moved):
+            columns = zip(names, shapes, np.split(total, places[:-1]), strict=True)
+            sums = {name: np.moveaxis(part.reshape(*shape, -1), -1, 0) for name, shape, part in columns}
+            both.append(compute_scores(scores, sums))
+        return {key: both[0][key] - both[1][key] for key in scores}
 
     counts: dict[str, tuple[int, int]] = dict.fromkeys(scores, (0, 0))
     with np.errstate(invalid="ignore", divide="ignore"):  # scores of nothing, and sums of infinite numbers
-        observed = {key: abs(float(value)) for key, value in find_differences(totals).items()}
+        observed = {key: abs(float(value[0])) for key, value in find_differences(np.zeros((places[-1], 1))).items()}
         for swap in swaps:
-            change = swap @ table
-            both = [
-                {name: np.broadcast_to(total, (len(swap), *total.shape)) for name, total in own.items()}
-                for own in totals
-            ]
-            for name, start, end in zip(moving, places, places[1:], strict=False):
-                moved = change[:, start:end].reshape(both[0][name].shape)
-                both[0][name], both[1][name] = both[0][name] + moved, both[1][name] - moved
-            for key, values in find_differences(both).items():
+            moved = np.zeros((places[-1], len(swap)))
+            moved[moving] = gaps[moving] @ swap.T
+            for key, values in find_differences(moved).items():
                 if math.isfinite(observed[key]):
                     # sums in another order differ in their last bits: an equal difference must count as equal
                     hits = np.abs(values) >= observed[key] - TIE * max(1.0, observed[key])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from os.path import exists
@@ -12,13 +13,10 @@ from cyclopts import Parameter
 
 from eraser_hub.records.arguments import PYTHON, GoldForm, Place
 from eraser_hub.records.errors import UsageError
-from eraser_hub.records.places import find_place
 
 if TYPE_CHECKING:
     from .compare import Comparison
     from .result import Scores
-    from .scored_split import ScoredSplit
-    from .settings import ScoreSettings
 
 SCORES, UNCERTAINTY, OUTPUT = Parameter(group="Scores"), Parameter(group="Uncertainty"), Parameter(group="Output")
 
@@ -94,15 +92,14 @@ def score(
         $ eraser-hub score --predictions p.jsonl --dataset corpora/movies --split val --confidence-level .95 \
           --by classification
     """
-    from .result import average_runs
     from .runs import parse_systems
-    from .score import score_flat, score_system
+    from .score import ScoreSettings, score_system
+    from .scored_split import open_split
 
-    given = as_path(predictions)
-    systems = parse_systems([given], seeds=True)
-    source = find_references(dataset, config, split, annotations)
-    inputs = check_output(out, force, [*systems[0].paths, dataset, annotations])
-    settings = make_settings(
+    (system,) = parse_systems([predictions], seeds=True)
+    source = open_split(dataset, config, split, annotations)
+    inputs = check_output(out, force, [*system.paths, dataset, annotations])
+    settings = ScoreSettings(
         iou_thresholds=tuple(iou_thresholds) or (0.5,),
         aopc_thresholds=aopc_thresholds,
         auprc_policy=auprc_policy,
@@ -120,16 +117,9 @@ def score(
         people=people,
     )
     metrics = [metric] if isinstance(metric, str) or callable(metric) else list(metric)
-    if isinstance(source, Path):
-        for name, value, default in (("config", config, None), ("split", split, "test"), ("paper", paper, None)):
-            if value != default:
-                message = f"expected none beside the file of gold rationales {source}, found {value!r}"
-                raise UsageError(message, argument=name)
-        scores = average_runs([score_flat(source, path, settings, metrics) for path in systems[0].paths])
-    else:
-        scores = score_system(source, systems[0], settings, metrics)
+    scores = score_system(source, system, settings, metrics)
     # a file's own name is none of a system
-    scores.name = systems[0].name if given.startswith(f"{systems[0].name}=") and not exists(given) else ""
+    scores.name = system.name if str(predictions).startswith(f"{system.name}=") and not exists(predictions) else ""
     scores.inputs = inputs
     if out is not None:
         scores.save(out, force)
@@ -211,95 +201,62 @@ def compare(
     """
     from eraser_hub.metrics.statistics import check_inference
 
-    from .compare import compare as run
+    from .compare import compare as compare_runs
+    from .compare import compare_files, name_runs
     from .runs import parse_systems
-    from .score import compare_systems
+    from .score import ScoreSettings
+    from .scored_split import open_split
     from .statistics import DRAWS
 
-    shown = split_keys(scores)
-    check_inference(confidence_level, DRAWS if resamples is None else resamples, seed, "resamples")
+    shown, resamples = split_keys(scores), DRAWS if resamples is None else resamples
+    check_inference(confidence_level, resamples, seed, "resamples")
     inference: dict[str, Any] = {"primary": split_keys(primary), "minimum_effect": minimum_effect, "seed": seed}
-    inference |= {"confidence_level": confidence_level} | ({} if resamples is None else {"resamples": resamples})
-    given: list[Any] = list(systems)
+    inference |= {"confidence_level": confidence_level, "resamples": resamples}
+    given = list(systems[0]) if len(systems) == 1 and isinstance(systems[0], list | tuple) else list(systems)
     if len(given) == 1 and isinstance(given[0], Mapping) and not hasattr(given[0], "statistics"):
         predictions, given = given[0], []
-    elif len(given) == 1 and isinstance(given[0], list | tuple):
-        given = list(given[0])
     if given and not predictions and not any(isinstance(system, str | os.PathLike) for system in given):
-        beside: dict[str, tuple[Any, Any]] = {
-            "dataset": (dataset, None),
-            "config": (config, None),
-            "split": (split, "test"),
-            "gold": (gold, "evidence"),
-            "cluster_by": (cluster_by, "auto"),
-            "annotations": (annotations, None),
-            "iou_thresholds": (tuple(iou_thresholds), (0.5,)),
-            "aopc_thresholds": (aopc_thresholds, None),
-            "unmarked": (unmarked, None),
-            "only_predicted": (only_predicted, False),
+        beside: dict[str, Any] = {"dataset": dataset, "config": config, "split": split, "gold": gold}
+        beside |= {
+            "cluster_by": cluster_by,
+            "annotations": annotations,
+            "iou_thresholds": tuple(iou_thresholds),
+            "unmarked": unmarked,
         }
-        for name in (name for name, (value, default) in beside.items() if value != default):
-            raise UsageError("expected files of predictions beside it: scores have theirs already", argument=name)
+        beside |= {"aopc_thresholds": aopc_thresholds, "only_predicted": only_predicted}
+        for name, value in beside.items():
+            if value != inspect.signature(compare).parameters[name].default:
+                raise UsageError("expected files of predictions beside it: scores have theirs already", argument=name)
         inputs = check_output(out, force, [place for system in given for place in getattr(system, "inputs", ())])
-        return finish_comparison(run(**gather_runs(given, names), **inference), shown, inputs, out, force)
-    if names is not None:
-        raise UsageError("expected NAME=FILE for files, which names a system", argument="names")
-    files = parse_systems([*map(as_path, given), *name_files(predictions)], seeds=True)
-    if len(files) < 2:
-        raise UsageError("expected the predictions of at least two systems", argument="predictions")
-    if dataset is None:
-        raise UsageError("expected the dataset that the predictions answer, found none", argument="dataset")
-    source = find_references(dataset, config, split, annotations)
-    if isinstance(source, Path):
-        raise UsageError(
-            f"expected a built dataset or a corpus as released, found the file {source}", argument="dataset"
+        comparison = compare_runs(**name_runs(given, names), **inference)
+    else:
+        if names is not None:
+            raise UsageError("expected NAME=FILE for files, which names a system", argument="names")
+        if given:
+            predictions = [*given, *([predictions] if isinstance(predictions, str | os.PathLike) else predictions)]
+        files = parse_systems(predictions, seeds=True)
+        if len(files) < 2:
+            raise UsageError("expected the predictions of at least two systems", argument="predictions")
+        if dataset is None:
+            raise UsageError("expected the dataset that the predictions answer, found none", argument="dataset")
+        source = open_split(dataset, config, split, annotations)
+        inputs = check_output(out, force, [*(path for system in files for path in system.paths), dataset, annotations])
+        settings = ScoreSettings(
+            iou_thresholds=tuple(iou_thresholds) or (0.5,),
+            aopc_thresholds=aopc_thresholds,
+            unmarked=unmarked,
+            gold=gold,
+            only_predicted=only_predicted,
+            cluster_by=cluster_by,
+            people=False,
+            keep_rows=True,
         )
-    inputs = check_output(out, force, [*(path for system in files for path in system.paths), dataset, annotations])
-    settings = make_settings(
-        iou_thresholds=tuple(iou_thresholds) or (0.5,),
-        aopc_thresholds=aopc_thresholds,
-        unmarked=unmarked,
-        gold=gold,
-        only_predicted=only_predicted,
-        cluster_by=cluster_by,
-        people=False,
-        keep_rows=True,
-    )
-    return finish_comparison(compare_systems(source, files, settings, **inference), shown, inputs, out, force)
-
-
-def find_references(
-    dataset: Place, config: str | None = None, split: str = "test", annotations: Place | None = None
-) -> ScoredSplit | Path:
-    """Return the split that predictions answer; of a file of gold rationales the file.
-
-    Args:
-        dataset: a built dataset's folder, its id on the Hub, a corpus as released, or a file of gold rationales.
-        config: of a built dataset; of a corpus as released the one that gives the labels.
-        split: the split.
-        annotations: annotation file of a corpus as released, in place of SPLIT.jsonl.
-    """
-    from .scored_split import ScoredSplit
-
-    if "/" not in os.fspath(dataset) and not exists(dataset) and exists(Path("hub") / dataset / "README.md"):
-        dataset = Path("hub") / dataset  # by its name, as `check` and `explain` take it
-    path, kind = Path(dataset), find_place(dataset).kind
-    if kind == "rows":
-        return path
-    if kind == "raw":
-        return ScoredSplit(path, split, None if annotations is None else Path(annotations), config=config)
-    if annotations is not None:
-        raise UsageError("expected a corpus as released beside it, found a built dataset", argument="annotations")
-    return ScoredSplit(split=split, dataset=path, config=config)
-
-
-def make_settings(**values: Any) -> ScoreSettings:
-    """Return how predictions are scored; a `DataError` names an argument that is out of its range."""
-    from .settings import ScoreSettings
-
-    settings = ScoreSettings(**values)
-    settings.check()
-    return settings
+        comparison = compare_files(source, files, settings, **inference)
+    comparison.inputs = inputs
+    comparison.show(shown)
+    if out is not None:
+        comparison.save(out, force)
+    return comparison
 
 
 def check_output(out: Place | None, force: bool, places: Sequence[Any]) -> Sequence[Path]:
@@ -321,53 +278,3 @@ def split_keys(keys: str | Sequence[str]) -> tuple[str, ...]:
     """
     several = [keys] if isinstance(keys, str) else keys
     return tuple(key.strip() for text in several for key in text.split(",") if key.strip())
-
-
-def as_path(system: Any) -> str:
-    """Return a file of predictions as a string."""
-    if not isinstance(system, str | os.PathLike):
-        message = f"expected a file, or NAME=FILE,FILE for several runs of a system, found {system!r}"
-        raise UsageError(message, argument="predictions")
-    return os.fspath(system)
-
-
-def name_files(predictions: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
-    """Return ``NAME=FILE,FILE`` for each name of a mapping; strings as they are."""
-    if not isinstance(predictions, Mapping):
-        several = [predictions] if isinstance(predictions, str | os.PathLike) else predictions
-        return [as_path(file) for file in several]
-    named = []
-    for name, files in predictions.items():
-        several = [as_path(file) for file in ([files] if isinstance(files, str | os.PathLike) else files)]
-        if not isinstance(name, str) or not name or "=" in name or (len(several) > 1 and "," in "".join(several)):
-            message = f"expected names without = and several paths without commas, found {name!r}: {several}"
-            raise UsageError(message, argument="predictions")
-        named.append(f"{name}={','.join(several)}")
-    return named
-
-
-def gather_runs(systems: Sequence[Any], names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the arguments ``systems`` and ``chance`` of `compare.compare` for scores, or statistics of modules."""
-    from .result import Scores
-    from .score import get_runs
-
-    if names is not None and len(set(names)) != len(systems):
-        raise UsageError(f"expected {len(systems)} different names, found {list(names)}", argument="names")
-    given = [getattr(system, "name", "") or f"system {number}" for number, system in enumerate(systems, 1)]
-    data = {system.data_digest[:12] for system in systems if isinstance(system, Scores)}
-    if len(data) > 1:
-        raise UsageError(f"expected scores of the same data, found {', '.join(sorted(data))}", argument="systems")
-    named = dict(zip(names or given, systems, strict=True))
-    chance = {name: system.chance for name, system in named.items() if isinstance(system, Scores)}
-    return {"systems": {name: get_runs(system) for name, system in named.items()}, "chance": chance}
-
-
-def finish_comparison(
-    comparison: Comparison, shown: Sequence[str], inputs: Sequence[Path], out: Place | None, force: bool
-) -> Comparison:
-    """Set what a comparison shows and what it was made from, and save it where a file is named."""
-    comparison.inputs = inputs
-    comparison.show(shown)
-    if out is not None:
-        comparison.save(out, force)
-    return comparison

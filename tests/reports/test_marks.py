@@ -15,7 +15,7 @@ from eraser_hub.reports.marks import (
     pair_rows,
     read_answers,
 )
-from eraser_hub.scoring.scored_split import read_split
+from eraser_hub.scoring.scored_split import open_split
 
 from ..refusals import refused
 
@@ -107,7 +107,7 @@ def test_outputs_that_do_not_fit_a_pair(change, instance, field, mentions):
 
 
 def test_answers_and_gold_of_a_split(hub, samples, tmp_path):
-    split = read_split(hub / "eraser", "movies", "validation")
+    split = open_split(hub / "eraser", "movies", "validation")
     answers = read_answers(split, samples / "predictions" / "eraser" / "movies.val.jsonl")
     assert list(answers) == split.ids and choose_evidences(split, "evidence") == ({}, "")
     file, name = tmp_path / "p.jsonl", split.ids[0]

@@ -13,7 +13,8 @@ import pytest
 
 import eraser_hub
 from eraser_hub.metrics.plain import instances_from
-from eraser_hub.scoring.score import score_flat
+from eraser_hub.scoring.score import score
+from eraser_hub.scoring.scored_split import ScoredSplit
 
 from ..refusals import refused
 
@@ -74,7 +75,7 @@ def test_faults_name_the_files_of_the_user(
     rows[side][line - 1] |= change
     files = {name: write(tmp_path / f"{name}.jsonl", some) for name, some in rows.items()}
     with refused(file=files[side], line=line, field=field):
-        score_flat(files["gold"], files["p"])
+        score(ScoredSplit(files["gold"]), files["p"])
 
 
 def test_plain_rows_answer_a_dataset(samples: Path, tmp_path: Path) -> None:
@@ -94,12 +95,12 @@ def test_plain_rows_answer_a_dataset(samples: Path, tmp_path: Path) -> None:
 
 def test_rows_without_ids_and_labels_and_numbers_as_labels(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.jsonl", [{"text": "a fine film", "rationale": ["fine"]}])
-    scores = score_flat(gold, write(tmp_path / "p.jsonl", [{"quotes": ["Fine film"], "label": "good"}]))
+    scores = eraser_hub.score(write(tmp_path / "p.jsonl", [{"quotes": ["Fine film"], "label": "good"}]), gold)
     assert (scores.scores["token_micro_p"], scores.scores["token_micro_r"]) == (0.5, 1.0)
     assert "accuracy" not in scores.scores and any(note.startswith("labels: none") for note in scores.notes)
     rows = [{"id": f"t{label}", "tokens": ["a", "b"], "rationale": [0, 1], "label": label} for label in range(11)]
     answers = [{"id": row["id"], "rationale": [0, 1], "label": str(row["label"])} for row in rows]
-    assert score_flat(write(gold, rows), write(tmp_path / "p.jsonl", answers))["accuracy"] == 1
+    assert eraser_hub.score(write(tmp_path / "p.jsonl", answers), write(gold, rows))["accuracy"] == 1
 
 
 def test_runs_a_function_of_a_row_and_what_a_file_has_not(tmp_path: Path) -> None:
@@ -110,10 +111,12 @@ def test_runs_a_function_of_a_row_and_what_a_file_has_not(tmp_path: Path) -> Non
     with refused(file="none.jsonl"):
         eraser_hub.score(f"ours={predicted},{tmp_path / 'none.jsonl'}", gold)
     assert eraser_hub.score(predicted, gold, metric=lambda row, _: len(row["tokens"]) if "tokens" in row else 0)
-    for name, value in (("config", "movies"), ("split", "val"), ("paper", "eraser")):
+    for name, value in (("config", "movies"), ("split", "val"), ("paper", "wang2022")):
         with refused(value, argument=name):
             eraser_hub.score(predicted, gold, **{name: value})
-    with refused("expected the field 'genre' in every row"):
+    with refused("found 'genre'", file=gold, line=1):
         eraser_hub.score(predicted, gold, by="genre")
     with refused():
-        score_flat(write(tmp_path / "none.jsonl", []), predicted)
+        eraser_hub.score(predicted, write(tmp_path / "none.jsonl", []))
+    with refused("found ['name', 'stars']", "`eraser-hub import` makes a corpus", file="products.csv", line=1):
+        eraser_hub.score(predicted, write(tmp_path / "products.csv", [{"name": "a", "stars": 5}]))

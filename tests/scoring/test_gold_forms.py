@@ -78,7 +78,7 @@ def test_a_form_is_scored_as_gold_of_built_and_raw_corpora(made: tuple[Path, Pat
 def test_people_are_scored_against_the_majority_of_the_others(made: tuple[Path, Path]) -> None:
     corpus, predictions = made
     people = score(ScoredSplit(corpus, "test"), predictions, ScoreSettings(unmarked="score")).people
-    assert people is not None and people.annotators == 3
+    assert people is not None and people["annotators"] == 3
     micro, accuracy = [], []
     for at in range(3):
         sums, hits = np.zeros(3), []
@@ -90,9 +90,9 @@ def test_people_are_scored_against_the_majority_of_the_others(made: tuple[Path, 
             hits += [labels[at] == rest[0]] if rest[0] == rest[1] else []
         micro.append(2 * sums[0] / (sums[1] + sums[2]))
         accuracy.append(fmean(hits))
-    assert people.scores["token_micro_f1"] == pytest.approx(fmean(micro))
-    assert people.spread["token_micro_f1"] == pytest.approx(np.std(micro, ddof=1))
-    assert people.scores["accuracy"] == pytest.approx(fmean(accuracy))
+    assert people["scores"]["token_micro_f1"] == pytest.approx(fmean(micro))
+    assert people["spread"]["token_micro_f1"] == pytest.approx(np.std(micro, ddof=1))
+    assert people["scores"]["accuracy"] == pytest.approx(fmean(accuracy))
     found = score_by_api(str(predictions), dataset=corpus, split="test")
     block = found.as_json()["people"]
     assert block["annotators"] == 3 and block["gold"] == "majority of the others"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eraser_hub.conversion import get_dataset
@@ -48,16 +49,18 @@ def test_a_wrong_split_names_the_one_that_fits(built: bool, samples: Path, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("values", "chance", "question"),
+    ("values", "gaps", "question"),
     [
-        ({"average_precision": 0.1}, {"average_precision": 0.2}, "are token scores negated?"),
-        ({"comprehensiveness": 0.05, "sufficiency": 0.6}, {}, "were the two exchanged?"),
-        ({"iou_macro_f1": 1.022}, {}, "iou_matched_f1 counts each once"),
-        ({"average_precision": 0.3, "comprehensiveness": 0.4, "sufficiency": 0.1}, {"average_precision": 0.2}, ""),
+        ({"average_precision": 0.1}, [-0.1, -0.12, -0.08], "are token scores negated?"),
+        ({"average_precision": 0.1}, [-0.3, 0.1, -0.1], ""),  # as random scores may be
+        ({"comprehensiveness": 0.05, "sufficiency": 0.6}, [], "were the two exchanged?"),
+        ({"iou_macro_f1": 1.022}, [], "iou_matched_f1 counts each once"),
+        ({"average_precision": 0.3, "comprehensiveness": 0.4, "sufficiency": 0.1}, [0.1, 0.1], ""),
     ],
 )
-def test_what_looks_like_a_mistake_is_asked_about(values, chance, question):
-    lines = list(ask_about(Scores(scores=values, chance=chance)))
+def test_what_looks_like_a_mistake_is_asked_about(values, gaps, question):
+    scores = Scores(scores=values, chance={"average_precision": 0.2})
+    lines = list(ask_about(scores, [np.stack([gaps, np.ones(len(gaps))], axis=1)]))
     assert [line.endswith(question) for line in lines] == ([True] if question else [])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.statistics import Score, Statistics, mean
-from eraser_hub.scoring.result import HumanPerformance, Scores, average_runs, choose_headline
+from eraser_hub.scoring.result import Scores, average_runs, choose_headline
 
 AGREEMENT = {
     "token_macro_f1": 0.5,
@@ -38,7 +38,7 @@ FAITHFULNESS = {
     "by": {"NEG": {"auprc": 0.0, "macro_f1": 1.0}},
     "signature": "eraser_faithfulness|split:test|n:4|version:1.0.0",
 }
-PEOPLE = HumanPerformance({"token_macro_f1": 0.6}, {}, 2)
+PEOPLE = {"annotators": 2, "gold": "majority of the others", "scores": {"token_macro_f1": 0.6}, "spread": {}}
 REPORT = {"NEG": {"precision": 1.0, "recall": 1.0, "f1-score": 1.0, "support": 2.0}}
 
 
@@ -54,7 +54,7 @@ def make_scores() -> Scores:
 def test_scores_are_a_mapping_of_which_the_first_metric_wins() -> None:
     scores = make_scores()
     assert scores["sufficiency"] == 0.1 and "sufficiency" not in scores.intervals
-    assert scores.point_intervals == {"sufficiency_aopc_points": [[0.1, 0.3], [0.3, 0.5]]}
+    assert scores.intervals["sufficiency_aopc_points"] == [[0.1, 0.3], [0.3, 0.5]]
     assert list(scores)[:2] == ["token_macro_f1", "auprc"] and len(scores) == 6 and "pairs" in scores
     assert scores.get("map") is None and scores.number("pairs") is None and scores.number("auprc") == 0.75
     assert scores.per_instance == {"auprc": [None, None, 1.0]} and scores.counted("auprc") == 1
