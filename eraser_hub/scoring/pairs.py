@@ -13,17 +13,18 @@ import numpy as np
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.map import measure_map
 from eraser_hub.metrics.match import digest
+from eraser_hub.metrics.quotes import measure_quotes
 from eraser_hub.metrics.rows import index_rows
 from eraser_hub.metrics.sets import measure_sets
+from eraser_hub.metrics.statistics import Measured
 from eraser_hub.records.predictions import read_chunks, read_signature
 
 from .gold import read_column
-from .result import Scores
-from .score import ScoreSettings, add_result, score_quotes
+from .result import NO_COVERAGE, Scores
 
 if TYPE_CHECKING:
-    from eraser_hub.metrics.statistics import Measured
-    from eraser_hub.scoring.scored_split import ScoredSplit
+    from .score import ScoreSettings
+    from .scored_split import ScoredSplit
 
 
 def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings) -> Scores:
@@ -60,10 +61,10 @@ def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings)
         else:
             scores.notes.append("no token F1 and IOU F1: the predictions have no rationale (lists of token indices)")
         if any(row.get("quotes") is not None for row in rows):
-            lines = {str(row.get("id")): line for line, row in enumerate(rows, 1)}
             named = index_rows(rows, "predictions").items()
-            quoted = {name: (row, lines[name]) for name, row in named if row.get("quotes") is not None}
-            measured["quote_faithfulness"] = score_quotes(None, quoted)
+            quoted = {name: row for name, row in named if row.get("quotes") is not None}
+            statistics, counts = measure_quotes(quoted, {name: {} for name in quoted})
+            measured["quote_faithfulness"] = Measured(statistics, {}, counts, [NO_COVERAGE])
     except DataError as error:
         error.file = error.file or predictions
         raise
@@ -81,7 +82,7 @@ def score_pairs(source: ScoredSplit, predictions: Path, settings: ScoreSettings)
             values = [clusters[name] for name in each.statistics.ids] if clusters else None
             each.statistics.set_clusters(settings.cluster_by, values)
         own = replace(settings, by=None) if metric == "quote_faithfulness" else settings
-        add_result(scores, metric, each, own, groups, len(each.statistics.ids))
+        scores.add_measured(metric, each, own, groups, len(each.statistics.ids))
     scores.signatures += [scores.run] if scores.run else []
     return scores
 

@@ -24,13 +24,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.metrics.statistics import Statistics
+from eraser_hub.metrics.statistics import Measured, Statistics, summarize
 from eraser_hub.papers import COMPREHENSIVE
 from eraser_hub.records.files import OutputWriter, to_json_bytes
 from eraser_hub.records.tables import Cell, Table, Tables
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .score import ScoreSettings
 
 # the scores that are shown and tested, in this order; of several in a line the first that is there
 HEADLINE = (
@@ -46,6 +48,7 @@ HEADLINE = (
 )
 DIGITS = 4
 MAX_ANNOTATORS = 20  # above it each is scored on a few texts, and the time is long
+NO_COVERAGE = "coverage is left out: a corpus folder does not say which documents were read"
 INTERVAL, SPREAD = "_ci", "_spread"  # suffixes of a key
 PRF = ("p", "r", "f1")
 RANKING = ("auprc", "average_precision", "roc_auc_score")
@@ -202,6 +205,34 @@ class Scores(Mapping[str, Any]):
                 self.intervals[key.removesuffix(INTERVAL)] = value
             else:
                 self.scores[key] = value
+
+    def add_measured(
+        self, metric: str, measured: Measured, settings: ScoreSettings, groups: Mapping[str, Any], n: int
+    ) -> None:
+        """Add what a metric measures: its scores, intervals, breakdown and values per annotation.
+
+        Args:
+            metric: its name.
+            measured: of the annotations that are scored.
+            settings: how predictions are scored.
+            groups: id -> value of the column ``by``.
+            n: the number of annotations that are scored.
+        """
+        names = {"data": self.data_digest[:12], "config": self.names.get("config"), "split": self.names.get("split")}
+        result, notes = summarize(
+            metric,
+            measured,
+            {**{name: value for name, value in names.items() if value}, "n": n},
+            by=settings.by,
+            groups=[groups[name] for name in measured.statistics.ids] if settings.by is not None else (),
+            per_instance=settings.per_instance,
+            confidence_level=settings.confidence_level,
+            n_resamples=settings.n_resamples,
+            seed=settings.seed,
+        )
+        self.notes += notes[: len(measured.notes)]
+        self.cautions += [note for note in notes[len(measured.notes) :] if note not in self.cautions]
+        self.add(metric, result, measured.statistics)
 
     def _add_per_instance(self, columns: Mapping[str, Sequence[Any]]) -> None:
         """Put a metric's values in the order of all annotations; lists (a value per threshold) are left out."""

@@ -45,7 +45,6 @@ from eraser_hub.metrics.statistics import (
     concatenate,
     mean,
     mean_columns,
-    summarize,
 )
 from eraser_hub.records.arguments import GoldForm
 from eraser_hub.records.files import compute_file_digest
@@ -53,7 +52,7 @@ from eraser_hub.records.predictions import read_chunks, read_signature
 
 from .gold import find_split, list_rows, locate, read_column, read_gold
 from .people import choose_gold, score_people
-from .result import Scores, average_runs
+from .result import NO_COVERAGE, Scores, average_runs
 from .scored_split import ScoredSplit, read_flat_rows
 
 if TYPE_CHECKING:
@@ -358,7 +357,7 @@ def add_metrics(
         if statistics.scores:
             measured.settings = {**facts, **measured.settings}
             n = measured.statistics.columns["gold.rows"].sum() if metric == "eraser_agreement" else kept.size
-            add_result(scores, metric, measured, settings, groups, int(n))
+            scores.add_measured(metric, measured, settings, groups, int(n))
         else:
             scores.notes += measured.notes
     if "accuracy" in scores:
@@ -373,7 +372,7 @@ def add_metrics(
         rows = np.array([matcher.index[name] for name in measured.statistics.ids])
         if settings.by_rows:
             cluster(measured.statistics, rows)
-        add_result(scores, "quote_faithfulness", measured, settings, groups, rows.size)
+        scores.add_measured("quote_faithfulness", measured, settings, groups, rows.size)
     if not scores.scores:
         fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
         raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
@@ -477,51 +476,21 @@ def measure_metric(metric: str, statistics: Statistics, tally: Tally, sentence_e
     return Measured(scored, facts, extra, notes)
 
 
-def add_result(
-    scores: Scores, metric: str, measured: Measured, settings: ScoreSettings, groups: Mapping[str, Any], n: int
-) -> None:
-    """Add what a metric gives: its scores, intervals, breakdown and values per annotation.
-
-    Args:
-        scores: of the split.
-        metric: its name.
-        measured: what it measured.
-        settings: how predictions are scored.
-        groups: id -> value of the column ``by``.
-        n: the number of annotations that are scored.
-    """
-    names = {"data": scores.data_digest[:12], "config": scores.names.get("config"), "split": scores.names.get("split")}
-    result, notes = summarize(
-        metric,
-        measured,
-        {**{name: value for name, value in names.items() if value}, "n": n},
-        by=settings.by,
-        groups=[groups[name] for name in measured.statistics.ids] if settings.by is not None else (),
-        per_instance=settings.per_instance,
-        confidence_level=settings.confidence_level,
-        n_resamples=settings.n_resamples,
-        seed=settings.seed,
-    )
-    scores.notes += notes[: len(measured.notes)]
-    scores.cautions += [note for note in notes[len(measured.notes) :] if note not in scores.cautions]
-    scores.add(metric, result, measured.statistics)
-
-
-def score_quotes(gold: Gold | None, quoted: Mapping[str, tuple[Mapping[str, Any], int]]) -> Measured:
+def score_quotes(gold: Gold, quoted: Mapping[str, tuple[Mapping[str, Any], int]]) -> Measured:
     """Return what a language model's quotes give; a corpus folder does not say which documents it read.
 
     Args:
-        gold: the annotations; None: records of the perturbation benchmark.
+        gold: the annotations.
         quoted: id -> instance, and its line.
 
     Raises:
-        DataError: an instance without quotes, or with faulty ones.
+        DataError: an instance with faulty quotes.
     """
     from eraser_hub.metrics.quotes import measure_quotes
 
     sizes: dict[str, dict[str, int]] = {name: {} for name in quoted}
-    whole = gold is not None and gold.documents.packed.size > 0
-    if gold is not None and whole:
+    whole = gold.documents.packed.size > 0
+    if whole:
         tokens = gold.documents.lengths(*gold.listed)[0]
         for row, doc, count in zip(*gold.listed, tokens, strict=True):
             if (name := gold.ids[int(row)]) in sizes:
@@ -531,8 +500,7 @@ def score_quotes(gold: Gold | None, quoted: Mapping[str, tuple[Mapping[str, Any]
     except DataError as error:
         error.line = quoted[str(error.instance)][1]
         raise
-    notes = [] if whole else ["coverage is left out: a corpus folder does not say which documents were read"]
-    return Measured(statistics, {"coverage": "documents"} if whole else {}, counts, notes)
+    return Measured(statistics, {"coverage": "documents"} if whole else {}, counts, [] if whole else [NO_COVERAGE])
 
 
 def load_metric(metric: str | CustomMetric) -> tuple[str, CustomMetric]:
