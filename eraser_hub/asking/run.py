@@ -146,7 +146,7 @@ async def ask_all(plan: AskPlan, client: Client, partial: PartialResult, concurr
                 continue
             statuses = [quote["status"] for quote in row["quotes"]]
             facts = {"outcome": answer.outcome, "reason": answer.reason, "statuses": statuses}
-            partial.append(at, [msgspec.json.encode(row)], facts)
+            partial.append(at, {**facts, "predictions": [msgspec.json.encode(row).decode()]})
             bar.update()
 
     workers = [asyncio.ensure_future(work()) for _ in range(concurrency)]

@@ -166,7 +166,7 @@ def explain(
         given: Any = {"out": out, "force": force, "method": method, "measure": measure, "scores": scores}
         return explain_texts(model, dataset, paper=paper, label_names=label_names, **given, **of_texts, **settings)
 
-    from .splits import explain_split
+    from .run import explain_split
 
     _refuse("expected texts in memory beside it, found a dataset", **of_texts)
     if out is None:

@@ -1,4 +1,4 @@
-"""Rationales and token scores that are given, by people or in a file, in place of those that a method computes."""
+"""Rationales and token scores of a file, in place of those that a method computes."""
 
 from __future__ import annotations
 
@@ -29,24 +29,22 @@ PAIR_ROW: dict[str, Any] = {"id": (str, int), PAIR_FIELD: [[int]]}
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Rationales or scores of instances, from people or from a file.
+    """Rationales or scores of a results file.
 
     Attributes:
-        digest: of the file, as a signature shows it; ``human`` for people's rationales.
-        path: the file; None for people's rationales, which the instances carry.
-        what: "rationales" or "scores".
+        path: the file.
+        digest: of the file, as a signature shows it.
         field: of the file's rows that holds them.
         rows: by id the line, and by document what the field holds: scores, or spans (start, end).
     """
 
+    path: Path
     digest: str
-    path: Path | None
-    what: str
     field: str
     rows: Mapping[str, tuple[int, Mapping[str, Any]]]
 
-    def check(self, instances: Iterable[Instance], partly: bool) -> str:
-        """Refuse what is missing or does not fit, before a run begins; return a message for the reader, "" for none.
+    def check(self, instances: Iterable[Instance], partly: bool) -> None:
+        """Refuse what is missing or does not fit, before a run begins.
 
         Args:
             instances: those of the run.
@@ -55,18 +53,11 @@ class Given:
         Raises:
             DataError: the first instance whose values are missing or do not fit, with the number of others.
         """
-        if self.path is None:
-            marked = [instance.has_rationale for instance in instances]
-            if not any(marked):
-                message = f"human: none of {len(marked)} instances has a human rationale"
-                raise DataError(message, argument="rationales")
-            lacking = marked.count(False)
-            return f"{lacking} of {len(marked)} instances without a human rationale, left out" if lacking else ""
         errors, ids = [], set()
         for instance in instances:
             ids.add(instance.id)
             try:
-                self._attach(instance)
+                self.attach(instance)
             except DataError as error:
                 errors.append(error)
         if ids.isdisjoint(self.rows):
@@ -78,21 +69,15 @@ class Given:
                 errors.append(DataError(message, file=self.path, line=line, instance=identity))
         if errors:
             raise add_count(errors[0], len(errors))
-        return ""
 
-    def attach(self, instances: Iterable[Instance]) -> Iterator[Instance]:
-        """Yield the instances with their rationale or scores; those without a human rationale are left out.
+    def attach(self, instance: Instance) -> Instance:
+        """Return the instance with its rationale or scores.
 
         Raises:
-            DataError: the file lacks an instance or one of its documents; values do not fit the tokens.
+            DataError: the file lacks the instance or one of its documents; values do not fit the tokens.
         """
-        if self.path is None:
-            return (instance for instance in instances if instance.has_rationale)
-        return map(self._attach, instances)
-
-    def _attach(self, instance: Instance) -> Instance:
         if instance.id not in self.rows:
-            message = f"expected {self.what} for each instance, found none"
+            message = f"expected {self.field} for each instance, found none"
             raise DataError(message, file=self.path, instance=instance.id)
         line, values = self.rows[instance.id]
         try:
@@ -124,19 +109,17 @@ class Given:
 
 
 def open_given(source: str | Path, what: Literal["rationales", "scores"], kind: str = "eraser") -> Given:
-    """Return the rationales of people (``human``), or the rationales or scores of a results file.
+    """Return the rationales or scores of a results file.
 
     Args:
-        source: ``human``, or a results file, ``.jsonl`` or ``.parquet``, of which only ids, documents and the field
-            that is asked for are used.
+        source: the file, ``.jsonl`` or ``.parquet``, of which only ids, documents and the field that is asked for are
+            used.
         what: what is wanted of it, which errors name as the argument.
         kind: "perturbation" where the file's rationales are of the perturbation benchmark's form.
 
     Raises:
         DataError: another ending, a line that is no prediction, an id or a document that occurs twice, no such field.
     """
-    if what == "rationales" and source == HUMAN:
-        return Given(HUMAN, None, what, "", {})
     path = Path(source)
     if path.suffix not in FORMATS:
         kinds = f"{HUMAN}, {MODEL} or " if what == "rationales" else ""
@@ -146,27 +129,27 @@ def open_given(source: str | Path, what: Literal["rationales", "scores"], kind: 
         raise DataError("no such file", argument=what, file=path)
     name = SCORES_FIELD if what == "scores" else PAIR_FIELD if kind == "perturbation" else HARD_FIELD
     rows: dict[str, tuple[int, Mapping[str, Any]]] = {}
-    for line, identity, values in _read_pairs(path) if name == PAIR_FIELD else _read_documents(path, name, what):
+    for line, identity, values in _read_pairs(path) if name == PAIR_FIELD else _read_documents(path, name):
         if identity in rows:
             raise DataError("expected each id once, found it again", file=path, line=line, instance=identity)
         rows[identity] = line, values
-    return Given(shorten_digest(compute_file_digest(path)), path, what, name, rows)
+    return Given(path, shorten_digest(compute_file_digest(path)), name, rows)
 
 
-def _read_documents(path: Path, name: str, what: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+def _read_documents(path: Path, name: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield the line and the id of ERASER's results, and by document what a field of its rationales holds."""
     for line, row in read_instances(path):
         identity, values = str(row["annotation_id"]), {}
         if row.get("rationales") is None:
             raise DataError("expected rationales, found none", file=path, line=line, instance=identity)
         for number, rationale in enumerate(row["rationales"]):
-            docid, place, message = str(rationale["docid"]), f"rationales[{number}]", ""
+            docid, where = str(rationale["docid"]), f"rationales[{number}]"
             if rationale.get(name) is None:
-                place, message = f"{place}.{name}", f"expected {what}, found none"
-            elif docid in values:
-                place, message = f"{place}.docid", f"expected each document once, found {show(docid)} again"
-            if message:
-                raise DataError(message, file=path, line=line, instance=identity, field=place)
+                message = "expected a list, found none"
+                raise DataError(message, file=path, line=line, instance=identity, field=f"{where}.{name}")
+            if docid in values:
+                message = f"expected each document once, found {show(docid)} again"
+                raise DataError(message, file=path, line=line, instance=identity, field=f"{where}.docid")
             values[docid] = rationale[name]
             if name == HARD_FIELD:
                 values[docid] = [(span["start_token"], span["end_token"]) for span in rationale[name]]

@@ -7,9 +7,9 @@ was cut by a kill is dropped when the run resumes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,12 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eraser_hub.records.errors import DataError, show
-from eraser_hub.records.files import OutputWriter, hold_lock
+from eraser_hub.records.files import OutputWriter, atomic_write, hold_lock
 from eraser_hub.records.predictions import is_recorded, is_run_record, read_run, run_path
 from eraser_hub.records.readers import JSON_ERRORS
 
 FORMATS = (".jsonl", ".parquet")
-_HEADER_START = b'{"settings"'
 STOPPED = "a stopped run lies here: say `resume` to go on with it, or delete the file"
 
 
@@ -32,12 +31,12 @@ def get_partial_path(out: Path) -> Path:
     return out.with_name(out.name + ".partial")
 
 
-def check_format(out: Path, writer: OutputWriter | None = None, resume: bool = True) -> None:
+def check_format(out: Path, writer: OutputWriter, resume: bool = True) -> None:
     """Refuse a place that no result may take.
 
     Args:
         out: path of the result.
-        writer: the run's writer; None: of a run without inputs.
+        writer: the run's writer.
         resume: whether a stopped run may lie there, which goes on.
 
     Raises:
@@ -47,107 +46,62 @@ def check_format(out: Path, writer: OutputWriter | None = None, resume: bool = T
     if out.suffix not in FORMATS:
         message = f"expected a file ending in {' or '.join(FORMATS)}, found {show(out.name)}"
         raise DataError(message, argument="out")
-    writer, partial = writer or OutputWriter(), get_partial_path(out)
-    stopped = partial.is_file()  # before its record was written
+    partial = get_partial_path(out)
+    stopped = partial.is_file() and partial.stat().st_size > 0  # before its record was written
     writer.check(out, lambda path: stopped or is_recorded(path))
     writer.check(run_path(out), is_run_record)
     writer.check(partial, lambda path: True)  # its reader refuses what no run wrote
     if stopped and not resume:
-        with open(partial, "rb") as file:
-            if file.readline().endswith(b"\n"):  # else it was stopped before anything was done
-                raise DataError(STOPPED, file=partial)
+        raise DataError(STOPPED, file=partial)
 
 
-def refuse_other(out: Path, header: dict[str, Any]) -> None:
-    """Refuse to replace a result that was made otherwise.
+def refuse_other(out: Path, header: dict[str, Any], force: bool = False) -> dict[str, Any]:
+    """Return the record of a result that lies there and was made alike; {} where there is none.
 
     Args:
         out: path of the result.
         header: record of all that decides the results.
+        force: whether a result that was made otherwise may be replaced.
 
     Raises:
-        DataError: names the differences.
+        DataError: the result was made otherwise; names the differences.
     """
     # a run that was stopped between result and record left its chunks, whose header `open_partial_result` compares
     stopped = not run_path(out).exists() and get_partial_path(out).exists()
     if not out.is_file() or not out.stat().st_size or stopped:
-        return
+        return {}
     before = dict[str, Any]()
     with suppress(DataError):  # a damaged record says nothing, so all differs
         before = read_run(out)
     words = describe_differences({key: before.get(key) for key in header}, header)
-    if words:
+    if words and not force:
         message = f"a result that was made otherwise lies here: {'; '.join(words)}; `force` replaces it"
         raise DataError(message, argument="out", file=out)
+    return {} if words else before
 
 
 @dataclass(frozen=True, slots=True)
 class PartialResult:
-    """The finished chunks of a run in their file, see :func:`open_partial_result`.
+    """The finished chunks of a run, see :func:`open_partial_result`.
 
     Attributes:
-        path: the file's path.
-        file: the file, open for reading and appending.
-        places: the place of each finished chunk in it.
+        file: their file, open for reading and writing.
+        places: the place of each finished chunk in it, by number.
     """
 
-    path: Path
     file: BinaryIO
-    places: dict[int, int] = field(default_factory=dict)
+    places: dict[int, int]
 
-    def begin(self, header: dict[str, Any], resume: bool) -> None:
-        """Find what a stopped run has finished, or write a header; errors as of :func:`open_partial_result`."""
-        self.file.seek(0)
-        first = self.file.readline()
-        # cut by a kill, in its first word or later; another file is refused below
-        if not first.endswith(b"\n") and (_HEADER_START.startswith(first) or first.startswith(_HEADER_START)):
-            self.file.seek(0)
-            self.file.truncate(0)
-            try:
-                self.write(msgspec.json.encode(header))
-            except OSError:
-                self.path.unlink(missing_ok=True)  # of no use without its first line
-                raise
-            return
-        before = _parse(first)
-        if not isinstance(before, dict) or "settings" not in before:
-            message = "expected the settings of a stopped run, found something else"
-            raise DataError(message, file=self.path, line=1)
-        if not resume:
-            raise DataError(STOPPED, file=self.path)
-        words = describe_differences(before, header)
-        if words:
-            message = f"the stopped run was made otherwise: {'; '.join(words)}"
-            raise DataError(message, argument="resume", file=self.path)
-        while True:
-            place = self.file.tell()
-            line = self.file.readline()
-            record = _parse(line) if line.endswith(b"\n") else None
-            if not isinstance(record, dict) or not isinstance(record.get("chunk"), int):
-                break
-            self.places[record["chunk"]] = place
-        # a line cut by a kill, and whatever follows it, is written again
-        self.file.truncate(place)
-        self.file.seek(place)
-
-    def append(self, chunk: int, predictions: Sequence[bytes], facts: dict[str, Any]) -> None:
-        """Keep a finished chunk: its predictions as JSON lines, and its counters.
+    def append(self, chunk: int, record: Mapping[str, Any]) -> None:
+        """Keep a finished chunk: its ``predictions`` as JSON lines, and its counters, through to the disk.
 
         Raises:
             OSError: it could not be written (a full disk); what was written before is whole.
         """
-        record = {"chunk": chunk, **facts, "predictions": [line.decode("utf-8") for line in predictions]}
         place = self.file.seek(0, os.SEEK_END)
-        self.write(msgspec.json.encode(record))
+        self.file.write(msgspec.json.encode({"chunk": chunk, **record}) + b"\n")
+        self.file.flush()
         self.places[chunk] = place
-
-    def write(self, line: bytes) -> None:
-        """Write a line through to the disk."""
-        try:
-            self.file.write(line + b"\n")
-            self.file.flush()
-        except OSError as error:  # an error of writing does not say where
-            raise OSError(error.errno, error.strerror, str(self.path)) from error
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield the finished chunks in the dataset's order."""
@@ -172,24 +126,49 @@ def open_partial_result(out: Path, header: dict[str, Any], resume: bool) -> Iter
     """
     path = get_partial_path(out)
     with hold_lock(out.with_name(f".{path.name}.lock"), "another run is writing here", path):
-        partial = PartialResult(path, open(path, "a+b"))  # noqa: SIM115
-        begun = complete = False
+        if not path.exists() or not path.stat().st_size:
+            atomic_write(path, msgspec.json.encode(header) + b"\n")
+            resume = True
+        file = open(path, "r+b")  # noqa: SIM115  # closed below, where a line that did not fit may be in its buffer
         try:
-            partial.begin(header, resume)
-            begun = True
-            yield partial
-            complete = True
-        except OSError as error:
-            if not begun or not partial.places:
-                raise
-            words = f"{error.strerror or error}; finished chunks are kept: `resume` goes on"
-            raise DataError(words, file=error.filename or path) from error
+            partial = PartialResult(file, _find_chunks(path, file, header, resume))
+            is_complete = False
+            try:
+                yield partial
+                is_complete = True
+            except OSError as error:
+                error.filename = error.filename or str(path)  # an error of writing does not say where
+                if not partial.places:
+                    raise
+                words = f"{error.strerror or error}; finished chunks are kept: `resume` goes on"
+                raise DataError(words, file=error.filename) from error
+            finally:
+                # a run that failed in its first chunk leaves nothing to go on with
+                if is_complete or not partial.places:
+                    path.unlink(missing_ok=True)
         finally:
-            # a run that failed in its first chunk leaves nothing to go on with
-            if complete or (begun and not partial.places):
-                path.unlink(missing_ok=True)
-            with suppress(OSError):  # a line in the buffer that could not be written: that error was raised already
-                partial.file.close()
+            with suppress(OSError):  # that error was raised already
+                file.close()
+
+
+def _find_chunks(path: Path, file: BinaryIO, header: dict[str, Any], resume: bool) -> dict[int, int]:
+    """Return the places of the chunks that a stopped run has finished; what follows them is cut off."""
+    before = _parse(file.readline())
+    if not isinstance(before, dict) or "settings" not in before:
+        raise DataError("expected the settings of a stopped run, found something else", file=path, line=1)
+    if not resume:
+        raise DataError(STOPPED, file=path)
+    if words := describe_differences(before, header):
+        message = f"the stopped run was made otherwise: {'; '.join(words)}"
+        raise DataError(message, argument="resume", file=path)
+    places = dict[int, int]()
+    while True:
+        place, line = file.tell(), file.readline()
+        record = _parse(line) if line.endswith(b"\n") else None
+        if not isinstance(record, dict) or not isinstance(record.get("chunk"), int):
+            file.truncate(place)  # a line cut by a kill, and whatever follows it, is written again
+            return places
+        places[record["chunk"]] = place
 
 
 def _parse(line: bytes) -> Any:
@@ -205,15 +184,9 @@ def describe_differences(before: dict[str, Any], header: dict[str, Any]) -> list
     words = []
     for key in sorted(before.keys() | now.keys()):
         left, right = before.get(key), now.get(key)
-        if left == right:
-            continue
         if isinstance(left, dict) and isinstance(right, dict):
-            words += [
-                f"{name} was {show(left.get(name))}, now {show(right.get(name))}"
-                for name in sorted(left.keys() | right.keys())
-                if left.get(name) != right.get(name)
-            ]
-        else:
+            words += describe_differences(left, right)
+        elif left != right:
             words.append(f"{key} was {show(left)}, now {show(right)}")
     return words
 

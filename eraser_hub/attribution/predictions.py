@@ -7,9 +7,11 @@ run that is stopped and goes on, or is spread over workers, gives the same predi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from itertools import pairwise, product
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -84,6 +86,20 @@ def explain_chunk(
     for prediction in predictions:  # the further fields behind the others, in their order
         prediction |= {name: prediction.pop(name) for name in order if name in prediction}
     return predictions, engine
+
+
+def explain_to_record(
+    model: Model,
+    chunk: Sequence[Instance],
+    settings: ExplainSettings,
+    kind: str,
+    on_passes: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Return a chunk's predictions as JSON lines, and what is counted of it; arguments as of :func:`explain_chunk`."""
+    predictions, engine = explain_chunk(model, chunk, settings, kind, on_passes)
+    counted = {"instances": len(chunk), "inputs": engine.inputs, "passes": engine.passes}
+    lines = [msgspec.json.encode(prediction).decode() for prediction in predictions]
+    return {**counted, **asdict(model.notes.take()), "predictions": lines}
 
 
 def _find_label(instance: Instance, target: str, model: Model, p: NDArray[np.float64]) -> int:

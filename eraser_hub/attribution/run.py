@@ -1,17 +1,16 @@
-"""A run: a model, a split and settings to a file of predictions, chunk by chunk; a stopped one goes on."""
+"""The runs of one call of ``explain``: each training of a model, each method, each draw has a file of its own."""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
-import logging
 import os
 import time
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -20,38 +19,22 @@ from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import load_preset
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import OutputWriter, compute_file_digest
-from eraser_hub.records.predictions import find_inputs, read_run, write_run
+from eraser_hub.records.predictions import find_inputs, make_seed_path, write_run
 
-from .dataset import KD_SOURCES, Split, find_kd, has_different_queries
-from .given import Given
+from .dataset import KD_SOURCES, Split, find_kd, has_different_queries, open_split
+from .given import Given, open_given
 from .instances import Instance, split_into_chunks
+from .method import METHODS, Method
+from .methods.random import Random
 from .models.model import Model
-from .models.opening import read_facts, split_model
+from .models.opening import find_trainings, open_model, read_facts, split_model
 from .models.units import Notes
-from .outputs import (
-    PartialResult,
-    check_format,
-    open_partial_result,
-    refuse_other,
-    write_predictions,
-)
-from .predictions import explain_chunk
-from .settings import HUMAN, ExplainSettings, build_settings
+from .outputs import check_format, open_partial_result, refuse_other, write_predictions
+from .predictions import explain_to_record
+from .ray_data import explain_on_ray
+from .settings import FILE, HUMAN, MODEL, ExplainSettings, build_settings, find_preset
 
-log = logging.getLogger("eraser_hub")
 OnProgress = Callable[[int, int], None]
-OnPasses = Callable[[int], None]
-
-
-class ChunkResult(NamedTuple):
-    """A chunk's number, its predictions as JSON lines, and its counts, as :class:`PartialResult` keeps them."""
-
-    number: int
-    lines: list[bytes]
-    facts: dict[str, Any]
-
-
-ExplainChunks = Callable[["Run", Iterator[tuple[int, list[Instance]]], OnPasses], Iterator[ChunkResult]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +48,7 @@ class Run:
         opening: arguments of `open_model`, by which a worker opens the same model.
         settings: the settings.
         out: the file of predictions.
-        given: rationales or scores that no method computes; None for none.
+        given: rationales or scores of a file; None for none.
         limit: number of instances; None for all.
         messages: what the reader of the results has to know of the data.
     """
@@ -76,18 +59,16 @@ class Run:
     opening: Mapping[str, Any]
     settings: ExplainSettings
     out: Path
-    given: Given | None = None
-    limit: int | None = None
-    messages: tuple[str, ...] = ()
+    given: Given | None
+    limit: int | None
+    messages: list[str]
 
     def instances(self) -> Iterator[Instance]:
         """Return the instances to explain, with their given rationales or scores."""
         instances = islice(self.split.instances(), self.limit)
-        return instances if self.given is None else iter(self.given.attach(instances))
-
-    def chunks(self, done: Container[int]) -> Iterator[tuple[int, list[Instance]]]:
-        """Yield the numbered chunks that are not done."""
-        return (chunk for chunk in split_into_chunks(self.instances(), self.settings.chunk) if chunk[0] not in done)
+        if self.settings.rationales == HUMAN:
+            return (instance for instance in instances if instance.has_rationale)
+        return instances if self.given is None else map(self.given.attach, instances)
 
     def header(self) -> dict[str, Any]:
         """Return the record of all that decides the results; a stopped run with another header does not resume."""
@@ -112,28 +93,6 @@ class Run:
         return self.settings.signature("|".join(filter(None, (name, self.model.details))))
 
 
-def explain_one_chunk(
-    model: Model,
-    number: int,
-    chunk: Sequence[Instance],
-    settings: ExplainSettings,
-    kind: str,
-    on_passes: OnPasses | None = None,
-) -> ChunkResult:
-    """Return a chunk's predictions as JSON lines, and what has to be counted of it."""
-    predictions, engine = explain_chunk(model, chunk, settings, kind, on_passes)
-    notes = model.notes.take()
-    facts = {
-        "instances": len(chunk),
-        "inputs": engine.inputs,
-        "passes": engine.passes,
-        "counts": notes.counts,
-        "maxima": notes.maxima,
-        "messages": notes.messages,
-    }
-    return ChunkResult(number, list(map(msgspec.json.encode, predictions)), facts)
-
-
 @dataclass(frozen=True, slots=True)
 class RunReport:
     """Report of a run, printed as lines.
@@ -156,8 +115,7 @@ class RunReport:
     notes: Notes = field(default_factory=Notes)
     signature: str = ""
 
-    def lines(self) -> list[str]:
-        """Return the report as lines of text."""
+    def __str__(self) -> str:
         fresh = self.instances - self.resumed
         resumed = f", {self.resumed} of them from the stopped run" if self.resumed else ""
         lines = [f"{self.out}: {self.instances} instances{resumed}"]
@@ -166,24 +124,135 @@ class RunReport:
             lines.append(f"{rates} ({self.passes} passes for {self.inputs} inputs, {self.seconds:.1f} s)")
         lines += [f"{number} {name}" for name, number in self.notes.counts.items()]
         lines += [f"{name}: {value:.2g}" for name, value in self.notes.maxima.items()]
-        return [*lines, *self.notes.messages, self.signature]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join([*lines, *self.notes.messages, self.signature])
 
 
-def make_settings_for(
-    split: Split, model: Model, paper: str, place: str, given: Given | None, limit: int | None, **options: Any
-) -> tuple[ExplainSettings, tuple[str, ...]]:
+def explain_split(
+    model: Any,
+    dataset: str,
+    out: Path,
+    *,
+    config: str | None,
+    split_name: str,
+    limit: int | None,
+    sample: int | None,
+    methods: Sequence[str | Method],
+    rationales: str,
+    scores: str,
+    label_names: Sequence[str],
+    workers: int,
+    resume: bool,
+    force: bool,
+    on_progress: OnProgress,
+    paper: str,
+    seed: int,
+    **options: Any,
+) -> list[RunReport]:
+    """Explain a split by each method and training, into a file each; arguments as of `explain`.
+
+    All places are looked at before the first model is opened, which is opened once for all of its runs.
+    """
+    named = isinstance(model, str | os.PathLike)
+    kind = type(model[0] if isinstance(model, tuple) and model else model)  # a network, beside its tokenizer
+    place = os.fspath(model) if named else f"{kind.__module__}.{kind.__qualname__}"
+    if not named and (resume or workers):  # no record tells one object from another
+        message = f"expected a model's path or id beside it, found an object, {type(model).__name__}"
+        raise DataError(message, argument="resume" if resume else "workers")
+    plans, trainings = plan_files(methods, out), list[tuple[int | None, str]]()
+    trainings += find_trainings(place) if named else []
+    trainings = trainings or [(None, place)]
+    writer = OutputWriter(find_inputs(dataset, scores, rationales, place if named else None), force)
+    for training, _ in trainings:
+        for *_, path in plans:
+            check_format(path if training is None else make_seed_path(path, training), writer, resume)
+    if not (methods or rationales or scores):
+        rationales = find_preset(paper).rationales
+    options |= {"scores": FILE if scores else ""}
+    options["rationales"] = rationales if rationales in ("", HUMAN, MODEL) else FILE
+    for method, *_ in plans:  # what neither data nor model can mend is told before they are opened
+        build_settings(paper, method=method, seed=seed, **options)
+    split = open_split(dataset, config, split_name)
+    split = split if sample is None else split.sample(sample, seed)
+    given, notes = None, list[str]()
+    if options["rationales"] == HUMAN:
+        notes += check_marked(islice(split.instances(), limit))
+    elif FILE in (options["rationales"], options["scores"]):
+        given = open_given(rationales or scores, "rationales" if rationales else "scores", split.kind)
+        given.check(islice(split.instances(), limit), partly=limit is not None or sample is not None)
+        options["digest"] = given.digest
+    reports = []
+    for number, (training, folder) in enumerate(trainings):
+        opening: dict[str, Any] = {"label_names": split.label_names, "config": split.config}
+        opening |= {"labels": tuple(label_names)} if len(label_names) else {}
+        # queries are shown if they differ, but where the training says it; a file without its record takes texts alone
+        if "uses_query" not in read_facts(folder) and not Path(split_model(folder)[0]).is_file():
+            opening["uses_query"] = has_different_queries(split)
+        opened = open_model(folder if named else model, **opening)
+        for method, draw, path in plans:
+            settings, messages = complete_settings(
+                split, opened, folder, paper, method=method, seed=seed + number + draw, **options
+            )
+            run = Run(
+                split=split,
+                model=opened,
+                place=folder,
+                opening=opening,
+                settings=settings,
+                out=path if training is None else make_seed_path(path, training),
+                given=given,
+                limit=limit,
+                messages=notes + messages,
+            )
+            reports.append(execute(run, writer, resume, workers, on_progress))
+    return reports
+
+
+def plan_files(methods: Sequence[str | Method], out: Path) -> list[tuple[str | Method | None, int, Path]]:
+    """Return method, draw and file of each run: OUT.METHOD.jsonl of several methods, OUT.draw-01.jsonl of draws.
+
+    Raises:
+        DataError: a method twice, or one that there is not.
+    """
+    plans: list[tuple[str | Method | None, int, Path]] = []
+    names = list[str]()
+    for method in methods:
+        made = method if isinstance(method, Method) else METHODS.make(method, "method")
+        name = METHODS.name_of(type(made))
+        if name in names:
+            raise DataError(f"expected each method once, found {name} again", argument="method")
+        names.append(name)
+        path = out.with_name(f"{out.stem}.{name}{out.suffix}") if len(methods) > 1 else out
+        if isinstance(made, Random) and made.draws > 1:
+            files = [path.with_name(f"{path.stem}.draw-{draw:02d}{path.suffix}") for draw in range(1, made.draws + 1)]
+            plans += [(Random(), draw, file) for draw, file in enumerate(files)]
+        else:
+            plans.append((method, 0, path))
+    return plans or [(None, 0, out)]
+
+
+def check_marked(instances: Iterator[Instance]) -> list[str]:
+    """Return a message on instances without a human rationale, where there are any.
+
+    Raises:
+        DataError: no instance has one.
+    """
+    marked = [instance.has_rationale for instance in instances]
+    if not any(marked):
+        raise DataError(f"human: none of {len(marked)} instances has a human rationale", argument="rationales")
+    lacking = marked.count(False)
+    return [f"{lacking} of {len(marked)} instances without a human rationale, left out"] if lacking else []
+
+
+def complete_settings(
+    split: Split, model: Model, place: str, paper: str, **options: Any
+) -> tuple[ExplainSettings, list[str]]:
     """Return the settings of a run, which data and model complete, and messages for the reader of its results.
 
     Args:
         split: the split that is explained.
         model: the model.
-        paper: whose choices are made; "" for ours.
         place: what names the model.
-        given: rationales or scores that no method computes.
-        limit: number of instances; None for all.
+        paper: whose choices are made; "" for ours.
         **options: as of :func:`settings.build_settings`.
 
     Raises:
@@ -191,14 +260,9 @@ def make_settings_for(
     """
     settings = build_settings(paper, config=split.config, embeds=model.embeds, selects=model.selects, **options)
     messages = []
-    if given is not None:
-        settings = replace(settings, digest=given.digest)
-        partly = limit is not None or split.places is not None
-        messages.append(given.check(islice(split.instances(), limit), partly))
     if paper and read_facts(place).get("paper") != paper:
         messages.append(f"the model was not trained with `paper` {paper}: taken as it is")
-    ranks = not settings.rationales
-    if ranks and options.get("kd") is None and split.config not in load_preset(paper).kd:
+    if not settings.rationales and options.get("kd") is None and split.config not in load_preset(paper).kd:
         kd, source = find_kd(split)
         settings = replace(settings, kd=kd, kd_source=source)
         messages.append(f"kd {kd:g}: {KD_SOURCES[source]}")
@@ -206,104 +270,52 @@ def make_settings_for(
         messages.append("to score these bins, set aopc_thresholds to " + " ".join(f"{x:g}" for x in settings.bins))
     if settings.method is not None:
         settings.method.check(model)
-    settings = settings.for_pairs() if split.kind == "perturbation" else settings
-    return settings, tuple(filter(None, messages))
+    return settings.for_pairs() if split.kind == "perturbation" else settings, messages
 
 
-def find_query(split: Split, place: str) -> bool | None:
-    """Return whether the model is shown the query: if queries differ; None where its training or its kind says it.
-
-    A model's file without such a record takes texts alone.
-    """
-    knows = "uses_query" in read_facts(place) or Path(split_model(place)[0]).is_file()
-    return None if knows else has_different_queries(split)
-
-
-def check_out(out: Path, inputs: Sequence[Any], force: bool, resume: bool) -> OutputWriter:
-    """Return the writer of a file of predictions.
-
-    Raises:
-        DataError: a place that no predictions may take; a stopped run that is not resumed.
-    """
-    writer = OutputWriter(find_inputs(*inputs), force)
-    check_format(out, writer, resume)
-    return writer
-
-
-def explain_here(run: Run, todo: Iterator[tuple[int, list[Instance]]], on_passes: OnPasses) -> Iterator[ChunkResult]:
-    """Explain numbered chunks in this process, one after the other."""
-    for number, chunk in todo:
-        yield explain_one_chunk(run.model, number, chunk, run.settings, run.split.kind, on_passes)
-
-
-def execute(
-    run: Run,
-    writer: OutputWriter,
-    *,
-    resume: bool = False,
-    force: bool = False,
-    on_progress: OnProgress = lambda instances, passes: None,
-    explain_chunks: ExplainChunks = explain_here,
-) -> RunReport:
+def execute(run: Run, writer: OutputWriter, resume: bool, workers: int, on_progress: OnProgress) -> RunReport:
     """Explain what is open of a run, and write predictions and the run's record.
 
     Args:
         run: the run.
         writer: the writer of its file.
         resume: go on with a stopped run of the same settings, model and data.
-        force: replace a result that was made otherwise.
+        workers: number of Ray workers; 0: none.
         on_progress: called with (instances, forward passes) as they are done.
-        explain_chunks: explains numbered chunks, here or elsewhere, and yields their results in any order.
 
     Raises:
         DataError: a stopped run or a result that was made otherwise; no instances.
     """
     header = run.header()
-    if not force:
-        refuse_other(run.out, header)
-    if resume and (report := _find_complete_report(run, header)) is not None:
-        return report
-
-    def on_passes(passes: int) -> None:
-        on_progress(0, passes)
-
-    with open_partial_result(run.out, header, resume) as partial:
-        resumed = sum(record["instances"] for record in partial.records())
-        todo, start = run.chunks(partial.places), time.perf_counter()
+    before = refuse_other(run.out, header, writer.force)
+    if resume and before:
+        count = before["instances"]
+        return RunReport(run.out, count, count, notes=msgspec.convert(before, Notes), signature=run.signature)
+    with open_partial_result(run.out, header, resume) as partial_result:
+        resumed, start = sum(record["instances"] for record in partial_result.records()), time.perf_counter()
+        numbered = split_into_chunks(run.instances(), run.settings.chunk)
+        chunks = (chunk for chunk in numbered if chunk[0] not in partial_result.places)
+        how = (run.settings, run.split.kind)
+        if workers:
+            made = explain_on_ray(run.place, run.opening, *how, chunks, workers)
+        else:
+            on_passes = partial(on_progress, 0)
+            made = ((number, explain_to_record(run.model, chunk, *how, on_passes)) for number, chunk in chunks)
         inputs = passes = 0
-        for result in explain_chunks(run, todo, on_passes):
-            partial.append(result.number, result.lines, result.facts)
-            inputs, passes = inputs + result.facts["inputs"], passes + result.facts["passes"]
-            on_progress(result.facts["instances"], 0)
-        count, notes = _gather(run, partial, writer, header)
+        for number, record in made:
+            partial_result.append(number, record)
+            inputs, passes = inputs + record["inputs"], passes + record["passes"]
+            on_progress(record["instances"], record["passes"] if workers else 0)
+        notes, count = Notes(messages=list(run.messages)), 0
+        for record in partial_result.records():
+            notes.add(msgspec.convert(record, Notes))
+            count += record["instances"]
+        if not count:
+            raise DataError("expected instances to explain, found none", file=run.split.name)
+        lines = chain.from_iterable(record["predictions"] for record in partial_result.records())
+        write_predictions(run.out, lines, writer)
+        write_run(run.out, {"signature": run.signature, **header, "instances": count, **asdict(notes)})
     return RunReport(run.out, count, resumed, inputs, passes, time.perf_counter() - start, notes, run.signature)
-
-
-def _gather(run: Run, partial: PartialResult, writer: OutputWriter, header: Mapping[str, Any]) -> tuple[int, Notes]:
-    """Gather the chunks' predictions into the result, with its record; return their number, and the notes."""
-    notes, count = Notes(messages=list(run.messages)), 0
-    for record in partial.records():
-        notes.add(Notes(record["counts"], record["maxima"], record["messages"]))
-        count += record["instances"]
-    if not count:
-        raise DataError("expected instances to explain, found none", file=run.split.name)
-    lines = itertools.chain.from_iterable(record["predictions"] for record in partial.records())
-    write_predictions(run.out, lines, writer)
-    counted = {"counts": notes.counts, "maxima": notes.maxima, "messages": notes.messages}
-    write_run(run.out, {"signature": run.signature, **header, "instances": count, **counted})
-    return count, notes
-
-
-def _find_complete_report(run: Run, header: Mapping[str, Any]) -> RunReport | None:
-    """Return the report of a result that is complete and was made like this; None for any other."""
-    try:
-        record = read_run(run.out) if run.out.is_file() else {}
-    except DataError:
-        return None
-    if any(record.get(key) != value for key, value in msgspec.json.decode(msgspec.json.encode(header)).items()):
-        return None
-    count, notes = record["instances"], Notes(record["counts"], record["maxima"], record["messages"])
-    return RunReport(run.out, count, count, notes=notes, signature=run.signature)
 
 
 def compute_model_digest(place: str) -> str:

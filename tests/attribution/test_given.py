@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.predictions import read_plain_rows
 
 from ..refusals import refused
-from .conftest import CountingModel, make_hub
+from .conftest import CountingModel, made_row, make_hub, write_hub
 
 TEXT = Instance("x", (), ("d", "e"), (("good", "film"), ()))
 PAIR = Instance("7", (), ("sequence_0", "sequence_1"), (("good", "film"), ("a",)))
@@ -39,8 +38,8 @@ def pair(rationale, name=7):
     ("what", "lines", "line", "field", "mentions"),
     [
         ("scores", ["{"], 1, None, ()),
-        ("scores", [hard()], 1, f"rationales[0].{SOFT}", ("scores",)),
-        ("rationales", [soft()], 1, f"rationales[0].{HARD}", ("rationales",)),
+        ("scores", [hard()], 1, f"rationales[0].{SOFT}", ("none",)),
+        ("rationales", [soft()], 1, f"rationales[0].{HARD}", ("none",)),
         ("scores", [soft(), soft()], 2, None, ("again",)),
         ("scores", [soft(times=2)], 1, "rationales[1].docid", ("'d'",)),
         ("scores", [soft(name="y")], None, None, ("none of its ids",)),
@@ -84,8 +83,8 @@ def test_what_fits_is_attached(tmp_path):
     for what, kind, instance, line, rationale, scores in cases:
         path.write_text(line, "utf-8")
         given = open_given(path, what, kind)
-        assert given.check([instance], partly=False) == "" and len(given.digest) == 12
-        (found,) = given.attach([instance])
+        assert given.check([instance], partly=False) is None and len(given.digest) == 12
+        found = given.attach(instance)
         assert (found.rationale, found.scores) == (rationale, scores)
 
 
@@ -103,16 +102,13 @@ def test_scores_in_memory():
 
 
 def test_instances_without_a_human_rationale_are_left_out_and_counted(hub, tmp_path):
-    some = [
-        replace(instance, rationale=None) if number % 3 else instance
-        for number, instance in enumerate(open_split(hub, "movies", "val").instances())
-    ]
-    given = open_given("human", "rationales")
-    assert list(given.attach(some)) == some[::3] and "14 of 21" in given.check(some, partly=False)
-    assert given.check(some[::3], partly=False) == ""
-    data = make_hub(tmp_path / "hub", validation={"evidences": []})
+    rows = [{**made_row(number), **({"evidences": None} if number % 3 else {})} for number in range(21)]
+    some = write_hub(tmp_path / "some", "movies", {"validation": rows}, ["NEG", "POS"])
+    how = {"rationales": "human", "split": "val", "out": tmp_path / "p.jsonl"}
+    (report,) = eraser_hub.explain(CountingModel(), some, **how)
+    assert report.instances == 7 and "14 of 21" in str(report)
     with refused("none of 21", argument="rationales"):
-        eraser_hub.explain(CountingModel(), data, rationales="human", split="val", out=tmp_path / "p.jsonl")
+        eraser_hub.explain(CountingModel(), make_hub(tmp_path / "hub", validation={"evidences": []}), **how)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "parquet"])

@@ -169,7 +169,7 @@ def test_written_scores_are_what_explain_takes(tmp_path: Path) -> None:
     row, pair = {"annotation_id": "x", "documents": documents}, {"id": 7, "tokens": [["a", "b"], ["c"]]}
     path = tmp_path / "scores.jsonl"
     assert write_scores(path, [row, pair], [[1, 2.5, 3], np.array([1.0, 2, 3])]) == 2
-    (found,) = open_given(path, "scores").attach([Instance("x", (), ("d", "e", "f"), (("a", "b"), (), ("c",)))])
+    found = open_given(path, "scores").attach(Instance("x", (), ("d", "e", "f"), (("a", "b"), (), ("c",))))
     assert found.scores == ((1.0, 2.5), (), (3.0,))
     second = json.loads(path.read_text().splitlines()[1])
     assert [part["docid"] for part in second["rationales"]] == ["sequence_0", "sequence_1"]

@@ -37,23 +37,23 @@ class Stop(Exception):
 @pytest.fixture
 def run(hub: Path, linear: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Explain the validation split; ``stop_after`` so many instances."""
-    from eraser_hub.attribution import run as runs
+    from eraser_hub.attribution import outputs
 
-    keep = runs.PartialResult.append
+    keep = outputs.PartialResult.append
 
     def explain(out: Path | str = "p.jsonl", stop_after: int = 0, **more: Any) -> Any:
         seen = [0]
 
-        def append(self, number, lines, facts):
-            keep(self, number, lines, facts)
-            seen[0] += len(lines)
+        def append(self, number, record):
+            keep(self, number, record)
+            seen[0] += record["instances"]
             if stop_after and seen[0] >= stop_after:
                 raise Stop
 
         given = {"model": linear, "dataset": hub, "config": "movies", "split": "val", "chunk": 4, "random_draws": 2}
         given |= {"out": tmp_path / out, **more}
         with monkeypatch.context() as patched:
-            patched.setattr(runs.PartialResult, "append", append)
+            patched.setattr(outputs.PartialResult, "append", append)
             if stop_after:
                 with pytest.raises(Stop):
                     eraser_hub.explain(given.pop("model"), given.pop("dataset"), **given)
@@ -232,9 +232,9 @@ def test_wrong_options_and_bad_data_have_their_exit_status(hub, linear, tmp_path
 
 
 def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypatch):
-    from eraser_hub.attribution import run as runs
+    from eraser_hub.attribution import outputs
 
-    keep = runs.PartialResult.append
+    keep = outputs.PartialResult.append
 
     def append(*given):
         keep(*given)
@@ -242,7 +242,7 @@ def test_an_interrupted_run_says_how_it_goes_on(hub, linear, tmp_path, monkeypat
 
     options = ("--dataset", str(hub), "--split", "val", "--model", str(linear), "--out", str(tmp_path / "p.jsonl"))
     with monkeypatch.context() as patched:
-        patched.setattr(runs.PartialResult, "append", append)
+        patched.setattr(outputs.PartialResult, "append", append)
         found = call(*options)
     assert found.exit_code == 130 and "stopped" in found.stderr and "`--resume`" in found.stderr
     assert get_partial_path(tmp_path / "p.jsonl").exists()
