@@ -49,6 +49,7 @@ class Columns:
         id: column of the annotation's id, if any.
         annotator: column of people's names: one name in a table of a row per text and person, or a list in the order of
             labels and marks. Rows of one text are those of one id, else of one text and query.
+        is_gold: True if the label is that of the text, and nobody knows those of the people.
     """
 
     texts: tuple[str, ...]
@@ -60,6 +61,7 @@ class Columns:
     query: str | None = None
     id: str | None = None
     annotator: str | None = None
+    is_gold: bool = False
 
     @property
     def suffixes(self) -> list[str]:
@@ -152,6 +154,8 @@ class TableReader:
             self.tally.place = f"{Path(text.file).name}:{text.line}"
             self.tally.add("missing", len(names) - len(people))
             labels = Counter(person.label for person in people if person.label is not None)
+            if self.columns.is_gold:
+                people = [person._replace(label=None) for person in people]
             if (label := find_majority_label(labels, self.tally)) is not None:
                 yield text._replace(label=label, people=people)
 

@@ -13,6 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +21,13 @@ from eraser_hub.conversion.readers import read_utf8_file
 from eraser_hub.metrics.errors import check_choice
 from eraser_hub.records.errors import DataError, UsageError, show
 
-from .rows import Columns, Row, TableReader
+from .rows import Columns
 from .sources import Source, SourceRow, describe_counts, find_label_column, pick_label
 from .tally import Tally, locate
 from .texts import WORDS, Span, cut_text, get_cell, make_text, parse_word
 
 TOOLS = ("doccano", "label_studio", "prodigy", "brat", "cas")
-QUERY, RELATION = "query", "relation"  # questions that relations answer: see `split_queries`
+QUERY, RELATION = "query", "relation"  # the column and the question of tasks with relations: see `split_queries`
 log = logging.getLogger("eraser_hub")
 
 
@@ -49,14 +50,6 @@ class Mark(NamedTuple):
     words: str | None = None
 
 
-class Relation(NamedTuple):
-    """A relation of two marks, by their ids."""
-
-    label: str
-    source: str
-    target: str
-
-
 @dataclass
 class Task:
     """A text with the marks and answers of one person.
@@ -69,7 +62,7 @@ class Task:
         annotator: name of the person; None if the file has none.
         id: the tool's id of the text.
         fields: further columns.
-        relations: relations of the marks.
+        relations: (label, id, id) of each relation of two marks.
         tokens: [start, end) of each token of each sentence, where the tool has tokens.
         left_out: why the task is not imported: a key of `tally.WORDS`.
         counts: what the reader changed, by keys of `tally.WORDS`.
@@ -83,7 +76,7 @@ class Task:
     annotator: str | None = None
     id: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
-    relations: list[Relation] = field(default_factory=list)
+    relations: list[tuple[str, str, str]] = field(default_factory=list)
     tokens: list[list[Span]] | None = None
     left_out: str = ""
     counts: Counter[str] = field(default_factory=Counter)
@@ -150,7 +143,7 @@ def read_list(cells: Mapping[str, Any], name: str) -> list[Any]:
 # -- tasks to annotations ---------------------------------------------------------------------------------------------
 
 
-def read_splits(
+def read_tool(
     files: Mapping[str, Path],
     tool: Any,
     text: str | None,
@@ -160,8 +153,8 @@ def read_splits(
     id: str | None,
     tokenizer: str | None,
     tally: Tally,
-) -> dict[str, Iterator[Row]]:
-    """Return split -> annotations of a tool's files.
+) -> tuple[dict[str, Source], Columns]:
+    """Read a tool's files as tables with a row for each text and person, and return these with their columns.
 
     Args:
         files: split -> its file or folder.
@@ -189,15 +182,21 @@ def read_splits(
             with locate(task.file, task.line):
                 task.id = task.id if id is None else parse_word(get_cell(task.fields, id), id)
             splits[split].append(task)
-    evidence = choose_evidence([task for tasks in splits.values() for task in tasks], span_labels)
-    splits = {split: list(split_queries(tasks, evidence, tally)) for split, tasks in splits.items()}
+    evidence = choose_evidence([task for some in splits.values() for task in some], span_labels)
+    splits = {split: list(split_queries(some, evidence, tally)) for split, some in splits.items()}
     tasks = [task for some in splits.values() for task in some]
-    if any(QUERY in task.answers for task in tasks):
+    if query is None and any(RELATION in task.answers for task in tasks):
         log.warning("query: each mark that a relation joins to evidence")
-        query = query or QUERY
+        query = QUERY
     label = choose_label(tasks, label, evidence) if tasks else ""
+    person = "annotator" if any(task.annotator is not None for task in tasks) else None
+    is_gold = not any(label in task.answers or any(label in mark.attributes for mark in task.marks) for task in tasks)
     tokenizer = tokenizer or ("tool" if all(task.tokens is not None for task in tasks) else WORDS)
-    return {split: make_rows(some, split, evidence, label, query, tokenizer, tally) for split, some in splits.items()}
+    columns = Columns(("text",), ("spans",), "label", False, "spans", "characters", query, "id", person, is_gold)
+    return {
+        split: Source(str(files[split]), partial(make_rows, some, split, evidence, label, tokenizer, columns, tally))
+        for split, some in splits.items()
+    }, columns
 
 
 def choose_evidence(tasks: Sequence[Task], span_labels: Sequence[str]) -> set[str]:
@@ -237,21 +236,20 @@ def split_queries(tasks: Sequence[Task], evidence: set[str], tally: Tally) -> It
             marks.setdefault(mark.id, []).append(mark)
         kinds = {id: is_evidence(parts[0], evidence) for id, parts in marks.items()}
         joined: dict[str, list[tuple[str, str]]] = {}  # the query's id -> label and evidence of its relations
-        for relation in task.relations:
-            ends = [relation.source, relation.target]
+        for name, *ends in task.relations:
             for one, other in (ends, ends[::-1]):
                 if (kinds.get(one), kinds.get(other)) == (True, False):
-                    joined.setdefault(other, []).append((relation.label, one))
+                    joined.setdefault(other, []).append((name, one))
         tally.add("relations", len(task.relations) - sum(map(len, joined.values())), place=task.place)
         if not joined:
             yield task
         for query, pairs in joined.items():
             spans = tuple((part.start, part.end) for part in marks[query])
             number = numbers.setdefault(task.id, {}).setdefault(spans, len(numbers[task.id]) + 1)
-            words = " ".join(" ".join(task.text[start:end] for start, end in spans).split())
-            answers = task.answers | {QUERY: [words], RELATION: sorted({label for label, _ in pairs})}
+            fields = {**task.fields, QUERY: " ".join(" ".join(task.text[start:end] for start, end in spans).split())}
+            answers = {**task.answers, RELATION: sorted({label for label, _ in pairs})}
             own = [mark for name in dict.fromkeys(name for _, name in pairs) for mark in marks[name]]
-            yield replace(task, id=f"{task.id}_{number}", marks=own, answers=answers)
+            yield replace(task, id=f"{task.id}_{number}", marks=own, answers=answers, fields=fields)
 
 
 def choose_label(tasks: Sequence[Task], label: str | None, evidence: set[str]) -> str:
@@ -268,7 +266,6 @@ def choose_label(tasks: Sequence[Task], label: str | None, evidence: set[str]) -
         for name, value in (pair for mark in task.marks for pair in mark.attributes.items()):
             if value not in evidence:
                 attributes.setdefault(name, Counter())[value] += 1
-    answers.pop(QUERY, None)
     questions = answers or attributes
     source = Source("tasks", lambda: (SourceRow(task.line, None, task.fields) for task in tasks))
     if label is None and questions:
@@ -283,40 +280,42 @@ def choose_label(tasks: Sequence[Task], label: str | None, evidence: set[str]) -
 
 
 def make_rows(
-    tasks: Sequence[Task], split: str, evidence: set[str], label: str, query: str | None, tokenizer: str, tally: Tally
-) -> Iterator[Row]:
-    """Yield an annotation of each text: the tasks are a table with a row for each text and person.
+    tasks: Sequence[Task],
+    split: str,
+    evidence: set[str],
+    label: str,
+    tokenizer: str,
+    columns: Columns,
+    tally: Tally,
+) -> Iterator[SourceRow]:
+    """Yield a row of each text and person, who may have annotated the text again: the last time counts.
 
     Raises:
-        DataError: a mark lies outside the text; one id has two texts.
+        DataError: a text cannot be cut into tokens.
     """
     latest: dict[tuple[str, str | None], Task] = {}
     for task in tasks:
         key = (f"{split}_{task.line}" if task.id is None else task.id, task.annotator)
         tally.add("replaced", key in latest, place=task.place)
         latest[key] = task
-    rows = []
     for (id, annotator), task in latest.items():
         marks = [mark for mark in task.marks if is_evidence(mark, evidence)]
         others = sum(mark not in marks and label not in mark.attributes for mark in task.marks)
         values = dict.fromkeys(mark.attributes[label] for mark in task.marks if label in mark.attributes)
-        own = task.answers.get(label) or [value for value in values if value not in evidence]
+        chosen = task.answers.get(label) or [value for value in values if value not in evidence]
+        chosen = chosen or [task.fields[label]] if label in task.fields else chosen
         tally.add("other marks", others, place=task.place)
-        tally.add("several labels", len(own) > 1, place=task.place)
+        tally.add("several labels", len(chosen) > 1, place=task.place)
+        if len(chosen) != 1 and columns.annotator is None:
+            tally.add("no label", place=task.place)
+            continue
         with locate(task.file, task.line):
             if tokenizer == "tool":
                 tokens = [[place for place in line if task.text[slice(*place)].strip()] for line in task.tokens or ()]
                 text = make_text(task.text, tokens, "tokens")
             else:
                 text = cut_text([task.text], tokenizer, "text")
-        cells = {**task.fields, QUERY: "".join(task.answers.get(QUERY, ""))} if query == QUERY else dict(task.fields)
-        chosen = own[0] if len(own) == 1 else None if own else task.fields.get(label)
         spans = [{"start": mark.start, "end": mark.end, "text": mark.words} for mark in marks]
-        cells |= {"text": text, "spans": spans, "label": chosen, "id": id, "annotator": annotator or "1"}
-        rows.append(SourceRow(task.line, None, cells, str(task.file)))
-    columns = Columns(("text",), ("spans",), "label", False, "spans", "characters", query, "id", "annotator")
-    named = any(annotator is not None for _, annotator in latest)
-    is_column = not any(label in task.answers or any(label in mark.attributes for mark in task.marks) for task in tasks)
-    for row in TableReader(Source(split, rows.__iter__), split, columns, tokenizer, tally):
-        people = [person._replace(label=None) for person in row.people] if is_column else row.people
-        yield row._replace(people=people, named=named)
+        cells = {**task.fields, "text": text, "spans": spans, "id": id, "annotator": annotator or "1"}
+        cells["label"] = chosen[0] if len(chosen) == 1 else None
+        yield SourceRow(task.line, None, cells, str(task.file))

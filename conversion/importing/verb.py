@@ -108,11 +108,13 @@ def import_corpus(
     from .rows import Columns, TableReader
     from .sources import SUFFIXES, find_label_column, refuse_other_kinds
     from .tally import Tally
-    from .tasks import find_tool, read_splits
+    from .tasks import find_tool, read_tool
 
     lists = {"tokens": tokens, "text": text, "mask": mask, "spans": spans, "quotes": quotes}
     columns = {argument: list_names(names) for argument, names in lists.items() if names}
-    roles = {argument: name for argument, name in (("query", query), ("id", id), ("annotator", annotator)) if name}
+    roles: dict[str, Any] = {
+        argument: name for argument, name in (("query", query), ("id", id), ("annotator", annotator)) if name
+    }
     splits = parse_splits(split)
     tally = Tally()
     options: dict[str, Any] = {"force": force, "allow_unfound": allow_unfound}
@@ -124,13 +126,12 @@ def import_corpus(
         if recipe is None and not columns.keys() - {"text"} and annotator is None and path.exists():
             tool = find_tool(path)
 
+    facts: Mapping[str, str] = {}
     if tool is not None:
         files = {key: fetch_file(str(file)) for key, file in {"train": source, **splits}.items()}
         column = columns["text"][0] if "text" in columns else None
-        rows = read_splits(files, tool, column, list_names(span_label), label, query, id, tokenizer, tally)
-        return write_corpus(rows, [str(file) for file in files.values()], name, out, tally, **options)
-
-    if recipe is not None:
+        sources, by_role = read_tool(files, tool, column, list_names(span_label), label, query, id, tokenizer, tally)
+    elif recipe is not None:
         if named := [*columns, *roles, *(["label"] if label else []), *(["offsets"] if offsets else [])]:
             raise UsageError("expected none, for the recipe names the columns", argument=named[0])
         chosen = read_recipe(recipe)
@@ -140,7 +141,7 @@ def import_corpus(
         by_role, facts = chosen.columns, chosen.facts
     else:
         check_columns(columns, offsets, span_label, tokenizer, source)
-        sources, facts = open_rows(source, splits, config), {}
+        sources = open_rows(source, splits, config)
         if label is None:
             used = {*roles.values(), *(name for names in columns.values() for name in names)}
             label = find_label_column(next(iter(sources.values())), used)

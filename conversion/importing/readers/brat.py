@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eraser_hub.conversion.importing.tally import locate
-from eraser_hub.conversion.importing.tasks import Mark, Relation, Task, read_text_file
+from eraser_hub.conversion.importing.tasks import Mark, Task, read_text_file
 from eraser_hub.conversion.importing.texts import have_same_letters
 from eraser_hub.records.errors import DataError, show
 
@@ -59,7 +59,7 @@ def _read_annotations(path: Path, task: Task) -> None:
             if match is None:
                 raise DataError(f"expected {form}, found {show(line)}")
             if line[0] == "R":
-                task.relations.append(Relation(match[2], match[3], match[4]))
+                task.relations.append((match[2], match[3], match[4]))
             elif line[0] != "T":
                 attributes[match[3]][match[2]] = match[4] or "true"
             else:
