@@ -29,14 +29,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, get_first_line, show
-from eraser_hub.records.places import Place, dataset_split, find_place
+from eraser_hub.records.places import HUB, Place, dataset_split, find_place
 from eraser_hub.records.predictions import read_tables
 from eraser_hub.records.readers import wrap_read_errors
 
+from .eraser.configs import CORPUS_YAML
 from .readers import load_yaml, read_utf8_lines
+from .typed import convert_type
 
 LABEL_COLUMNS = ("classification", "label")
+RELEASE = "release.json"  # of a built folder: what its rows cannot hold
 _FRONT = re.compile(r"\A\s*---[ \t]*\n(|.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -209,18 +213,33 @@ def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
     """
     place = find_place(dataset)
     folder = place.fetch(["README.md"])
-    if not folder.is_dir():
-        raise DataError("expected the folder of a built dataset, found none", file=folder)
     path = folder / "README.md"
+    if not os.path.lexists(path):
+        found = describe_folder(folder) or "one without a card (README.md)"
+        raise DataError(f"expected the folder of a built dataset, found {found}", file=folder)
     card, prose = read_card(path)
-    try:
-        msgspec.convert(card, _Card)
-    except msgspec.ValidationError as error:
-        message, _, field = str(error).partition(" - at `$.")
-        words = "expected YAML with configs, and the split and path of their data_files, found none"
-        why, field = message[:1].lower() + message[1:], field.rstrip("`")
-        raise DataError(f"{words} ({why})", file=path, field=field or None) from None
+    convert_type(card, _Card, file=path)
     return BuiltDataset(folder, card, prose, place)
+
+
+def describe_folder(folder: Path) -> str:
+    """Describe what stands where a built dataset is expected, and what to type in its place; "" for anything else."""
+    if not folder.is_dir():
+        places = [path for parent in (folder.parent, Path(HUB)) if parent.is_dir() for path in sorted(parent.iterdir())]
+        near = find_similar(folder.name, {path.name for path in places if path.is_dir()})
+        hint = next((f": did you mean {show(str(path))}?" for path in places if path.name == near), "")
+        return ("a file" if folder.exists() else "none") + (hint or " (`eraser-hub build` makes one)")
+    if inside := [str(path.parent) for path in sorted(folder.glob(f"*/{RELEASE}"))]:
+        return f"the parent of built datasets: name {' or '.join(inside)}"
+    if (folder.parent / RELEASE).is_file():
+        return f"a part of a built dataset: name {folder.parent}, and {folder.name} as its configuration"
+    if (folder / RELEASE).is_file():
+        return f"a built dataset: `eraser-hub export --dataset {folder}` writes its raw files"
+    if [*folder.glob(CORPUS_YAML), *folder.glob(f"*/{CORPUS_YAML}")]:
+        return f"a corpus that is not built: `eraser-hub build own --source {folder}` makes a dataset of it"
+    if any(path for form in ("docs", "docs.jsonl") for path in (*folder.glob(form), *folder.glob(f"*/{form}"))):
+        return f"raw files: `eraser-hub build eraser --source {folder}` makes a dataset of them"
+    return ""
 
 
 class _Files(msgspec.Struct):
@@ -334,23 +353,16 @@ def _check_columns(schema: pa.Schema, columns: Sequence[str] | None, kinds: pa.S
 
 
 def _same_kind(one: pa.DataType, other: pa.DataType) -> bool:
-    if pa.types.is_nested(one):
-        return is_same_type(one, other)
+    """Return True if types are nested alike, over strings, integers, floats or booleans of any width."""
+    if pa.types.is_list(one):
+        return pa.types.is_list(other) and _same_kind(one.value_type, other.value_type)
+    if pa.types.is_struct(one):
+        names = [[field.name for field in each] if pa.types.is_struct(each) else [] for each in (one, other)]
+        return names[0] == names[1] and all(map(_same_kind, [f.type for f in one], [f.type for f in other]))
     for kind in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_binary):
         if kind(one):
             return bool(kind(other))
     return bool(pa.types.is_string(other) or pa.types.is_large_string(other))
-
-
-def is_same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Return True if types are equal up to names of list items and nullability, which Parquet changes."""
-    if pa.types.is_list(one) and pa.types.is_list(other):
-        return is_same_type(one.value_type, other.value_type)
-    if pa.types.is_struct(one) and pa.types.is_struct(other):
-        if [field.name for field in one] != [field.name for field in other]:
-            return False
-        return all(is_same_type(a.type, b.type) for a, b in zip(one, other, strict=True))
-    return bool(one == other)
 
 
 def get_label_name(

@@ -67,19 +67,17 @@ def make_features(schema: pa.Schema, label_names: Mapping[str, Sequence[str]]) -
     return Features({**features, **{column: ClassLabel(names=list(names)) for column, names in label_names.items()}})
 
 
-def make_card(
+def make_card_metadata(
     metadata: Mapping[str, Any],
-    prose: str,
     schema: pa.Schema,
     infos: Mapping[str, ConfigInfo],
     entries: Mapping[str, Mapping[str, Any]],
     default: str,
-) -> str:
-    """Return the text of a dataset's README.md.
+) -> dict[str, Any]:
+    """Return the metadata of a dataset's README.md.
 
     Args:
         metadata: the keys that do not follow from the files.
-        prose: the text below them.
         schema: the columns of all configurations.
         infos: config -> its description.
         entries: config -> its entry in ``release.json``.
@@ -88,7 +86,7 @@ def make_card(
     from datasets import DatasetInfo
     from datasets.info import DatasetInfosDict
     from datasets.splits import SplitDict, SplitInfo
-    from huggingface_hub import DatasetCard, DatasetCardData
+    from huggingface_hub import DatasetCardData
 
     default = default if default in entries else next(iter(entries))
     listed, configs = DatasetInfosDict(), list[dict[str, Any]]()
@@ -115,7 +113,7 @@ def make_card(
     data = DatasetCardData(**metadata, size_categories=[size], configs=configs)
     listed.to_dataset_card_data(data)
     values: dict[str, Any] = data.to_dict()  # type: ignore[no-untyped-call]
-    return str(DatasetCard(make_card_text(values, prose)).content)
+    return values
 
 
 def make_card_text(metadata: Mapping[str, Any], prose: str) -> str:

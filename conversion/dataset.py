@@ -33,18 +33,20 @@ from tqdm import tqdm
 
 from eraser_hub.records.errors import BusyError, DataError, UsageError, describe_choice, show
 from eraser_hub.records.files import compute_file_digest
+from eraser_hub.records.places import Place
 from eraser_hub.records.readers import read_json_object
 from eraser_hub.records.tables import Tables
 from eraser_hub.version import __version__
 
-from .built import BuiltDataset, open_built, read_card, read_rows
+from .built import RELEASE, BuiltDataset, describe_folder, open_built, read_card, read_rows
 from .card import (
     CARDS,
     ConfigInfo,
     compute_content_version,
     fill_prose,
     insert_picture,
-    make_card,
+    make_card_metadata,
+    make_card_text,
     make_features,
 )
 from .checks import ALL, CheckResult, Quirk
@@ -56,7 +58,7 @@ from .typed import convert_type
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 log = logging.getLogger("eraser_hub")
-RELEASE, FORMAT = "release.json", 3
+FORMAT = 3  # of release.json
 RECORDS = pa.schema([("file", pa.string()), ("content", pa.binary())])
 
 
@@ -317,23 +319,23 @@ class HubDataset(ABC):
 
     def _write_card(self, folder: Path, name: str, entries: Mapping[str, Mapping[str, Any]]) -> None:
         """Write ``release.json``, the card and ``eval.yaml`` of a folder that has all of its Parquet."""
+        from huggingface_hub import DatasetCard
+
         facts = {"format": FORMAT, "version": __version__, "dataset": self.name, "configs": entries}
         (folder / RELEASE).write_text(json.dumps(facts, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         infos = {config: self.configs[config] for config in entries}
 
-        def write(metadata: Mapping[str, Any], prose: str) -> None:
-            text = make_card(metadata, prose, self.schema, infos, entries, self.default_config)
-            (folder / "README.md").write_text(insert_picture(text, name, folder), encoding="utf-8")
+        def describe(metadata: Mapping[str, Any]) -> dict[str, Any]:
+            return make_card_metadata(metadata, self.schema, infos, entries, self.default_config)
 
-        write({}, "")  # which opens the rows for the statistics on the card
-        metadata, prose, parts = self.make_card_parts(open_built(folder))
-        write(metadata, fill_prose(prose, parts))
-        if text := self.make_eval_yaml({config: entry["splits"] for config, entry in entries.items()}):
+        built = BuiltDataset(folder, describe({}), "", Place(str(folder), None, None))
+        metadata, prose, parts = self.make_card_parts(built)
+        text = str(DatasetCard(make_card_text(describe(metadata), fill_prose(prose, parts))).content)
+        (folder / "README.md").write_text(insert_picture(text, name, folder), encoding="utf-8")
+        if self.headlines:
+            splits = {config: entry["splits"] for config, entry in entries.items()}
+            text = make_eval_yaml(self.name, self.headlines, splits)
             (folder / EVAL_YAML).write_text(text, encoding="utf-8")
-
-    def make_eval_yaml(self, splits: Mapping[str, Iterable[str]]) -> str:
-        """Return the text of ``eval.yaml`` for the splits of each configuration; "" without headlines."""
-        return make_eval_yaml(self.name, self.headlines, splits) if self.headlines else ""
 
     # -- check, stats, export -----------------------------------------------------------------------------------------
 
@@ -509,7 +511,8 @@ def read_release(folder: Path) -> dict[str, Any]:
     """
     path = folder / RELEASE
     if not os.path.lexists(path):
-        raise DataError(f"expected a folder that `eraser-hub build` wrote, found no {RELEASE}", file=folder)
+        found = describe_folder(folder) or f"one without {RELEASE}"
+        raise DataError(f"expected a folder that `eraser-hub build` wrote, found {found}", file=folder)
     release = read_json_object(path)
     if release.get("format") != FORMAT:
         message = f"expected the format {FORMAT}, found {show(release.get('format'))}, which another version wrote"
@@ -524,12 +527,3 @@ def read_release(folder: Path) -> dict[str, Any]:
                 message = f"expected the path of a file in a folder of the dataset, found {show(file)}"
                 raise DataError(message, file=path, field=name)
     return configs
-
-
-def read_release_key(folder: Path, key: str) -> str | None:
-    """Return the ``dataset`` or ``version`` of a built folder's ``release.json``; None where it says none."""
-    try:
-        value = read_json_object(folder / RELEASE).get(key)
-    except DataError:
-        return None
-    return value if isinstance(value, str) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -10,6 +11,7 @@ from eraser_hub.conversion import get_dataset, list_datasets
 from eraser_hub.records.arguments import Place
 from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.places import dataset_split, find_place
+from eraser_hub.records.readers import read_json_object
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -157,8 +159,9 @@ def open_dataset(dataset: Place, configs: Sequence[str] | None = None) -> tuple[
     place = find_place(dataset)
     folder = place.fetch()
     if not folder.is_dir():
-        message = f"expected a folder, found none at {folder} (`eraser-hub build` makes it)"
-        raise DataError(message, argument="dataset")
+        from .built import describe_folder
+
+        raise DataError(f"expected a folder at {folder}, found {describe_folder(folder)}", argument="dataset")
     return recognize_dataset(place.dataset, folder, configs), folder
 
 
@@ -173,11 +176,12 @@ def recognize_dataset(name: str, folder: Path, configs: Sequence[str] | None = N
     Raises:
         DataError: there are several corpora of one's own, and none is named.
     """
-    from .dataset import read_release_key
+    from .built import RELEASE
     from .eraser.dataset import open_own
 
     known = list_datasets()
-    name = read_release_key(folder, "dataset") or name
+    with suppress(DataError):
+        name = read_json_object(folder / RELEASE).get("dataset", name)
     if name in known:
         return get_dataset(name)
     names = set(configs or {folder.name, *(path.name.partition(".")[0] for path in folder.iterdir())})

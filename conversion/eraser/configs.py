@@ -78,8 +78,8 @@ def _read_released_configs() -> Iterator[EraserConfig]:
 
 CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _read_released_configs()}
 DEFAULT_CONFIG = "movies"
-IMPORT_RECORD = ".import.json"  # the digests of the files that an import wrote
 CORPUS_YAML = "corpus.yaml"  # the file of a custom corpus, see the module `corpus_yaml`
+IMPORT_RECORD = ".import.json"  # the digests of the files that an import wrote
 
 
 def get_annotators_path(config: str) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import make_strings
-from eraser_hub.conversion.built import BuiltDataset
+from eraser_hub.conversion.built import RELEASE, BuiltDataset, describe_folder
 from eraser_hub.conversion.checks import CheckResult
-from eraser_hub.conversion.dataset import RECORDS, RELEASE, HubDataset, RawConfig, read_release
+from eraser_hub.conversion.dataset import RECORDS, HubDataset, RawConfig, read_release
 from eraser_hub.conversion.leaderboard import SPAN_HEADLINES
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
 from eraser_hub.records.places import dataset_split
@@ -68,9 +68,9 @@ class EraserDataset(HubDataset):
             chosen = self.choose(configs, [name for name in CONFIGS if find_released(name, source, exact=True)])
             own = ", ".join(path.name for path in list_own_folders(source))
             hint = f"{own}: left out: `eraser-hub build own` makes a dataset of each corpus with a {CORPUS_YAML}"
-            if not chosen:
-                message = f"expected folders or archives named {', '.join(CONFIGS)}, found none"
-                raise DataError(f"{message}; {hint}" if own else message, file=source)
+            if not chosen or (source / RELEASE).is_file():
+                message = f"expected folders or archives named {', '.join(CONFIGS)}, found "
+                raise DataError(message + (describe_folder(source) or "none"), file=source)
             if own and configs is None:
                 log.warning(hint)
         return {config: partial(self._open, config, partial(find_corpus, config, source)) for config in chosen}

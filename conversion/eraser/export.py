@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from eraser_hub.conversion.built import BuiltDataset, read_rows
-from eraser_hub.conversion.dataset import RECORDS, RELEASE
+from eraser_hub.conversion.built import RELEASE, BuiltDataset, read_rows
+from eraser_hub.conversion.dataset import RECORDS
 from eraser_hub.conversion.readers import file_name
 from eraser_hub.conversion.typed import convert_type
 from eraser_hub.records.errors import DataError, show

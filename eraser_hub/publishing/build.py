@@ -69,15 +69,19 @@ def build(
         return BuildResult(Path(out), {folder.name: {} for folder in build_metrics(Path(out), names=configs)})
     folder = None if source is None else Path(source)
     if folder is not None and not folder.exists():
-        raise DataError(f"expected a folder, found none at {folder}", argument="source")
+        from eraser_hub.conversion.built import describe_folder
+
+        raise DataError(f"expected a folder at {folder}, found {describe_folder(folder)}", argument="source")
     if name != OWN:
         return get_dataset(name).build(configs, out=Path(out), source=folder)
+    from eraser_hub.conversion.built import describe_folder
     from eraser_hub.conversion.eraser.dataset import open_own
 
     if len(configs or ()) > 1:
         raise DataError(f"expected one corpus, found {', '.join(configs or ())}", argument="config")
     dataset = None if folder is None else open_own(folder, next(iter(configs or ()), None))
     if dataset is None:
-        message = f"expected a folder with a corpus.yaml, which `eraser-hub import` writes, found {folder or 'none'}"
+        found = "none" if folder is None else describe_folder(folder) or f"{folder} without one"
+        message = f"expected a folder with a corpus.yaml, which `eraser-hub import` writes, found {found}"
         raise DataError(message, argument="source")
     return dataset.build(None, out=Path(out), source=folder)

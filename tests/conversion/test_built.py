@@ -73,7 +73,7 @@ def test_configs_splits_and_files_are_the_cards(folder):
 def test_what_is_not_there_is_said_with_what_is(folder):
     for harm, file, mentions in (
         (lambda: open_built(folder / "none"), "none", ()),
-        (lambda: open_built(folder / "movies"), "movies/README.md", ()),
+        (lambda: open_built(folder / "movies"), "movies", ("README.md",)),
         (lambda: open_built(folder).chosen(["films"]), folder, ("movies, pairs,", "'films'")),
         (lambda: open_built(folder).files("movies", "dev"), "movies", ("train, validation,", "'dev'")),
     ):
@@ -98,9 +98,9 @@ NO_NAME = "---\nconfigs: [{config_name: 3, data_files: [{split: a, path: b}]}]\n
         ("words", None, "found none"),
         ("---\nlicense: \udce4\n---\n", None, "0xe4"),
         ("---\na: [\n---\n", None, "while parsing"),
-        ("---\nlicense: mit\n---\n", None, "`configs`"),
-        (NO_NAME, "configs[0].config_name", "`int`"),
-        (CARD.replace("dataset_info:", "dataset_info: {features: 3}\nother:"), "dataset_info.features", "`int`"),
+        ("---\nlicense: mit\n---\n", None, "'configs'"),
+        (NO_NAME, "configs[0].config_name", "found 3"),
+        (CARD.replace("dataset_info:", "dataset_info: {features: 3}\nother:"), "dataset_info.features", "found 3"),
         (None, None, "a pipe"),
     ],
 )

@@ -146,3 +146,22 @@ def test_kd_is_that_of_corpus_yaml_else_of_training(mine: Path, tmp_path: Path) 
     assert source == "train" and kd != 0.1
     with refused("kd", "'movies_flat'", "there is no other training split"):
         find_kd(open_split(folder, "movies_flat", "train"))  # its own rationales are what predictions are scored by
+
+
+@pytest.mark.parametrize(
+    ("name", "mentions"),
+    [
+        ("hub/revews", ("none", "did you mean 'hub/reviews'?")),
+        ("hub", ("name hub/reviews",)),
+        ("hub/reviews/reviews", ("name hub/reviews, and reviews as its configuration",)),
+        ("corpora", ("`eraser-hub build own --source corpora`",)),
+        ("raw", ("`eraser-hub build eraser --source raw`",)),
+    ],
+)
+def test_what_is_no_built_dataset_is_told_with_what_to_type(name, mentions, mine, tmp_path, monkeypatch) -> None:
+    build_own(mine, tmp_path / "hub")
+    (tmp_path / "raw" / "films" / "docs").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for run in (eraser_hub.load, lambda place: eraser_hub.export(place, out="out")):
+        with refused(name, *mentions):
+            run(name)
