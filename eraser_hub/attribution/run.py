@@ -180,7 +180,7 @@ def explain_split(
         given = open_given(rationales or scores, "rationales" if rationales else "scores", split.kind)
         given.check(islice(split.instances(), limit), partly=limit is not None or sample is not None)
         options["digest"] = given.digest
-    reports = []
+    reports, draws = [], 1 + max(draw for _, draw, _ in plans)
     for number, (training, folder) in enumerate(trainings):
         opening: dict[str, Any] = {"label_names": split.label_names, "config": split.config}
         opening |= {"labels": tuple(label_names)} if len(label_names) else {}
@@ -189,8 +189,9 @@ def explain_split(
             opening["uses_query"] = has_different_queries(split)
         opened = open_model(folder if named else model, **opening)
         for method, draw, path in plans:
+            own_seed = seed + number * draws + draw  # no draw of a training is one of another
             settings, messages = complete_settings(
-                split, opened, folder, paper, method=method, seed=seed + number + draw, **options
+                split, opened, folder, paper, method=method, seed=own_seed, **options
             )
             run = Run(
                 split=split,

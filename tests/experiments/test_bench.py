@@ -37,7 +37,7 @@ def hub(samples, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def benched(hub, tmp_path_factory):
-    out = tmp_path_factory.mktemp("bench") / "out"
+    out = tmp_path_factory.mktemp("bench") / "out, with a comma"
     return run(hub, out, sample=12, seeds=2), out
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import eraser_hub
 from eraser_hub.records.errors import BusyError
+from eraser_hub.records.predictions import read_signature
 from eraser_hub.systems.folder import lock_run_folder
 
 from ..refusals import refused
@@ -49,6 +50,8 @@ def test_trainings_explanations_and_their_comparison(train, tmp_path):
     records = [json.loads((tmp_path / f"{name}.run.json").read_text()) for name in names]
     assert [f"|seed:{seed}|" in record["signature"] for record, seed in zip(records, (1, 1, 2, 2), strict=True)]
     assert len({record["model"]["digest"] for record in records}) == 2
+    reports = eraser_hub.explain("models", "hub/eraser", **{**how, "method": "random(draws=2)", "out": "d.jsonl"})
+    assert [f"|seed:{seed}|" in read_signature(report.out) for seed, report in enumerate(reports, 1)] == [True] * 4
     where = {"dataset": "hub/eraser", "config": "movies", "split": "val", "resamples": 10}
     result = eraser_hub.compare("ours=p.occlusion.jsonl", "chance=p.random.jsonl", **where)
     assert result["runs"] == {"ours": 2, "chance": 2}
