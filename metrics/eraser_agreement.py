@@ -9,9 +9,11 @@ import evaluate
 import numpy as np
 
 from .errors import DataError
-from .match import Matcher, read_gold, read_predictions
+from .gold import read_gold
+from .match import Matcher
 from .module import RationaleMetric
 from .plain import to_instances
+from .predictions import read_predictions
 from .ranking import (
     AGREEMENT_SCORES,
     AgreementSettings,
@@ -119,13 +121,10 @@ class EraserAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  
         """Return the agreement of all instances with their references; see the class."""
         settings = AgreementSettings(iou_threshold, iou_thresholds, auprc_policy, sentence_threshold, unmarked, chance)
         instances, rows, notes = to_instances(predictions or [], references or [])
-        if (
-            rows
-            and not label_names
-            and any(isinstance(row, dict) and isinstance(row.get("classification"), int) for row in rows)
-        ):
-            # numbers of labels need names, and agreement needs no labels
-            rows = [{key: value for key, value in row.items() if key != "classification"} for row in rows]
+        rows = rows or []
+        if not label_names:  # numbers of labels need names, and agreement needs no labels
+            numbered = [isinstance(row, dict) and type(row.get("classification")) is int for row in rows]
+            rows = [{**row, "classification": None} if n else row for row, n in zip(rows, numbered, strict=True)]
         gold = read_gold(rows, label_names, ("documents", "evidences"))
         matcher = Matcher(gold, only_predicted)
         match = matcher.add(read_predictions(instances))

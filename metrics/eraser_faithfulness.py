@@ -10,9 +10,10 @@ import numpy as np
 
 from .erasure import ERASURE_SCORES, count_bounded, erasure_scores, find_lacking, measure_erasure
 from .errors import DataError
-from .match import Matcher, read_gold, read_predictions
+from .gold import read_gold
+from .match import Matcher
 from .module import RationaleMetric
-from .plain import to_instances
+from .predictions import read_predictions
 from .statistics import Measured, Statistics, find_components, number_values
 
 
@@ -91,9 +92,11 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         """Return the faithfulness of all instances; see the class."""
         if not predictions:
             raise DataError("expected at least one instance, found none", argument="predictions")
-        instances, rows, notes = to_instances(predictions, references)
-        gold = None if rows is None else read_gold(rows, label_names)
-        p = read_predictions(instances)
+        gold = None
+        if references is not None:  # rows of human_rationales have a label
+            rows = [{"classification": row.get("label"), **row} if "label" in row else row for row in references]
+            gold = read_gold(rows, label_names)
+        p = read_predictions(predictions)
         matcher = Matcher(gold, only_predicted, label_names, aopc_thresholds)
         match = matcher.add(p)
         matcher.finish()
@@ -103,15 +106,15 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         if not scores:
             message = f"nothing to score: expected {' or '.join(lacking)}, found none of them"
             raise DataError(message, argument="predictions")
-        if lacking:
-            notes.append("left out: " + "; ".join(f"{', '.join(keys)} (no {field})" for field, keys in lacking.items()))
+        words = [f"{', '.join(keys)} (no {field})" for field, keys in lacking.items()]
+        notes = [f"left out: {'; '.join(words)}"] if words else []
         if gold is None:
-            clusters = find_components(p.instance, number_values(p.docids), match.n)
+            clusters = find_components(p.owner, number_values(p.docids), len(p.ids))
         elif (clusters := gold.clusters()) is not None:
             clusters = clusters[match.rows]
         clustering = "none" if clusters is None else "documents"
         statistics = Statistics(match.ids, columns, scores, clusters, clustering).take(np.argsort(match.rows))
-        thresholds = match.thresholds.tolist()
+        thresholds = [] if match.thresholds is None or "thresholds" not in matcher.used else match.thresholds.tolist()
         settings = {
             **({} if gold is None else {"data": gold.digest()[:12]}),
             **({"aopc": thresholds} if thresholds else {}),

@@ -10,10 +10,14 @@ from collections.abc import Collection, Sequence, Set
 
 import numpy as np
 
-from .match import ERASED, PATHS, SIDES, Match
-from .statistics import Columns, Score, add_up, divide, mean, mean_columns
+from .gold import describe_label
+from .match import Match
+from .predictions import ERASED, NUMBERS, PATHS, SIDES
+from .rows import PROBABILITY_SLACK, check
+from .statistics import Columns, Score, divide, mean, mean_columns
 
 SAME_BOUNDS = 1e-9  # bounds of an AOPC this close are equal: their difference is rounding
+BOUND_SLACK, SAME_THRESHOLD = 1e-9, 1e-9
 # numbers of instances whose mean is the score
 MEAN_NUMBERS = ("soft_comprehensiveness", "soft_sufficiency", "sensitivity_max", "infidelity", "infidelity_normalized")
 
@@ -72,50 +76,149 @@ def measure_erasure(match: Match) -> dict[str, np.ndarray]:
 
     Without answer an instance has no column but those of its label. ``full_input``, the probability of the predicted
     label, belongs to no score: by it `compare` sees whether two systems explain one model.
+
+    Raises:
+        DataError: at the first instance of the first kind of fault.
     """
-    columns, label, numbers = dict[str, np.ndarray](), match.label, match.numbers
-    if (label >= 0).any() or not match.answered.all():
-        columns |= measure_labels(match)
-    # a label that an instance does not score has probability 0
-    p = {
-        side: np.where(match.answered[:, None], np.nan_to_num(each), np.nan)
-        for side, each in match.probabilities.items()
-    }
+    columns, answered, label = dict[str, np.ndarray](), match.answered, read_labels(match)
+    if (label >= 0).any() or not answered.all():
+        columns |= measure_labels(match, label)
+    p = {side: read_probabilities(match, side, label) for side in match.predictions.scores}
+    numbers = read_numbers(match)
     if "full" in p:
-        columns["full_input"] = np.nan_to_num(p["full"][np.arange(match.n), label])
+        columns["full_input"] = np.nan_to_num(p["full"][np.arange(label.size), label])
     for side in ERASED:
         area = None
         if side in p:
             columns |= mean_columns(side, compute_drop(p["full"], p[side], label))
             columns |= mean_columns(f"{side}_entropy", compute_entropy(p["full"]) - compute_entropy(p[side]))
             columns |= mean_columns(f"{side}_kl", compute_kl(p[side], p["full"]))
-        if side in match.threshold_probabilities:
-            drops = compute_drop(p["full"], match.threshold_probabilities[side], label)
-            columns[f"{side}_aopc.sum"] = np.where(match.answered[:, None], drops, 0.0)
-            columns[f"{side}_aopc.count"] = match.answered.astype(float)
+        if f"threshold_{side}" in p:
+            drops = compute_drop(p["full"], p[f"threshold_{side}"], label)
+            columns[f"{side}_aopc.sum"] = np.where(answered[:, None], drops, 0.0)
+            columns[f"{side}_aopc.count"] = answered.astype(float)
             area = drops.mean(axis=1)
         # bounds over all lengths have an AOPC of their own beside them
         area = numbers.get(f"{side}_bounded", area)
         if area is not None and {f"{side}_lower", f"{side}_upper"} <= numbers.keys():
             bounds = numbers[f"{side}_lower"], numbers[f"{side}_upper"]
             columns |= mean_columns(f"naopc_{side}", normalise_aopc(area, *bounds))
-    if "tokens_to_flip" in numbers and match.evidence.any():
-        size = add_up(match.owner, np.where(match.evidence, match.tokens, 0), match.n)
-        columns |= mean_columns("tokens_to_flip_ratio", divide(numbers["tokens_to_flip"], size, np.nan))
+    if "tokens_to_flip" in numbers and match.gold is not None:
+        size = match.gold.evidence_tokens[match.rows]
+        if size.any():
+            columns |= mean_columns("tokens_to_flip_ratio", divide(numbers["tokens_to_flip"], size, np.nan))
     for name in MEAN_NUMBERS:
         if name in numbers:
             columns |= mean_columns(name, numbers[name])
     return columns
 
 
-def measure_labels(match: Match) -> dict[str, np.ndarray]:
+def read_labels(match: Match) -> np.ndarray:
+    """Return the predicted label of each instance, int64 (n,) into ``match.labels``; -1: none."""
+    p, codes = match.predictions, {label: code for code, label in enumerate(match.labels)}
+    label = np.array([codes.get(name or "", -1) for name in p.classification], np.int64)
+    if match.present.get("classification") and codes:
+        strange = p.answered & (label < 0)
+        first = str(p.classification[int(np.argmax(strange))])
+        meant = [describe_label(first, match.labels)] * label.size if strange.any() else ()
+        check(strange, p.error, None, "classification", "{}", meant)
+    return label
+
+
+def read_probabilities(match: Match, side: str, label: np.ndarray) -> np.ndarray:
+    """Return the probabilities of a side, float64 (n, labels), or at each threshold, (n, T, labels), checked.
+
+    They are 0 for a label that an instance does not score, and NaN for an instance without answer.
+
+    Args:
+        match: the chunk.
+        side: of `Predictions.scores`.
+        label: of `read_labels`.
+    """
+    p, n, full = match.predictions, label.size, match.predictions.scores.get("full")
+    owner, table = p.scores[side]
+    path = SIDES.get(side) or f"thresholded_scores.{SIDES[side.removeprefix('threshold_')]}"
+    named, codes = ~np.isnan(table), {name: code for code, name in enumerate(match.labels)}
+    for column, name in enumerate(p.labels):
+        if name not in codes and named[:, column].any():
+            meant = [describe_label(name, match.labels)] * owner.size
+            check(named[:, column], p.error, owner, path, "{}", meant)
+    matrix, known = np.full((owner.size, len(codes)), np.nan), [name in codes for name in p.labels]
+    matrix[:, [codes[name] for name in p.labels if name in codes]] = table[:, known]
+    lacks = (label[owner] >= 0) & np.isnan(matrix[np.arange(owner.size), label[owner]])
+    predicted = np.array(p.classification, object)[owner]
+    check(lacks, p.error, owner, path, "expected a probability of {!r}, found none", predicted)
+    if full is not None:
+        scored = np.zeros((n, len(p.labels)), dtype=bool)
+        scored[full.owner] = ~np.isnan(full.table)
+        other = (named != scored[owner]).any(axis=1)
+        check(other, p.error, owner, path, f"expected the labels of {SIDES['full']}, found others")
+    with np.errstate(invalid="ignore"):
+        unsound = (named & ~((table >= 0) & (table < np.inf))).any(axis=1)
+    check(unsound, p.error, owner, path, "expected probabilities, found {}", matrix)
+    matrix = np.nan_to_num(matrix)
+    total = matrix.sum(axis=1)
+    off = np.abs(total - 1) > PROBABILITY_SLACK
+    check(off, p.error, owner, path, "expected probabilities that sum to 1, found a sum of {:g}", total)
+    if side in SIDES:
+        found, rows = np.full((n, len(codes)), np.nan), owner
+    else:
+        rows, order = np.flatnonzero(p.answered), sort_thresholds(match, side)
+        found = np.full((n, *order.shape[1:], len(codes)), np.nan)
+        matrix = np.take_along_axis(matrix.reshape(rows.size, order.shape[1], -1), order[:, :, None], axis=1)
+    found[rows] = matrix
+    found[~p.answered] = np.nan
+    return found
+
+
+def sort_thresholds(match: Match, side: str) -> np.ndarray:
+    """Return the places of the thresholds of each answered instance in ascending order, int64 (answered, T), checked.
+
+    Args:
+        match: the chunk.
+        side: ``threshold_SIDE``, which every instance has at every threshold.
+    """
+    p, wanted, rows = match.predictions, match.thresholds, np.flatnonzero(match.answered)
+    assert wanted is not None, "set with the first scores at thresholds"
+    sizes, path = np.maximum(p.thresholds.size, 0)[rows], "thresholded_scores"
+    expected = f"expected the thresholds {', '.join(f'{x:g}' for x in wanted)}, each once, found "
+    check(sizes != wanted.size, p.error, rows, f"{path}.threshold", expected + "{}", sizes)
+    table = p.thresholds.values.reshape(rows.size, wanted.size)
+    order = np.argsort(table, axis=1, kind="stable")
+    bad = (np.abs(np.take_along_axis(table, order, axis=1) - wanted) > SAME_THRESHOLD).any(axis=1)
+    check(bad, p.error, rows, f"{path}.threshold", expected + "{}", table)
+    there = np.bincount(p.scores[side].owner, minlength=match.rows.size)[rows]
+    message = "expected it at every threshold of every instance or nowhere, found it at some"
+    check(there != wanted.size, p.error, rows, f"{path}.{SIDES[side.removeprefix('threshold_')]}", message)
+    return order
+
+
+def read_numbers(match: Match) -> dict[str, np.ndarray]:
+    """Return name of `NUMBERS` -> float64 (n,), checked; NaN for an instance without answer."""
+    p, numbers = match.predictions, dict[str, np.ndarray]()
+    for name, column in p.numbers.items():
+        if match.present.get(name):
+            low, high = NUMBERS[name][2:]
+            within = (column >= low - BOUND_SLACK) & (column <= high + BOUND_SLACK) & (column < np.inf)
+            message = f"expected a number from {low:g} to {high:g}, found {{}}"
+            check(p.answered & ~within, p.error, None, PATHS[name], message, column)
+            numbers[name] = np.where(p.answered, column, np.nan)
+    for side in ERASED:
+        if {f"{side}_lower", f"{side}_upper"} <= numbers.keys():
+            lower, upper = numbers[f"{side}_lower"], numbers[f"{side}_upper"]
+            check(lower > upper, p.error, None, "aopc_bounds", "expected lower <= upper, found {} and {}", lower, upper)
+    return numbers
+
+
+def measure_labels(match: Match, label: np.ndarray) -> dict[str, np.ndarray]:
     """Return the counts of labels: ``labels.truth``, ``.predicted``, ``.hits`` (n, labels), ``labels.count`` (n,).
 
     An instance without answer has no predicted label, and so counts as wrong.
     """
-    codes = np.arange(len(match.labels))
-    truth, predicted = (each[:, None] == codes for each in (match.gold_label, match.label))
-    counts = {"truth": truth, "predicted": predicted, "hits": truth & predicted, "count": np.ones(match.n)}
+    gold, codes = np.full(label.size, -1), np.arange(len(match.labels))
+    gold = gold if match.gold is None else match.gold.label[match.rows]
+    truth, predicted = (each[:, None] == codes for each in (gold, label))
+    counts = {"truth": truth, "predicted": predicted, "hits": truth & predicted, "count": np.ones(label.size)}
     # a byte each: corpora have half a million annotations
     return {f"labels.{name}": values.astype(np.int8) for name, values in counts.items()}
 
@@ -181,7 +284,7 @@ def find_lacking(scores: Collection[str], used: Set[str], with_gold: bool) -> di
 
     Args:
         scores: the keys of `erasure_scores`.
-        used: the fields that instances have, see `Matcher.used`.
+        used: the fields that instances have, see `match.Matcher`.
         with_gold: there are references.
     """
     needs = {side: SIDES[side] for side in ERASED} | {f"{side}_aopc": PATHS["thresholds"] for side in ERASED}

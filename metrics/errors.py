@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from difflib import get_close_matches
 from functools import partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:  # the command line starts without numpy
-    import numpy as np
+from typing import Any
 
 VERSION = "1.0.0"
 # of an address; a path of it may have lost one of its slashes. hf://ORG/NAME@REVISION names no user
@@ -97,21 +94,6 @@ class DataError(ValueError):
     def __reduce__(self) -> tuple[Any, ...]:  # keyword-only arguments do not survive the default pickling
         names = ("file", "line", "instance", "field", "argument")
         return partial(type(self), **{name: getattr(self, name) for name in names}), (self.message,)
-
-
-def raise_first(bad: np.ndarray, describe: Callable[[int], DataError]) -> None:
-    """Raise the error of the first bad place, with the number of further ones ("and 11 more").
-
-    Args:
-        bad: bool (places,).
-        describe: the error of a place.
-    """
-    places = bad.nonzero()[0]
-    if places.size:
-        error = describe(int(places[0]))
-        if places.size > 1:
-            error.message += f" (and {places.size - 1:,} more)"
-        raise error
 
 
 def find_similar(name: object, known: Collection[str]) -> str | None:

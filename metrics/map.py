@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DataError, check_choice, cut, raise_first
+from .errors import DataError, check_choice, cut
 from .rows import find_fault, index_rows, join_rows, simplify
 from .statistics import Measured, Score, Statistics, find_components, mean, mean_columns, number_values
 
@@ -82,17 +82,16 @@ def check_rows(rows: Mapping[str, Any], fields: Mapping[str, Any], optional: Ite
         DataError: a field that holds something else, a misspelt one, or one that only some rows have.
     """
     plain = {name: simplify(row) for name, row in rows.items()}
-    names, faults = list(plain), [find_fault(row, fields) or ("", "") for row in plain.values()]
-    raise_first(
-        np.array([message != "" for _, message in faults]),
-        lambda at: DataError(faults[at][1], instance=names[at], field=faults[at][0]),
-    )
+    faults = {name: fault for name, row in plain.items() if (fault := find_fault(row, fields))}
+    for name, (field, message) in faults.items():
+        more = f" (and {len(faults) - 1:,} more)" if len(faults) > 1 else ""
+        raise DataError(message + more, instance=name, field=field)
     for field in optional:
         has = [field in row for row in plain.values()]
         if len(set(has)) > 1:
             found = "none, where the rows before have it" if has[0] else "it, where the rows before have none"
             message = f"expected it in all rows or in none, found {found}"
-            raise DataError(message, instance=names[has.index(not has[0])], field=field)
+            raise DataError(message, instance=list(plain)[has.index(not has[0])], field=field)
     return plain
 
 

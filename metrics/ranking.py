@@ -21,8 +21,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .errors import DataError, check_choice, cut
-from .match import HARD_FIELD, SOFT_FIELDS, Match, Ranked, Spans, expand_ranges
-from .spans import find_sentence_documents, measure_spans, merge_spans, prf_columns, prf_scores, span_scores
+from .match import Match
+from .predictions import HARD_FIELD, SOFT_FIELDS
+from .spans import (
+    Ranked,
+    Rationales,
+    Spans,
+    expand_ranges,
+    find_sentence_documents,
+    match_rationales,
+    measure_spans,
+    merge_spans,
+    prf_columns,
+    prf_scores,
+    span_scores,
+)
 from .statistics import Columns, Score, Statistics, add_up, divide, mean, mean_columns
 
 # AUPRC of a document without positives: "reference" is the value of the reference scorer with a current scikit-learn
@@ -164,7 +177,7 @@ def rank_in_parts(ranked: Ranked, truth: np.ndarray, no_positives: float) -> np.
 
 
 def measure_rankings(
-    match: Match, auprc_policy: str = "reference", sentence_threshold: float = 0.5, chance: bool = False
+    rationales: Rationales, auprc_policy: str = "reference", sentence_threshold: float = 0.5, chance: bool = False
 ) -> dict[str, np.ndarray]:
     """Return the columns of `ranking_scores` of soft scores, and of sentence scores with prefix ``sentence_``.
 
@@ -172,7 +185,7 @@ def measure_rankings(
     ``soft.documents``, the documents of several tokens, and ``soft.constant``, those whose scores are all equal.
 
     Args:
-        match: the predictions with their gold.
+        rationales: of predictions and gold.
         auprc_policy: a key of `AUPRC_POLICIES`.
         sentence_threshold: the least score of a predicted sentence.
         chance: add the columns ``chance.auprc.sum`` .., those of random rankings.
@@ -183,13 +196,13 @@ def measure_rankings(
     columns: dict[str, np.ndarray] = {}
     no_positives = AUPRC_POLICIES[auprc_policy]
     for prefix, ranked, spans in (
-        ("", match.soft, match.truth),
-        ("sentence_", match.sentence_soft, match.truth_sentences),
+        ("", rationales.soft, rationales.truth),
+        ("sentence_", rationales.sentence_soft, rationales.truth_sentences),
     ):
         if ranked is None:
             continue
-        owner, size = match.owner[ranked.key], np.diff(ranked.offsets)
-        document = np.full(match.owner.size, -1)
+        owner, size = rationales.owner[ranked.key], np.diff(ranked.offsets)
+        document = np.full(rationales.owner.size, -1)
         document[ranked.key] = np.arange(size.size)
         known = (document[spans.key] >= 0) & (spans.start >= 0)
         gold = merge_spans(Spans(document[spans.key[known]], spans.start[known], spans.end[known]))
@@ -199,22 +212,24 @@ def measure_rankings(
         n_positive = add_up(gold.key, gold.end - gold.start, size.size)
         scored = np.ones(size.size, dtype=bool)
         if prefix:
-            kind, counted = find_sentence_documents(match, ranked.key, "sentence")
+            kind, counted = find_sentence_documents(rationales, ranked.key, "sentence")
             chosen = ranked.values >= sentence_threshold
             sums = [np.append(0, np.cumsum(flags))[ranked.offsets] for flags in (truth, chosen, truth & chosen)]
-            columns |= counted | prf_columns("sentence", [np.diff(each) * (kind == 2) for each in sums], owner, match.n)
+            columns |= counted | prf_columns(
+                "sentence", [np.diff(each) * (kind == 2) for each in sums], owner, rationales.n
+            )
             scored = kind > 0
         elif ranked.values.size:
             first = ranked.offsets[:-1][size > 0]
             low, high = np.minimum.reduceat(ranked.values, first), np.maximum.reduceat(ranked.values, first)
-            columns["soft.constant"] = add_up(owner[size > 0], (low == high) & (size[size > 0] > 1), match.n)
-            columns["soft.documents"] = add_up(owner, size > 1, match.n)
+            columns["soft.constant"] = add_up(owner[size > 0], (low == high) & (size[size > 0] > 1), rationales.n)
+            columns["soft.documents"] = add_up(owner, size > 1, rationales.n)
         tables = [("", rank_in_parts(ranked, truth, no_positives))]
         if chance:
             tables.append(("chance.", expect_rankings(n_positive, size, no_positives)))
         for start, table in tables:
             for key, values in zip(RANKING_KEYS, table[:, scored], strict=True):
-                columns |= mean_columns(f"{start}{prefix}{key}", values, owner[scored], match.n)
+                columns |= mean_columns(f"{start}{prefix}{key}", values, owner[scored], rationales.n)
     return columns
 
 
@@ -269,10 +284,11 @@ def agreement_columns(match: Match, settings: AgreementSettings) -> dict[str, np
     Beside them stand ``gold.rows`` and ``gold.marked``, which count annotations and those with a gold token, and
     ``gold.share``, the share of gold tokens in the documents with evidence.
     """
-    columns = measure_spans(match, settings.thresholds, settings.chance)
-    columns |= measure_rankings(match, settings.auprc_policy, settings.sentence_threshold, settings.chance)
-    gold, size = columns["token.truth"], add_up(match.owner, match.tokens * match.evidence, match.n)
-    columns |= {"gold.rows": np.ones(match.n), "gold.marked": (gold > 0).astype(float)}
+    found = match_rationales(match)
+    columns = measure_spans(found, settings.thresholds, settings.chance)
+    columns |= measure_rankings(found, settings.auprc_policy, settings.sentence_threshold, settings.chance)
+    gold, size = columns["token.truth"], add_up(found.owner, found.tokens * found.evidence, found.n)
+    columns |= {"gold.rows": np.ones(found.n), "gold.marked": (gold > 0).astype(float)}
     return columns | {"gold.share": divide(gold, size)}
 
 

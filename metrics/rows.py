@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from .errors import DataError, cut, find_similar
 
@@ -104,6 +106,32 @@ def describe_missing_id(name: str, count: int, total: int) -> DataError:
 
 
 # -- what is wrong
+def check(
+    bad: np.ndarray | np.bool,
+    describe: Callable[[int, str, str], DataError],
+    owner: np.ndarray | None,
+    path: str,
+    template: str,
+    *values: Any,
+) -> None:
+    """Raise the error of the first bad place, with the number of further ones.
+
+    Args:
+        bad: bool (places,).
+        describe: the error of (row, field, message).
+        owner: the row of each place; None: the place itself.
+        path: of the field.
+        template: the message, with ``{}`` for each of the values.
+        *values: a sequence each, with a value a place.
+    """
+    places = np.flatnonzero(bad)
+    if places.size:
+        at = int(places[0])
+        error = describe(at if owner is None else int(owner[at]), path, template.format(*(each[at] for each in values)))
+        error.message += f" (and {places.size - 1:,} more)" if places.size > 1 else ""
+        raise error
+
+
 def find_fault(value: Any, expected: Any, path: str = "") -> tuple[str, str] | None:
     """Return (path, message) of the first value that is not what a field holds; None where all are.
 
@@ -124,6 +152,8 @@ def find_fault(value: Any, expected: Any, path: str = "") -> tuple[str, str] | N
     if not isinstance(expected, dict):
         wanted = expected if isinstance(expected, tuple) else (expected,)
         kinds = (float, int) if expected is float else wanted
+        if expected in (int, float) and isinstance(value, int) and abs(value) >> 63:
+            return path, f"expected a number of 64 bits, found {cut(value)}"
         if isinstance(value, kinds) and (not isinstance(value, bool) or expected is float):
             return None
         nouns = {str: "a string", int: "a whole number", float: "a number"}
@@ -132,10 +162,10 @@ def find_fault(value: Any, expected: Any, path: str = "") -> tuple[str, str] | N
         return path, f"expected an object, found {cut(value)}"
     before = f"{path}." if path else ""
     if not expected:
-        bad = next((key for key, p in value.items() if not isinstance(p, (int, float)) or isinstance(p, bool)), None)
-        return (
-            None if bad is None else (f"{before}{cut(bad)[1:-1]}", f"expected a probability, found {cut(value[bad])}")
-        )
+        for label, p in value.items():
+            if not isinstance(p, (int, float)) or isinstance(p, bool) or not abs(p) < np.inf:
+                return f"{before}{cut(label)[1:-1]}", f"expected a probability, found {cut(p)}"
+        return None
     for name in value:
         if name not in expected and (near := find_similar(name, expected)):
             return f"{before}{name}", f"no field of this format: did you mean {near!r}?"

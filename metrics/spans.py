@@ -1,4 +1,6 @@
-"""Scores of spans: exact match, tokens, intersection over union (IOU), evidence groups, sentences.
+"""Rationales of gold and predictions side by side, and scores of spans.
+
+Exact match, tokens, intersection over union (IOU), evidence groups, sentences.
 
 Everything is counted per key, an (annotation, document) pair, and summed per annotation; `span_scores` divides, last.
 Truth spans may overlap, be repeated or be empty. Nothing loops over tokens or spans in Python, but for the cycles of a
@@ -11,13 +13,167 @@ sentence P/R/F1).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
-from .match import Match, Spans, expand_ranges
+from .match import Match
+from .predictions import NOTHING, PATHS, Predictions
+from .rows import check
 from .statistics import Columns, Score, add_up, divide, mean, mean_columns
 
 Compute = Callable[[Columns], np.ndarray]
+
+
+class Spans(NamedTuple):
+    """Spans [start, end) of (instance, document) pairs, which ``key`` numbers; int64 (spans,) each."""
+
+    key: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+
+
+NO_SPANS = Spans(NOTHING, NOTHING, NOTHING)
+
+
+class Ranked(NamedTuple):
+    """Soft scores of m documents: keys, int64 (m,), offsets, int64 (m + 1,), and values, float64 (offsets[-1],)."""
+
+    key: np.ndarray
+    offsets: np.ndarray
+    values: np.ndarray
+
+
+@dataclass
+class Rationales:
+    """Gold and predicted rationales of n instances; a key numbers an (instance, document) pair of either, from 0.
+
+    Attributes:
+        n: the number of instances.
+        owner: the instance of each key; ``tokens``, ``sentences``: the lengths of its document.
+        evidence: the key has gold evidence: bool (keys,).
+        truth: gold spans, empty ones included; ``group``: the evidence group of each; ``group_owner``: the instance of
+            each group; ``truth_sentences``: the sentences of each span, -1 where they are not known.
+        predicted: distinct spans, disjoint, by key and start; None: instances have no such field.
+        predicted_sentences: the sentences that each predicted span touches.
+        soft: scores of tokens; ``sentence_soft``: of sentences; None: instances have no such field.
+    """
+
+    n: int
+    owner: np.ndarray = field(default_factory=lambda: NOTHING)
+    tokens: np.ndarray = field(default_factory=lambda: NOTHING)
+    sentences: np.ndarray = field(default_factory=lambda: NOTHING)
+    evidence: np.ndarray = field(default_factory=lambda: NOTHING)
+    truth: Spans = NO_SPANS
+    group: np.ndarray = field(default_factory=lambda: NOTHING)
+    group_owner: np.ndarray = field(default_factory=lambda: NOTHING)
+    truth_sentences: Spans = NO_SPANS
+    predicted: Spans | None = None
+    predicted_sentences: Spans = NO_SPANS
+    soft: Ranked | None = None
+    sentence_soft: Ranked | None = None
+
+
+def expand_ranges(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (range, number) for each number of the ranges [low, high), in their order: int64 (numbers,) each."""
+    size = np.maximum(high - low, 0)
+    owner = np.repeat(np.arange(size.size), size)
+    return owner, np.arange(owner.size) - np.repeat(np.cumsum(size) - size - low, size)
+
+
+def match_rationales(match: Match) -> Rationales:
+    """Return the rationales of a chunk beside those of its gold.
+
+    Raises:
+        DataError: at the first rationale of the first kind of fault.
+    """
+    p, gold, rows, path = match.predictions, match.gold, match.rows, "rationales.docid"
+    if gold is None or not gold.documents.numbers:
+        return Rationales(rows.size)
+    owner, at = expand_ranges(gold.offsets[rows], gold.offsets[rows + 1])
+    rationale_doc = gold.documents.number(p.docids)
+    check(rationale_doc < 0, p.error, p.owner, path, "no document {!r}", p.docids)
+    width = len(gold.documents.numbers)
+    packed = np.concatenate([owner * width + gold.doc[at], p.owner * width + rationale_doc])
+    keys, number = np.unique(packed, return_inverse=True)
+    truth_key, rationale_key = number[: at.size], number[at.size :]
+    key_owner, doc = np.divmod(keys, width)
+    annotation = rows[key_owner]
+    tokens, sentences = gold.documents.lengths(annotation, doc)
+    check(tokens[rationale_key] < 0, p.error, p.owner, path, "no document {!r}", p.docids)
+    again = np.ones(rationale_key.size, dtype=bool)
+    again[np.unique(rationale_key, return_index=True)[1]] = False
+    check(again, p.error, p.owner, path, "expected each document once, found {!r} again", p.docids)
+    found = Rationales(rows.size, key_owner, tokens, sentences, np.isin(np.arange(keys.size), truth_key))
+    found.truth = Spans(truth_key, gold.start[at].astype(np.int64), gold.end[at].astype(np.int64))
+    found.truth_sentences = Spans(truth_key, gold.first[at].astype(np.int64), gold.last[at].astype(np.int64))
+    groups, found.group = np.unique(gold.group[at], return_inverse=True)
+    found.group_owner = np.zeros(groups.size, np.int64)
+    found.group_owner[found.group] = owner
+    # of chunks without any answer a field is not known yet
+    if match.present.get("hard", True):
+        key, start, end = found.predicted = read_predicted_spans(p, rationale_key, found)
+        touched = gold.documents.sentence_spans(annotation[key], doc[key], start, end)
+        found.predicted_sentences = Spans(key, *touched)
+    if match.present.get("soft", not p.answered.all()):
+        found.soft = read_ranked(p, "soft", rationale_key, tokens, found)
+    if match.present.get("sentence"):
+        found.sentence_soft = read_ranked(p, "sentence", rationale_key, sentences, found)
+    return found
+
+
+def read_predicted_spans(p: Predictions, rationale_key: np.ndarray, rationales: Rationales) -> Spans:
+    """Return the distinct predicted spans by key and start, checked.
+
+    Args:
+        p: the predictions.
+        rationale_key: the key of each rationale.
+        rationales: the keys.
+    """
+    rationale, path = np.repeat(np.arange(rationale_key.size), np.maximum(p.hard.size, 0)), PATHS["hard"]
+    owner, key, (start, end) = p.owner[rationale], rationale_key[rationale], p.hard.values
+    tokens = rationales.tokens
+    order = "expected 0 <= start_token < end_token, found [{}, {})"
+    check((start < 0) | (end <= start), p.error, owner, f"{path}.start_token", order, start, end)
+    past = "expected at most {} (the document's tokens), found {}"
+    check(end > tokens[key], p.error, owner, f"{path}.end_token", past, tokens[key], end)
+    spans = unique_spans(Spans(key, start, end))
+    overlap = (spans.key[1:] == spans.key[:-1]) & (spans.start[1:] < spans.end[:-1])
+    apart = "expected spans that do not overlap, found [{}, {}) and [{}, {})"
+    shown = spans.start[:-1], spans.end[:-1], spans.start[1:], spans.end[1:]
+    check(overlap, p.error, rationales.owner[spans.key[1:]], path, apart, *shown)
+    return spans
+
+
+def read_ranked(
+    p: Predictions, name: str, rationale_key: np.ndarray, lengths: np.ndarray, rationales: Rationales
+) -> Ranked:
+    """Return soft scores: finite, one for each token (or sentence) of the document, in every document with evidence.
+
+    An instance without answer has scores of 0 in its documents with evidence.
+
+    Args:
+        p: the predictions.
+        name: "soft" or "sentence".
+        rationale_key: the key of each rationale.
+        lengths: the tokens (or sentences) of each key's document.
+        rationales: the keys.
+    """
+    sizes, values = p.soft if name == "soft" else p.sentence
+    unit, path, wanted = "tokens" if name == "soft" else "sentences", PATHS[name], lengths[rationale_key]
+    expected = f"expected {{}} scores (the document's {unit}), found {{}} for {{!r}}"
+    check((sizes >= 0) & (sizes != wanted), p.error, p.owner, path, expected, wanted, sizes, p.docids)
+    owner = np.repeat(p.owner, np.maximum(sizes, 0))
+    check(~np.isfinite(values), p.error, owner, path, "expected finite numbers, found {}", values)
+    answered, scored = p.answered[rationales.owner], rationale_key[sizes >= 0]
+    lacking = rationales.evidence & answered & ~np.isin(np.arange(lengths.size), scored)
+    message = f"expected scores in every document with evidence, found none in one of {{}} {unit}"
+    check(lacking, p.error, rationales.owner, path, message, lengths)
+    silent = np.flatnonzero(rationales.evidence & ~answered)
+    offsets = np.append(0, np.cumsum(np.concatenate([lengths[scored], lengths[silent]])))
+    values = np.concatenate([values, np.zeros(int(lengths[silent].sum()))]) if silent.size else values
+    return Ranked(np.concatenate([scored, silent]), offsets, values)
 
 
 def unique_spans(spans: Spans) -> Spans:
@@ -134,22 +290,22 @@ def find_matching(p: np.ndarray, t: np.ndarray) -> np.ndarray:
     return np.array(list(partner.values()), dtype=np.int64)
 
 
-def cover_groups(match: Match, predicted: Spans) -> tuple[np.ndarray, np.ndarray]:
+def cover_groups(rationales: Rationales, predicted: Spans) -> tuple[np.ndarray, np.ndarray]:
     """Return whether any whole evidence group of an annotation is covered (1 or 0), and the best group's token recall.
 
     Groups are alternatives, each jointly sufficient. Groups without tokens do not count; an annotation without a group
     that has tokens gives NaN for both: float64 (n,) each.
     """
     # the same document is another place in each group, so that the group's spans merge among themselves
-    n_keys = match.owner.size
-    places, place = np.unique(match.group * n_keys + match.truth.key, return_inverse=True)
-    gold = merge_spans(Spans(place, match.truth.start, match.truth.end))
+    n_keys = rationales.owner.size
+    places, place = np.unique(rationales.group * n_keys + rationales.truth.key, return_inverse=True)
+    gold = merge_spans(Spans(place, rationales.truth.start, rationales.truth.end))
     hits = count_shared_tokens(Spans(places[gold.key] % n_keys, gold.start, gold.end), merge_spans(predicted))
     group = places[gold.key] // n_keys
-    tokens, covered = (add_up(group, values, match.group_owner.size) for values in (gold.end - gold.start, hits))
+    tokens, covered = (add_up(group, values, rationales.group_owner.size) for values in (gold.end - gold.start, hits))
     recall = divide(covered, tokens)[tokens > 0]
-    best = np.full(match.n, -1.0)
-    np.maximum.at(best, match.group_owner[tokens > 0], recall)
+    best = np.full(rationales.n, -1.0)
+    np.maximum.at(best, rationales.group_owner[tokens > 0], recall)
     best = np.where(best < 0, np.nan, best)
     return np.where(np.isnan(best), np.nan, best >= 1), best
 
@@ -224,11 +380,13 @@ def span_scores(thresholds: Sequence[float], main: float, columns: Columns | Non
     return scores | {"best_group_recall": Score(mean("best_group_recall"))}
 
 
-def find_sentence_documents(match: Match, key: np.ndarray, name: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def find_sentence_documents(
+    rationales: Rationales, key: np.ndarray, name: str
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Return which documents count in sentence scores, and how many do not.
 
     Args:
-        match: the predictions with their gold.
+        rationales: of predictions and gold.
         key: some keys: int (keys,).
         name: the prefix of the columns.
 
@@ -238,27 +396,29 @@ def find_sentence_documents(match: Match, key: np.ndarray, name: str) -> tuple[n
         offsets, ``NAME.single``, documents of one sentence in the others, ``NAME.documents``, the rest, and
         ``NAME.spans``, evidence with offsets.
     """
-    truth, owner = match.owner[match.truth.key], match.owner[key]
-    known = match.truth_sentences.start >= 0
-    unknown = add_up(truth, ~known, match.n) > 0
-    kind = np.where(unknown[owner], 0, np.where(match.sentences[key] > 1, 2, 1))
-    columns = {f"{name}.{part}": add_up(owner, kind == at, match.n) for at, part in ((1, "single"), (2, "documents"))}
-    return kind, columns | {f"{name}.unknown": unknown.astype(float), f"{name}.spans": add_up(truth, known, match.n)}
+    n, truth, owner = rationales.n, rationales.owner[rationales.truth.key], rationales.owner[key]
+    known = rationales.truth_sentences.start >= 0
+    unknown = add_up(truth, ~known, n) > 0
+    kind = np.where(unknown[owner], 0, np.where(rationales.sentences[key] > 1, 2, 1))
+    columns = {f"{name}.{part}": add_up(owner, kind == at, n) for at, part in ((1, "single"), (2, "documents"))}
+    return kind, columns | {
+        f"{name}.unknown": unknown.astype(float),
+        f"{name}.spans": add_up(truth, known, n),
+    }
 
 
-def measure_spans(match: Match, thresholds: Sequence[float], chance: bool = False) -> dict[str, np.ndarray]:
+def measure_spans(rationales: Rationales, thresholds: Sequence[float], chance: bool = False) -> dict[str, np.ndarray]:
     """Return the columns of `span_scores`, float64 (n,) each.
 
     Without predicted spans in the chunk all are those of empty predictions, so that chunks add up.
 
     Args:
-        match: the predictions with their gold.
+        rationales: of predictions and gold.
         thresholds: of IOU, each in (0, 1].
         chance: add the columns of `chance_scores`.
     """
-    n, n_keys, owner = match.n, match.owner.size, match.owner
-    nothing = Spans(*np.zeros((3, 0), dtype=np.int64))
-    truth, predicted = unique_spans(match.truth), unique_spans(match.predicted or nothing)
+    n, n_keys, owner = rationales.n, rationales.owner.size, rationales.owner
+    truth, predicted = unique_spans(rationales.truth), rationales.predicted or NO_SPANS
     tokens = count_tokens(truth, predicted, n_keys)
     n_truth, n_predicted = (np.bincount(spans.key, minlength=n_keys) for spans in (truth, predicted))
     p, t, iou = find_overlaps(truth, predicted)
@@ -275,16 +435,16 @@ def measure_spans(match: Match, thresholds: Sequence[float], chance: bool = Fals
         columns[f"iou@{threshold!r}.matched"] = np.bincount(owner[predicted.key[matches]], minlength=n)
         columns[f"iou@{threshold!r}.sum_p"] = add_up(owner, divide(hits, n_predicted), n)
         columns[f"iou@{threshold!r}.sum_r"] = add_up(owner, divide(hits, n_truth), n)
-    whole, recall = cover_groups(match, predicted)
+    whole, recall = cover_groups(rationales, predicted)
     columns |= mean_columns("any_group_coverage", whole) | mean_columns("best_group_recall", recall)
     if chance:
         # as many tokens, drawn without replacement: K R / N of them are expected to be gold
-        expected = divide(tokens[0] * tokens[1], match.tokens)
+        expected = divide(tokens[0] * tokens[1], rationales.tokens)
         columns |= prf_columns("chance.token", (tokens[0], tokens[1], expected), owner, n)
-    if match.sentence_soft is None:
-        kind, counted = find_sentence_documents(match, np.arange(n_keys), "span_sentence")
-        known = match.truth_sentences.start >= 0
-        gold = Spans(*(values[known] for values in match.truth_sentences))
-        counts = count_tokens(gold, match.predicted_sentences if match.predicted else nothing, n_keys)
+    if rationales.sentence_soft is None:
+        kind, counted = find_sentence_documents(rationales, np.arange(n_keys), "span_sentence")
+        known = rationales.truth_sentences.start >= 0
+        gold = Spans(*(values[known] for values in rationales.truth_sentences))
+        counts = count_tokens(gold, rationales.predicted_sentences if rationales.predicted else NO_SPANS, n_keys)
         columns |= counted | prf_columns("span_sentence", [values * (kind == 2) for values in counts], owner, n)
     return columns

@@ -14,7 +14,7 @@ import numpy as np
 
 from eraser_hub.conversion.built import BuiltDataset, read_rows
 from eraser_hub.metrics.annotators import compare_marks, compute_annotator_statistics, majority
-from eraser_hub.metrics.match import HARD_FIELD
+from eraser_hub.metrics.predictions import HARD_FIELD
 from eraser_hub.records.predictions import read_instances
 from eraser_hub.records.tables import Cell
 

@@ -21,7 +21,7 @@ from eraser_hub.attribution.erasure import draw_shifted_rationale, make_generato
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.outputs import PartialResult, write_predictions
 from eraser_hub.attribution.prompts import GENERIC, Prompt, find_language, open_prompt
-from eraser_hub.metrics.match import SIDES
+from eraser_hub.metrics.predictions import SIDES
 from eraser_hub.metrics.quotes import Document, Quote, align
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import OutputWriter

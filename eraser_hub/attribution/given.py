@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.match import HARD_FIELD, SOFT_FIELDS
+from eraser_hub.metrics.predictions import HARD_FIELD, SOFT_FIELDS
 from eraser_hub.metrics.tokens import mask_from_spans
 from eraser_hub.records.errors import DataError, add_count, show
 from eraser_hub.records.files import compute_file_digest, shorten_digest

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.metrics.match import HARD_FIELD, SIDES, SOFT_FIELDS
+from eraser_hub.metrics.predictions import HARD_FIELD, SIDES, SOFT_FIELDS
 from eraser_hub.records.errors import DataError, show
 
 from . import erasure

@@ -90,7 +90,7 @@ def read_instances(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         DataError: as of `read_chunks`; a field of another type or a misspelt one, or no id.
     """
-    from eraser_hub.metrics.match import INSTANCE
+    from eraser_hub.metrics.predictions import INSTANCE
     from eraser_hub.metrics.rows import find_fault  # with Arrow, which is slow to import
 
     for number, row in read_plain_rows(path):

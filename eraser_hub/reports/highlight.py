@@ -260,7 +260,10 @@ def highlight(
 
 def read_fitting(row: Any, instance: Any = None) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
     """Return a text and an output for it as a row of ``eraser`` and an instance that fits it; see `highlight`."""
-    from eraser_hub.metrics.match import Matcher, read_gold, read_predictions  # with Arrow
+    from eraser_hub.metrics.gold import read_gold  # with Arrow
+    from eraser_hub.metrics.match import Matcher  # with Arrow
+    from eraser_hub.metrics.predictions import read_predictions  # with Arrow
+    from eraser_hub.metrics.spans import match_rationales
 
     row = {"text": row} if isinstance(row, str | list) else row
     if not isinstance(row, Mapping):
@@ -281,5 +284,5 @@ def read_fitting(row: Any, instance: Any = None) -> tuple[Mapping[str, Any], Map
         instance = plain.make_instance(instance, name, plain.read_text(row, name), Counter())
     read_predictions([instance])
     marks = {name: instance[name] for name in (*ID_FIELDS, "rationales") if name in instance}
-    Matcher(gold).add(read_predictions([marks]))
+    match_rationales(Matcher(gold).add(read_predictions([marks])))
     return row, instance

@@ -1,4 +1,4 @@
-"""Gold of a split: a corpus folder as released, a built dataset or a file of rows, as `metrics.match.Gold`."""
+"""Gold of a split: a corpus folder as released, a built dataset or a file of rows, as `metrics.gold.Gold`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import numpy as np
 
 from eraser_hub.conversion.readers import NoFile, file_name, read_utf8_file
 from eraser_hub.metrics.errors import DataError, cut
-from eraser_hub.metrics.match import Documents, Gold
-from eraser_hub.metrics.match import read_gold as read_gold_rows
+from eraser_hub.metrics.gold import Documents, Gold
+from eraser_hub.metrics.gold import read_gold as read_gold_rows
 from eraser_hub.metrics.plain import FORMS, to_instances
 from eraser_hub.metrics.rows import row_id
 from eraser_hub.metrics.tokens import TextSizes, measure_texts

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eraser_hub.metrics.errors import DataError
+from eraser_hub.metrics.gold import digest
 from eraser_hub.metrics.map import measure_map
-from eraser_hub.metrics.match import digest
 from eraser_hub.metrics.quotes import measure_quotes
 from eraser_hub.metrics.rows import index_rows
 from eraser_hub.metrics.sets import measure_sets

@@ -13,7 +13,9 @@ import numpy as np
 
 from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.metrics.match import HARD_FIELD, Gold, Matcher, read_predictions
+from eraser_hub.metrics.gold import Gold
+from eraser_hub.metrics.match import Matcher
+from eraser_hub.metrics.predictions import HARD_FIELD, read_predictions
 from eraser_hub.metrics.ranking import AgreementSettings, agreement_columns, agreement_scores
 from eraser_hub.metrics.statistics import Statistics
 from eraser_hub.metrics.tokens import spans_from_mask

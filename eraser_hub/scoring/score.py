@@ -23,8 +23,10 @@ from eraser_hub.metrics.erasure import (
 )
 from eraser_hub.metrics.errors import DataError, check_choice, cut
 from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
-from eraser_hub.metrics.match import ERASED, Gold, Matcher, read_predictions
+from eraser_hub.metrics.gold import Gold
+from eraser_hub.metrics.match import Matcher
 from eraser_hub.metrics.plain import is_plain, to_instances
+from eraser_hub.metrics.predictions import ERASED, read_predictions
 from eraser_hub.metrics.ranking import (
     AGREEMENT_SCORES,
     AUPRC_POLICIES,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML, EraserConfig
-from eraser_hub.metrics.match import GOLD
+from eraser_hub.metrics.gold import GOLD
 from eraser_hub.metrics.plain import to_instances
 from eraser_hub.metrics.rows import find_fault
 from eraser_hub.papers import find_comprehensive

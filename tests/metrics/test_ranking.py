@@ -11,14 +11,13 @@ import pytest
 
 from eraser_hub.metrics import ranking
 from eraser_hub.metrics.errors import DataError
-from eraser_hub.metrics.match import Match, Ranked, Spans
 from eraser_hub.metrics.ranking import (
     AgreementSettings,
-    agreement_columns,
     expect_rankings,
     measure_rankings,
     rank_documents,
 )
+from eraser_hub.metrics.spans import Ranked, Rationales, Spans
 
 pytestmark = pytest.mark.unit
 
@@ -49,9 +48,9 @@ def test_expected_values_are_means_over_all_orders(positives: int, size: int) ->
     np.testing.assert_allclose(expected, tables.mean(axis=1), atol=1e-12)
 
 
-def make_match() -> Match:
+def make_match() -> Rationales:
     """Return 3 instances: documents of 4 sentences, of one, and of 4 whose evidence has no sentence offsets."""
-    match = Match(["a", "b", "c"], np.arange(3), np.ones(3, dtype=bool), owner=np.array([0, 1, 2]))
+    match = Rationales(3, np.arange(3))
     match.tokens, match.sentences, match.evidence = np.full(3, 8), np.array([4, 1, 4]), np.ones(3, dtype=bool)
     match.truth = Spans(np.array([0, 0, 1, 2]), np.array([0, 1, 0, 0]), np.array([2, 3, 2, 2]))
     match.group, match.group_owner = np.arange(4), np.array([0, 0, 1, 2])
@@ -78,7 +77,7 @@ def test_sentences_leave_out_what_cannot_be_judged() -> None:
     ("policy", "total", "count"), [("reference", 0.5, 1), ("skip", 0, 0), ("zero", 0, 1), ("one", 1, 1)]
 )
 def test_policies_of_documents_without_evidence(policy: str, total: float, count: int) -> None:
-    match = Match(["a"], np.arange(1), np.ones(1, dtype=bool), owner=np.array([0]), tokens=np.array([2]))
+    match = Rationales(1, np.array([0]), np.array([2]))
     match.soft = Ranked(np.array([0]), np.array([0, 2]), np.array([0.5, 0.1]))
     for columns, start in ((measure_rankings(match, policy, chance=True), start) for start in ("", "chance.")):
         assert columns[f"{start}auprc.sum"].tolist() == [total] and columns[f"{start}auprc.count"].tolist() == [count]
@@ -90,11 +89,11 @@ def test_parts_are_the_whole(size: int, monkeypatch: pytest.MonkeyPatch) -> None
     documents = [(random.random(n).round(2).tolist(), (random.random(n) < 0.2).tolist()) for n in (size, 1, 7, size)]
     alone = np.concatenate([rank_documents(*flat([each])) for each in documents], axis=1)
     np.testing.assert_allclose(rank_documents(*flat(documents)), alone, atol=1e-12)
-    match, settings = make_match(), AgreementSettings(chance=True)
+    match = make_match()
     match.soft = Ranked(np.array([2, 0, 1]), np.array([0, 8, 16, 24]), random.random(24))
-    whole = agreement_columns(match, settings)
+    whole = measure_rankings(match, chance=True)
     monkeypatch.setattr(ranking, "TOKENS_AT_ONCE", 9)
-    for name, column in agreement_columns(match, settings).items():
+    for name, column in measure_rankings(match, chance=True).items():
         np.testing.assert_array_equal(column, whole[name], err_msg=name)
 
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.metrics.match import NO_SPANS, Match, Spans
-from eraser_hub.metrics.spans import match_spans, measure_spans, prf_scores, span_scores
+from eraser_hub.metrics.spans import NO_SPANS, Rationales, Spans, match_spans, measure_spans, prf_scores, span_scores
 from eraser_hub.metrics.statistics import Statistics
 
 pytestmark = pytest.mark.unit
@@ -23,26 +22,26 @@ def flat(rows: list[Row]) -> Spans:
     return Spans(*np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
-def make_match(truth: list[Row], predicted: list[Row], owner: list[int], groups: list[int] | None = None) -> Match:
+def make_match(truth: list[Row], predicted: list[Row], owner: list[int], groups: list[int] | None = None) -> Rationales:
     """Return a match of documents of 20 tokens; each truth span is a group, where they are not given."""
     n = max(owner, default=-1) + 1
     group = np.arange(len(truth)) if groups is None else np.array(groups, dtype=int)
     group_owner = np.zeros(group.max(initial=-1) + 1, dtype=int)
     for number, (key, _, _) in zip(group, truth, strict=True):
         group_owner[number] = owner[key]
-    match = Match([f"a{i}" for i in range(n)], np.arange(n), np.ones(n, dtype=bool), owner=np.array(owner, dtype=int))
+    match = Rationales(n, np.array(owner, dtype=int))
     match.tokens, match.sentences = np.full(len(owner), 20), np.full(len(owner), 4)
     match.evidence = np.isin(np.arange(len(owner)), [key for key, _, _ in truth])
-    match.truth, match.predicted = flat(truth), flat(predicted)
+    match.truth, match.predicted = flat(truth), flat(sorted(predicted))
     match.group, match.group_owner = group, group_owner
     match.truth_sentences = Spans(match.truth.key, *np.full((2, len(truth)), -1))
     return match
 
 
-def score(match: Match, thresholds: list[float]) -> dict[str, float]:
+def score(match: Rationales, thresholds: list[float]) -> dict[str, float]:
     columns = measure_spans(match, thresholds)
     scores = span_scores(thresholds, thresholds[0]) | prf_scores("sentence", "span_sentence", np.nan)
-    return {key: float(value) for key, value in Statistics(match.ids, columns, scores).values().items()}
+    return {key: float(value) for key, value in Statistics([""] * match.n, columns, scores).values().items()}
 
 
 def test_golden_cases(golden: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import eraser_hub
 from eraser_hub.metrics.eraser_agreement import EraserAgreement
-from eraser_hub.metrics.match import digest
+from eraser_hub.metrics.gold import digest
 from eraser_hub.records.predictions import run_path, write_run
 
 CONFIGS = ("movies", "multirc", "fever", "boolq", "evidence_inference", "cose", "esnli")
