@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from eraser_hub.records.errors import DataError, describe_choice, get_first_line, show
 
 from .units import is_out_of_memory
@@ -19,8 +21,6 @@ def find_device(name: str | None, network: Any = None) -> Any:
     Raises:
         DataError: no such device, or not on this machine.
     """
-    import torch
-
     if getattr(network, "hf_device_map", None):
         return network.get_input_embeddings().weight.device
     if name is None:
@@ -36,8 +36,6 @@ def find_device(name: str | None, network: Any = None) -> Any:
 
 def supports_bf16(device: Any) -> bool:
     """Return True if the device computes in bf16; older GPUs only imitate it, slower than float32."""
-    import torch
-
     if device.type != "cuda":
         return False
     with torch.cuda.device(device):
@@ -55,8 +53,6 @@ def half_type(precision: str, device: Any) -> Any:
     Raises:
         DataError: an unknown precision.
     """
-    import torch
-
     types = {"auto": None, "float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
     if precision not in types:
         raise DataError(describe_choice(precision, types), argument="precision")
@@ -70,8 +66,6 @@ def describe_half(half: Any, device: Any) -> str:
 
 def to_float32(values: Any) -> Any:
     """Convert a tensor to float32; float64 stays."""
-    import torch
-
     return values if values.dtype == torch.float64 else values.float()
 
 
@@ -90,8 +84,6 @@ def move_network(network: Any, device: Any, keeps_type: bool = False) -> Any:
     Raises:
         DataError: it does not fit into the device's memory.
     """
-    import torch
-
     try:
         if getattr(network, "hf_device_map", None):
             return network.eval()
@@ -110,7 +102,6 @@ def keep_heads_in_float32(network: Any, kind: str) -> None:
     bf16 has eight binary digits: logits near 4 would be multiples of 1/64, and most occlusion scores ties; float16 has
     eleven.
     """
-    import torch
 
     def widen(value: Any) -> Any:
         return to_float32(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value

@@ -186,12 +186,12 @@ def compute_attention(model: TransformerModel, texts: Sequence[Text]) -> list[Sc
 def compute_masked(
     model: TransformerModel,
     reading: Reading,
-    column: int,
+    label: int,
     keep: NDArray[np.float64],
     draws: int,
     random: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Return p of an output column, (draws,), with numbers of sub-words' embeddings masked at random.
+    """Return p of a label, (draws,), with numbers of sub-words' embeddings masked at random.
 
     Special tokens and the query stay whole; overlapping windows share a sub-word's mask, and p is the mean over
     windows.
@@ -211,5 +211,5 @@ def compute_masked(
             with torch.inference_mode():
                 vectors = embedding(inputs["input_ids"])
                 out = run_embedded(model, vectors * torch.from_numpy(masks[:, places]).to(vectors), inputs)
-                p[drawn] += to_float64(out.logits).softmax(dim=-1)[:, column].cpu().numpy() / len(windows)
+                p[drawn] += to_float64(out.logits).softmax(dim=-1)[:, model.column(label)].cpu().numpy() / len(windows)
     return p

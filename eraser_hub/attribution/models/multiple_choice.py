@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
+from .embedding import Explained
 from .model import Model
 from .pieces import Reading, lay_out, make_key
 from .transformer import TransformerModel
@@ -19,8 +20,6 @@ from .units import Unit
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.text import Text
-
-    from .embedding import Explained
 
 SEPARATOR = "[sep]"
 
@@ -101,14 +100,8 @@ class ChoiceModel(TransformerModel):
         flat = super().tensors([codes for rows in inputs for codes in rows])
         return {name: rows.view(len(inputs), -1, rows.shape[-1]) for name, rows in flat.items()}
 
-    def first_logits(self, inputs: Sequence[Any]) -> Any:
-        """Return the network's logits for the first of several inputs."""
-        return super().first_logits([[codes] for codes in inputs])
-
     def explained(self, text: Text) -> list[Explained]:
         """Return the question with all answers, over whose tokens scores are summed."""
-        from .embedding import Explained
-
         rows = [(answer, answer.windows()[0]) for answer in text.reading.readings]
         return [Explained([answer.code[places] for answer, places in rows], rows, (self.column(text.label),))]
 

@@ -47,33 +47,28 @@ class TokenModel(Model):
         super().__init__()
         self.uses_query = uses_query
         self._numbers: dict[str, int] = {}
-        self._words: list[str] = []
-
-    def _number(self, token: str) -> int:
-        number = self._numbers.setdefault(token, len(self._words))
-        if number == len(self._words):
-            self._words.append(token)
-        return number
 
     def read(self, instance: Instance) -> Any:
         """Read an instance once."""
-        query = instance.query if self.uses_query else ()
-        return Tokens(instance, query, np.asarray([self._number(token) for token in instance.tokens], np.int32))
+        query, known = instance.query if self.uses_query else (), self._numbers
+        numbers = [known.setdefault(token, len(known)) for token in instance.tokens]
+        return Tokens(instance, query, np.asarray(numbers, np.int32))
 
     def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[Unit]]:
         """Yield the input of each erased variant: the numbers of its tokens."""
         substitute = {"mask": self.mask_token, "pad": self.pad_token}.get(erase)
         if erase != "remove" and substitute is None:
             raise DataError(f"`erase` {erase}: {self.description} has no {erase} token; use `erase` remove")
-        number = None if substitute is None else self._number(substitute)
+        number = None if substitute is None else self._numbers.setdefault(substitute, len(self._numbers))
         for flags in kept:
             left = reading.numbers[flags] if number is None else np.where(flags, reading.numbers, np.int32(number))
             key = hashlib.blake2b(left.tobytes(), digest_size=16).digest()
             yield (Unit((key, reading.query), len(left) + len(reading.query), (reading.query, left)),)
 
-    def get_tokens(self, numbers: NDArray[np.int32]) -> list[str]:
-        """Return the tokens of these numbers."""
-        return [self._words[number] for number in numbers.tolist()]
+    def get_texts(self, inputs: Sequence[Any]) -> list[tuple[list[str], list[str]]]:
+        """Return the tokens of the query and of the text of each input."""
+        words = list(self._numbers)
+        return [(list(query), [words[number] for number in numbers.tolist()]) for query, numbers in inputs]
 
 
 class ObjectModel(TokenModel):
@@ -97,8 +92,7 @@ class ObjectModel(TokenModel):
 
     def forward(self, inputs: Sequence[Any]) -> Any:
         """Return the object's own answer for a batch."""
-        texts = [self.get_tokens(numbers) for _, numbers in inputs]
-        queries = [list(query) for query, _ in inputs]
+        pairs = self.get_texts(inputs)
         if self._takes_queries:
-            return self.model.predict_proba(texts, queries=queries)
-        return self.model.predict_proba([[*query, *text] for query, text in zip(queries, texts, strict=True)])
+            return self.model.predict_proba([text for _, text in pairs], queries=[query for query, _ in pairs])
+        return self.model.predict_proba([[*query, *text] for query, text in pairs])

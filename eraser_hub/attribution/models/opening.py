@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from eraser_hub.conversion.readers import describe_value
 from eraser_hub.records.errors import DataError, hide_credentials
+from eraser_hub.records.extras import need
 from eraser_hub.records.predictions import SEED
 from eraser_hub.records.readers import read_json_object
 from eraser_hub.records.registry import describe_expected, make_settings, parse_call
@@ -261,6 +262,8 @@ def _open_place(name: str, facts: Mapping[str, Any], settings: Opening) -> Model
     elif kind is None and not place.is_dir() and name in importlib.import_module("eraser_hub.systems.system").SYSTEMS:
         message = "expected a model, found the name of a system: `eraser-hub train` makes a model of it"
         raise DataError(message, file=name)
+    if kind in (None, "transformers"):
+        need("torch", "transformers")
     opened = importlib.import_module(KINDS[kind or "transformers"]).open_folder(place, facts, settings)
     return opened
 
@@ -274,7 +277,9 @@ def _open_object(model: Any, settings: Opening) -> Model:
             from . import scikit_learn
 
             if scikit_learn.takes_strings(model):
-                return scikit_learn.wrap_pipeline(model, uses_query=bool(settings.query))
+                pipeline = scikit_learn.wrap_pipeline(model, uses_query=bool(settings.query))
+                pipeline.details = f"steps:{','.join(type(step).__name__ for step in pipeline.steps)}"
+                return pipeline
         from .objects import ObjectModel
 
         return ObjectModel(model, uses_query=bool(settings.query))

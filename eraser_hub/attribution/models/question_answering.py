@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.records.errors import DataError
 
 from .devices import to_float32, to_float64
+from .embedding import Explained
 from .model import Model
 from .pieces import Ints, Reading
 from .transformer import TransformerModel
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.method import Scores
     from eraser_hub.attribution.methods._captum import GradientMethod
     from eraser_hub.attribution.text import Text
-
-    from .embedding import Explained
 
 LONGEST_ANSWER = 30
 
@@ -64,11 +64,6 @@ class AnswerModel(TransformerModel):
         message += "(`method` random, gradient, input-x-gradient, integrated-gradients or attention)"
         raise DataError(message)
 
-    def first_logits(self, inputs: Sequence[Any]) -> Any:
-        """Return the network's logits for the first of several inputs."""
-        logits = self.network(**self.tensors(inputs)).start_logits[0]
-        return logits[self.inside(len(inputs[0]), len(logits))]
-
     def find_answer(self, reading: Reading) -> tuple[Ints, int, int, float]:
         """Find the best span of a passage: the places of its window, its first and last there, and p(start) · p(end).
 
@@ -77,7 +72,7 @@ class AnswerModel(TransformerModel):
         """
         answers = []
         for places in reading.windows():
-            with self.torch.inference_mode():
+            with torch.inference_mode():
                 out = self.network(**self.tensors([reading.code[places]]))
             start, end = (
                 to_float64(logits)[0].softmax(dim=-1).cpu().numpy() for logits in (out.start_logits, out.end_logits)
@@ -105,8 +100,6 @@ class AnswerModel(TransformerModel):
 
     def explained(self, text: Text) -> list[Explained]:
         """Return the window of the best answer."""
-        from .embedding import Explained
-
         places, first, last, _ = self.find_answer(text.reading)
         return [Explained(text.reading.code[places], [(text.reading, places)], (first, last))]
 

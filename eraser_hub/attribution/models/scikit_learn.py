@@ -71,7 +71,7 @@ class PipelineModel(TokenModel):
 
     def forward(self, inputs: Sequence[Any]) -> Any:
         """Return the probabilities of a batch of texts."""
-        texts = [self.joiner.join([*query, *self.get_tokens(numbers)]) for query, numbers in inputs]
+        texts = [self.joiner.join([*query, *text]) for query, text in self.get_texts(inputs)]
         return self.pipeline.predict_proba(texts if self.subwords is None else self.subwords(texts))
 
     def supports(self, method: type[Method]) -> bool:

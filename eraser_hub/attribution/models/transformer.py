@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
+import transformers
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
@@ -28,6 +30,7 @@ from .devices import (
     to_float32,
     to_float64,
 )
+from .embedding import Explained, compute_attention, compute_gradients, compute_masked
 from .model import Model
 from .pieces import Ints, Reading, decode_places, encode_places, lay_out, make_key, pad_codes
 from .units import Unit
@@ -47,7 +50,6 @@ if TYPE_CHECKING:
     from eraser_hub.attribution.methods._captum import GradientMethod
     from eraser_hub.attribution.text import Text
 
-    from .embedding import Explained
     from .opening import Opening
 
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
@@ -103,10 +105,7 @@ class TransformerModel(Model):
         description: str = "",
         dtype: str = "float32",
     ) -> None:
-        import torch
-
         super().__init__()
-        self.torch = torch
         self.description = description or type(network).__name__
         self.device = find_device(device, network)
         self.half = None if dtype != "float32" else half_type(precision, self.device)
@@ -202,7 +201,7 @@ class TransformerModel(Model):
         arrays = {"input_ids": ids, "attention_mask": visible}
         if "token_type_ids" in self.tokenizer.model_input_names:
             arrays["token_type_ids"] = types
-        tensors = {name: self.torch.from_numpy(array) for name, array in arrays.items()}
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         if self.device.type == "cuda":
             tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
         return {name: tensor.to(self.device, non_blocking=True) for name, tensor in tensors.items()}
@@ -212,41 +211,46 @@ class TransformerModel(Model):
         return slice(places - size, places) if self._pads_at_start else slice(0, size)
 
     def sees_padding(self) -> bool:
-        """Return True if a longer input beside it changes an input's outputs (convolutions, Fourier layers)."""
+        """Return True if a longer input beside it changes an input's states (convolutions, Fourier layers)."""
         texts = [Instance("", (), ("",), (("a",) * times,)) for times in (2, 12)]
         with self.uncounted():
             readings = [TransformerModel.read(self, text) for text in texts]
         codes = [reading.code[reading.windows()[0]] for reading in readings]
+        encoder = getattr(self.network, "base_model", self.network)
         try:
-            with self.torch.inference_mode():
-                alone, beside = (self.first_logits(inputs).float() for inputs in (codes[:1], codes))
+            with torch.inference_mode():
+                inputs = [TransformerModel.tensors(self, rows) for rows in (codes[:1], codes)]
+                alone, beside = (encoder(**tensors)[0][0].float() for tensors in inputs)
         except Exception:  # the run itself reports what a network cannot take
             return False
+        beside = beside[self.inside(len(alone), len(beside))]
         return bool((alone - beside).abs().max() > PADDING_SEEN * (1 + alone.abs().max()))
-
-    def first_logits(self, inputs: Sequence[Any]) -> Any:
-        """Return the network's logits for the first of several inputs."""
-        return self.network(**self.tensors(inputs)).logits[0]
 
     # --- outputs -------------------------------------------------------------------------------------------------
 
     def forward(self, inputs: Sequence[Any]) -> Any:
         """Return the probabilities of a batch, a tensor on the device."""
-        cast = self.torch.autocast(self.device.type, dtype=self.half) if self.half else nullcontext()
-        with self.torch.inference_mode(), cast:
+        cast = torch.autocast(self.device.type, dtype=self.half) if self.half else nullcontext()
+        with torch.inference_mode(), cast:
             logits = to_float32(self.network(**self.tensors(inputs)).logits)
         return to_float64(logits).softmax(dim=-1)
 
     def gradients(self, texts: Sequence[Text], method: GradientMethod) -> list[Scores]:
         """Return token scores by a gradient method."""
-        from .embedding import compute_gradients
-
         return compute_gradients(self, texts, method)
+
+    def attention(self, texts: Sequence[Text]) -> list[Scores]:
+        """Return the last layer's attention from the CLS token to each token, the mean over heads."""
+        return compute_attention(self, texts)
+
+    def mask_elements(
+        self, reading: Any, label: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Return p of a label where each number of a sub-word's embedding stays with its token's probability."""
+        return compute_masked(self, reading, label, keep, draws, random)
 
     def explained(self, text: Text) -> list[Explained]:
         """Return the inputs of a text, whose mean output is explained."""
-        from .embedding import Explained
-
         reading, column = text.reading, self.column(text.label)
         return [Explained(reading.code[places], [(reading, places)], (column,)) for places in reading.windows()]
 
@@ -256,25 +260,11 @@ class TransformerModel(Model):
         centred = logits - logits.mean(dim=-1, keepdim=True)
         return (centred if method.explains == "logit" else logits.softmax(dim=-1)).gather(1, places)[:, 0]
 
-    def attention(self, texts: Sequence[Text]) -> list[Scores]:
-        """Return the last layer's attention from the CLS token to each token, the mean over heads."""
-        from .embedding import compute_attention
-
-        return compute_attention(self, texts)
-
     def select_attention(self, reading: Reading, places: Ints, matrix: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the row of an attention matrix (places, places) that scores a window: CLS's, or the last token's."""
         first = int(decode_places(reading.code[places[:1]])[0][0])
         row: NDArray[np.float64] = matrix[0 if first == self.tokenizer.cls_token_id else len(places) - 1]
         return row
-
-    def mask_elements(
-        self, reading: Any, label: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Return p of a label where each number of a sub-word's embedding stays with its token's probability."""
-        from .embedding import compute_masked
-
-        return compute_masked(self, reading, self.column(label), keep, draws, random)
 
 
 def find_task(architecture: str, task: str = "auto", name: str = "") -> str:
@@ -313,9 +303,7 @@ def open_folder(place: str | Path, facts: Mapping[str, Any], settings: Opening) 
         message = f"expected `device` or `device_map`, found both: {settings.device} and {settings.device_map}"
         raise DataError(message, argument="device_map")
     options = find_loading_options(name, settings.trust_remote_code)
-    need("torch", "transformers", *(["accelerate"] if settings.device_map else []))
-    import torch
-    import transformers
+    need(*(["accelerate"] if settings.device_map else []))
 
     silence()
     try:
@@ -361,7 +349,7 @@ def from_objects(network: Any, tokenizer: Any, settings: Opening) -> Transformer
     architecture, task = type(network).__name__, "classification"
     if settings.task != "auto" or type(network).__module__.startswith("transformers."):
         task = find_task(architecture, settings.task)  # else it is a class of one's own
-    return _make_model(
+    model = _make_model(
         network,
         tokenizer if task == "generation" else prepare_tokenizer(tokenizer),
         task,
@@ -370,6 +358,11 @@ def from_objects(network: Any, tokenizer: Any, settings: Opening) -> Transformer
         device=settings.device or str(next(network.parameters()).device),
         description=architecture,
     )
+    # no record tells one network of a class from another but by these
+    name = Path(getattr(network, "name_or_path", "")).name or architecture
+    facts = f"network:{name},{sum(weights.numel() for weights in network.parameters())}"
+    model.details = f"{model.details}|{facts}" if model.details else facts
+    return model
 
 
 def _make_model(network: Any, tokenizer: Any, task: str, settings: Opening, **options: Any) -> TransformerModel:

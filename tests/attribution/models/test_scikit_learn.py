@@ -125,7 +125,7 @@ def test_coefficients_of_any_words_and_characters_sum_to_the_logit(settings, sca
     pipeline = fitted(TfidfVectorizer(**settings), *([MaxAbsScaler()] if scaled else []), LogisticRegression())
     one, model = instance("Good film-plot it's bad a the grey"), open_model(pipeline)
     found, scores = scores_of(model, one, "coefficients")
-    assert model.provides == {"probabilities", "coefficients"}
+    assert model.provides == {"probabilities", "coefficients"} and model.details.startswith("steps:TfidfVectorizer,")
     z = pipeline.decision_function([" ".join(one.tokens)])[0] - pipeline[-1].intercept_[0]
     assert len(scores) == 7 and scores.sum() == pytest.approx(z if found["classification"] == "POS" else -z, abs=1e-8)
 

@@ -206,6 +206,8 @@ def test_a_pipeline_and_a_pair_in_memory_are_the_saved_model(network, tokenizer,
     found = [
         explain_texts(each, texts, method="gradient") for each in (str(tmp_path), pipeline, (network(), tokenizer))
     ]
+    parameters = sum(weights.numel() for weights in network().parameters())
+    assert open_model(pipeline).details == f"network:BertForSequenceClassification,{parameters}"
     assert found[0] == found[1] == found[2] and set(found[0][0]["classification_scores"]) == {"NEG", "POS"}
 
 
