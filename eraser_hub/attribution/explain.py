@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
@@ -14,12 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack
 from cyclopts import Parameter
 
 from eraser_hub.records.arguments import PYTHON, Place
-from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
+from eraser_hub.records.errors import DataError, describe_choice, show
 
 if TYPE_CHECKING:
-    from eraser_hub.records.files import OutputWriter
-
-    from .instances import Instance
     from .run import OnProgress
 
 log = logging.getLogger("eraser_hub")
@@ -141,12 +137,10 @@ def explain(
         $ eraser-hub explain --dataset hub/eraser --config movies --split val --model model --rationales human \\
             --out human.jsonl
     """
-    from eraser_hub.metrics.errors import check_number
-
     settings: dict[str, Any] = {
         "kd": kd,
         "target": target,
-        "bins": _as_shares(bins),
+        "bins": bins,
         "seed": seed,
         "erase": erase,
         "units": units,
@@ -154,30 +148,31 @@ def explain(
         "random_kind": random_kind,
         "batch_size": batch_size,
         "fidelity_trials": fidelity_trials,
-        "fidelity_rates": _as_shares(fidelity_rates),
+        "fidelity_rates": fidelity_rates,
         "chunk": chunk,
     }
     of_texts: dict[str, Any] = {"queries": queries, "ids": ids}
     if not isinstance(dataset, str | os.PathLike):
-        of_data: dict[str, Any] = {"config": config, "split": split != "test", "limit": limit is not None}
-        of_data["sample"] = sample is not None
-        of_data |= {"rationales": rationales, "workers": workers, "resume": resume}
-        _refuse("expected a dataset beside it, found texts in memory", **of_data)
+        numbers = {"limit": limit is not None, "sample": sample is not None, "workers": workers}
+        of_data = {"config": config, "split": split != "test", "rationales": rationales, "resume": resume, **numbers}
+        _refuse("expected a dataset beside it, found texts in memory", of_data)
         given: Any = {"out": out, "force": force, "method": method, "measure": measure, "scores": scores}
         return explain_texts(model, dataset, paper=paper, label_names=label_names, **given, **of_texts, **settings)
 
+    from eraser_hub.metrics.errors import check_number
+
+    from .method import as_calls
     from .run import explain_split
 
-    _refuse("expected texts in memory beside it, found a dataset", **of_texts)
+    _refuse("expected texts in memory beside it, found a dataset", of_texts)
     if out is None:
         raise DataError("expected the file of predictions", argument="out")
     if scores is not None and not isinstance(scores, str | os.PathLike):
         raise DataError("expected a results file beside a dataset", argument="scores")
-    for name, number in (("limit", limit), ("sample", sample)):
+    for name, number, least in (("limit", limit, 1), ("sample", sample, 1), ("workers", workers, 0)):
         if number is not None:
-            check_number(number, name, 1)
-    check_number(workers, "workers", 0)
-    methods, sources = _as_calls(method, "method"), {"scores": scores, "rationales": rationales}
+            check_number(number, name, least)
+    methods, sources = as_calls(method, "method"), {"scores": scores, "rationales": rationales}
     together = [name for name, value in {"method": methods, **sources}.items() if value]
     if len(together) > 1:
         message = f"expected {' or '.join(f'`{name}`' for name in together)}, found both"
@@ -200,7 +195,7 @@ def explain(
             force=force,
             on_progress=on_progress,
             paper=paper,
-            measures=_as_calls(measure, "measure"),
+            measures=measure,
             **settings,
         )
 
@@ -272,199 +267,65 @@ def explain_texts(
     """
     from tqdm import tqdm
 
-    from .methods.random import Random
-    from .models.opening import open_model
-    from .predictions import explain_instances
-    from .settings import INSTANCES, build_settings
+    from eraser_hub.records.files import OutputWriter
+    from eraser_hub.records.predictions import write_run
 
-    methods = _as_calls(method, "method")
+    from .method import as_calls
+    from .methods.random import Random
+    from .models.opening import open_model, read_facts
+    from .outputs import check_format, write_predictions
+    from .predictions import explain_instances, to_json
+    from .settings import INSTANCES, build_settings
+    from .texts import read_texts
+
+    methods, writer, path = as_calls(method, "method"), OutputWriter(force=force), Path(out or "")
     if len(methods) > 1:
-        message = f"expected one method for texts in memory, found {', '.join(methods)}: call once for each"
+        message = f"expected one method for texts in memory, found {', '.join(map(str, methods))}: call once for each"
         raise DataError(message, argument="method")
-    options: dict[str, Any] = dict(settings)
-    for name in options.keys() - TextSettings.__annotations__.keys():
+    for name in settings.keys() - TextSettings.__annotations__.keys():
         known = [*(explain_texts.__kwdefaults__ or {}), *TextSettings.__annotations__]
         raise DataError(describe_choice(name, known), argument=name)
     if isinstance(label_names, str):
         raise DataError(f"expected a list of label_names, found the string {show(label_names)}", argument="label_names")
-    writer = None if out is None else _check_out(Path(out), force)
-    listed = _list_texts(texts)
-    instances = _read_instances(listed, ids, queries, None if scores is None else list(scores))
-    shown = True if len(queries) or _has_own_queries(model, listed, instances) else None
-    stated: dict[str, Any] = {"labels": tuple(label_names)} if len(label_names) else {}
-    scored = any(one.scores is not None for one in instances)
-    if scored and methods:
+    if out is not None:
+        check_format(path, writer)
+        writer.check(path, lambda there: False)  # nothing tells whether a file there is of these texts
+    instances, asks = read_texts(texts, ids, queries, None if scores is None else list(scores))
+    if asks and isinstance(model, str | os.PathLike) and "uses_query" in read_facts(model):
+        asks = False
+    is_scored = any(one.scores is not None for one in instances)
+    if is_scored and methods:
         raise DataError("expected `method` or `scores`, found both", argument="scores")
-    for name in ("bins", "fidelity_rates"):
-        options[name] = _as_shares(options.get(name))
-    build = partial(
+    build: Any = partial(
         build_settings,
         paper,
         method=methods[0] if methods else None,
-        scores=INSTANCES if scored else "",
-        measures=_as_calls(measure, "measure"),
-        **options,
+        scores=INSTANCES if is_scored else "",
+        measures=measure,
+        **settings,
     )
     asked = build().method  # what no model can mend is told before one is opened
     if isinstance(asked, Random) and asked.draws > 1:
         raise DataError("expected one draw for texts in memory: call once for each `seed`", argument="method")
-    opened = open_model(model, uses_query=shown, **stated)
+    stated: dict[str, Any] = {"labels": tuple(label_names)} if len(label_names) else {}
+    opened = open_model(model, uses_query=True if asks or len(queries) else None, **stated)
     chosen = build(embeds=opened.embeds, selects=opened.selects)
     bare = next((one.id for one in instances if chosen.rationales == "human" and one.rationale is None), None)
     if bare is not None:
         raise DataError("expected an Instance with a rationale, found none", instance=bare)
     made = explain_instances(opened, instances, chosen)
     predictions = list(tqdm(made, total=len(instances), unit=" texts", disable=None, delay=2))
-    if writer is not None and predictions:
-        _write(Path(os.fspath(out or "")), predictions, chosen.signature(opened.description), writer)
+    if out is not None and predictions:
+        write_predictions(path, map(to_json, predictions), writer)
+        write_run(path, {"signature": chosen.signature(opened.description), "instances": len(predictions)})
     return predictions
 
 
-def _check_out(out: Path, force: bool) -> OutputWriter:
-    """Return the writer of a file of predictions; errors for a place that no predictions may take."""
-    from eraser_hub.records.files import OutputWriter
-
-    from .outputs import check_format
-
-    writer = OutputWriter(force=force)
-    check_format(out, writer)
-    if out.is_file() and out.stat().st_size and not force:
-        raise DataError("expected no file, found one; `force` replaces it", file=out, argument="out")
-    return writer
-
-
-def _write(out: Path, predictions: Sequence[dict[str, Any]], signature: str, writer: OutputWriter) -> None:
-    """Write predictions and the record of how they were made."""
-    import msgspec
-
-    from eraser_hub.records.predictions import write_run
-
-    from .outputs import write_predictions
-
-    lines = (msgspec.json.encode(one).decode() for one in predictions)
-    write_predictions(out, lines, writer)
-    write_run(out, {"signature": signature, "instances": len(predictions)})
-
-
-def _has_own_queries(model: Any, texts: Sequence[Any], instances: Sequence[Instance]) -> bool:
-    """Return True if the texts have queries that the model should see, where its training does not say it.
-
-    Rows of a corpus that asks one question of every text need not show it.
-    """
-    from .models.opening import read_facts
-
-    pairs = list(zip(texts, instances, strict=True))
-    asked = {one.query for text, one in pairs if isinstance(text, Mapping)}
-    own = len(asked) > 1 or any(one.query for text, one in pairs if text is one)
-    return own and not (isinstance(model, str | os.PathLike) and "uses_query" in read_facts(model))
-
-
-def _list_texts(texts: Any) -> list[Any]:
-    """Return the texts or rows of a list, a Dataset, a Series or a DataFrame.
-
-    Raises:
-        DataError: a string, a dict, or what cannot be listed.
-    """
-    if hasattr(texts, "columns") and callable(getattr(texts, "to_dict", None)):  # a DataFrame lists its columns' names
-        return list(texts.astype(object).where(texts.notna(), None).to_dict("records"))  # a gap in it is NaN
-    if isinstance(texts, str):
-        message = f"expected a list of texts, found the string {show(texts)}: put it into a list"
-        raise DataError(message, argument="texts")
-    if isinstance(texts, Mapping) or not isinstance(texts, Iterable):
-        raise DataError(f"expected a list of texts or rows, found {type(texts).__name__}", argument="texts")
-    return list(texts)
-
-
-def _read_instances(
-    texts: Sequence[Any], ids: Sequence[str | int], queries: Sequence[Any], scores: Sequence[Any] | None
-) -> list[Instance]:
-    """Return the texts as instances, with their given scores.
-
-    Raises:
-        DataError: something that is no text; other numbers of ids, queries or scores; an id or a query beside an
-            Instance or a row; an id twice.
-    """
-    from .given import attach_token_scores
-    from .instances import Instance, make_text_instance
-
-    for name, given, what in (
-        ("queries", queries, "one query"),
-        ("scores", scores, "scores"),
-        ("ids", ids, "an id"),
-    ):
-        if isinstance(given, str):
-            raise DataError(f"expected a list of {name}, found the string {show(given)}", argument=name)
-        if given is not None and len(given) != len(texts) and (len(given) or name == "scores"):
-            raise DataError(f"expected {what} for each of {len(texts)} texts, found {len(given)}", argument=name)
-    instances, seen = list[Instance](), set[str]()
-    for number, text in enumerate(texts):
-        query = queries[number] if len(queries) else ()
-        if isinstance(text, Instance | Mapping):
-            one = text if isinstance(text, Instance) else _read_row(number, text)
-            for name, found in (("query", len(query)), ("id", len(ids))):
-                if found:
-                    kind = "an Instance" if text is one else "a row"
-                    message = f"expected no {name} beside {kind}, which carries its own"
-                    raise UsageError(message, instance=one.id)
-        elif isinstance(text, Iterable) and not isinstance(text, bytes):
-            one = make_text_instance(str(ids[number] if len(ids) else number), text, query)  # type: ignore[arg-type]
-        else:
-            message = f"expected a text (a string or tokens), an Instance or a row, found {show(text)}"
-            raise DataError(message, field=f"texts[{number}]")
-        if one.id in seen:
-            raise DataError("expected each id once, found it again", instance=one.id)
-        seen.add(one.id)
-        instances.append(one if scores is None else attach_token_scores(one, scores[number]))
-    return instances
-
-
-def _read_row(number: int, row: Mapping[str, Any]) -> Instance:
-    """Return a row of one of the datasets, or one with ``text`` or ``tokens``, as an instance.
-
-    Raises:
-        DataError: a row without any of them, or one that is not as it should be.
-    """
-    from eraser_hub.conversion.built import LABEL_COLUMNS
-
-    from .alignment import read_instance
-    from .instances import make_text_instance
-
-    text = row.get("text") if row.get("text") is not None else row.get("tokens")
-    if row.get("documents") is not None or (row.get("tokens") is not None and row.get("id") is not None):
-        instance = read_instance(row)
-    elif text is None or isinstance(text, str) != (row.get("text") is not None):
-        message = f"expected documents, tokens or text, found the columns {show(sorted(map(str, row)))}"
-        raise DataError(message, field=f"texts[{number}]")
-    else:
-        identity = next((row[name] for name in ("annotation_id", "id") if row.get(name) is not None), number)
-        instance = make_text_instance(str(identity), text)
-    if not instance.query and row.get("query") is not None:  # beside tokens, too
-        instance = replace(instance, query=make_text_instance(instance.id, (), row["query"]).query)
-    # a number has no name without its dataset
-    label = next((row[name] for name in LABEL_COLUMNS if isinstance(row.get(name), str)), None)
-    return replace(instance, label=label)
-
-
-def _refuse(message: str, **given: Any) -> None:
+def _refuse(message: str, given: Mapping[str, Any]) -> None:
     """Raise this error of the first argument that is given: neither None nor 0, empty or False."""
     for name, value in given.items():
         if value is not None and (len(value) if hasattr(value, "__len__") else value):
             raise DataError(message, argument=name)
-
-
-def _as_calls(value: Any, argument: str) -> list[Any]:
-    """Return one call of a method or measure, or several, as a list."""
-    from .method import Measure, Method
-
-    listed: list[Any] = [value] if isinstance(value, str | Method | Measure) else list(value or ())
-    if not all(isinstance(one, str | Method | Measure) for one in listed):
-        raise DataError(f"expected a string, or a list of strings, found {show(value)}", argument=argument)
-    return listed
-
-
-def _as_shares(value: Any) -> tuple[Any, ...] | None:
-    several = isinstance(value, Iterable) and not isinstance(value, str)
-    return None if value is None else tuple(value) if several else (value,)
 
 
 @contextmanager
@@ -475,17 +336,17 @@ def _show_progress() -> Iterator[OnProgress]:
     """
     from tqdm import tqdm
 
-    bars, passes = list[Any](), 0
+    bar: Any = None
+    passes = 0
 
     def show_progress(instances: int, more: int) -> None:
-        nonlocal passes
-        if not bars:
-            bars.append(tqdm(unit=" instances", disable=None, delay=2, mininterval=0.5, smoothing=0))
+        nonlocal bar, passes
+        if bar is None:
+            bar = tqdm(unit=" instances", disable=None, delay=2, mininterval=0.5, smoothing=0)
         passes += more
-        elapsed = bars[0].format_dict["elapsed"]
-        if elapsed > 0.1:
-            bars[0].set_postfix_str(f"{passes / elapsed:.0f} passes/s", refresh=False)
-        bars[0].update(instances)
+        if (elapsed := bar.format_dict["elapsed"]) > 0.1:
+            bar.set_postfix_str(f"{passes / elapsed:.0f} passes/s", refresh=False)
+        bar.update(instances)
 
     try:
         yield show_progress
@@ -494,5 +355,5 @@ def _show_progress() -> Iterator[OnProgress]:
             log.warning("stopped: finished instances are kept; `resume` goes on with them")
         raise
     finally:
-        for bar in bars:
+        if bar is not None:
             bar.close()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from eraser_hub.records.errors import DataError
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.extras import need
 from eraser_hub.records.registry import Registry
 
@@ -92,6 +92,14 @@ class Measure:
     def search(self, text: Text) -> Search[Mapping[str, Any]]:
         """Ask for erased inputs of one text; return the fields of its prediction."""
         raise DataError(f"expected a measure with `search` or `measure`, found neither in {type(self).__name__}")
+
+
+def as_calls(value: Any, argument: str) -> list[Any]:
+    """Return one method or measure, or its call, or several, as a list."""
+    listed: list[Any] = [value] if isinstance(value, str | Method | Measure) else list(value or ())
+    if not all(isinstance(one, str | Method | Measure) for one in listed):
+        raise DataError(f"expected a string, or a list of strings, found {show(value)}", argument=argument)
+    return listed
 
 
 METHODS = Registry("eraser_hub.methods", "method", Method, "eraser_hub.attribution.methods")

@@ -98,8 +98,12 @@ def explain_to_record(
     """Return a chunk's predictions as JSON lines, and what is counted of it; arguments as of :func:`explain_chunk`."""
     predictions, engine = explain_chunk(model, chunk, settings, kind, on_passes)
     counted = {"instances": len(chunk), "inputs": engine.inputs, "passes": engine.passes}
-    lines = [msgspec.json.encode(prediction).decode() for prediction in predictions]
-    return {**counted, **asdict(model.notes.take()), "predictions": lines}
+    return {**counted, **asdict(model.notes.take()), "predictions": list(map(to_json, predictions))}
+
+
+def to_json(prediction: dict[str, Any]) -> str:
+    """Return a prediction as a line of JSON."""
+    return msgspec.json.encode(prediction).decode()
 
 
 def _find_label(instance: Instance, target: str, model: Model, p: NDArray[np.float64]) -> int:

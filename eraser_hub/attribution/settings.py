@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
-from eraser_hub.metrics.errors import check_choice
+from eraser_hub.metrics.errors import check_choice, check_number
 from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import PRESETS, Choices, Preset, load_preset
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.registry import parse_call
 from eraser_hub.version import __version__
 
-from .method import MEASURES, METHODS, Measure, Method, call
+from .method import MEASURES, METHODS, Measure, Method, as_calls, call
 
 # where rationales or scores come from that no method computes
 HUMAN, MODEL, FILE, INSTANCES = "human", "model", "file", "instances"
 TARGETS = ("predicted", "gold")
 FIDELITY_RATES = tuple(round(0.05 * step, 2) for step in range(21))
-MAX_WHOLE = 2**63 - 1  # what the record of a run, which is JSON, can hold of a whole number
+MAX_SEED = 2**32 - 1  # as of `train`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +76,17 @@ class ExplainSettings:
         check_choice(self.erase, ("remove", "mask", "pad"), "erase")
         check_choice(self.units, ("tokens", "sentences"), "units")
         check_choice(self.random_kind, ("tokens", "spans"), "random_kind")
-        for name, least in (("seed", 0), ("random_draws", 0), ("fidelity_trials", 0), ("batch_size", 1), ("chunk", 1)):
-            check_whole_number(getattr(self, name), least, name)
-        if not all(map(_is_share, (self.kd, *self.kd_of_sequences))):
-            found = show(self.kd_of_sequences or self.kd)
-            raise DataError(f"expected a share from 0 to 1, found {found}", argument="kd")
+        check_number(self.seed, "seed", 0, MAX_SEED)
+        for name, least in (("random_draws", 0), ("fidelity_trials", 0), ("batch_size", 1), ("chunk", 1)):
+            check_number(getattr(self, name), name, least)
+        for share in (self.kd, *self.kd_of_sequences):
+            check_number(share, "kd", 0, 1, whole=False)
         for name in ("bins", "fidelity_rates"):
             shares = getattr(self, name)
-            if not all(map(_is_share, shares)) or len(set(shares)) < len(shares):
-                raise DataError(f"expected different shares from 0 to 1, found {show(shares)}", argument=name)
+            for share in shares:
+                check_number(share, name, 0, 1, whole=False)
+            if len(set(shares)) < len(shares):
+                raise DataError(f"expected each share once, found {show(shares)}", argument=name)
         if self.fidelity_trials and not self.fidelity_rates:
             raise DataError("expected at least one rate for the trials asked for, found ()", argument="fidelity_rates")
         if self.rationales:  # nothing is ranked
@@ -155,7 +156,7 @@ def build_settings(
     embeds: bool = False,
     selects: bool = False,
     method: str | Method | None = None,
-    measures: Sequence[str | Measure] = (),
+    measures: str | Measure | Sequence[str | Measure] = (),
     rationales: str = "",
     scores: str = "",
     **options: Any,
@@ -178,26 +179,23 @@ def build_settings(
     """
     preset = find_preset(paper)
     rationales = rationales or ("" if method or scores else preset.rationales or (MODEL if selects else ""))
-    chosen: Method | None = None
-    if not rationales and not scores:
-        if isinstance(method, Method):
-            chosen = method
-        else:
-            by_paper = preset.method if embeds else preset.method_without_embeddings
-            name, given = parse_call(method or by_paper or "occlusion", "method")
-            METHODS.find(name, argument="method")
-            steps = preset.steps.get(config.split("_")[0])
-            defaults = {
-                **preset.methods.get(name, {}),
-                **({"steps": steps} if steps and name == "integrated-gradients" else {}),
-            }
-            chosen = METHODS.build(name, {**defaults, **given}, "method")
+    chosen = method if isinstance(method, Method) else None
+    if chosen is None and not rationales and not scores:
+        by_paper = preset.method if embeds else preset.method_without_embeddings
+        name, given = parse_call(str(method or by_paper or "occlusion"), "method")
+        defaults, steps = dict(preset.methods.get(name, {})), preset.steps.get(config.split("_")[0])
+        if steps and name == "integrated-gradients":
+            defaults["steps"] = steps
+        chosen = METHODS.build(name, {**defaults, **given}, "method")
     values: dict[str, Any] = {**preset.settings, "paper": paper}
     shares = preset.kd.get(config, ())
     if options.get("kd") is None and shares:
         values |= {"kd": shares[0], "kd_of_sequences": shares if len(shares) > 1 else ()}
     values |= {name: value for name, value in options.items() if value is not None}
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    for name in ("bins", "fidelity_rates"):
+        if name in values:
+            several = isinstance(values[name], Iterable) and not isinstance(values[name], str)
+            values[name] = tuple(values[name]) if several else (values[name],)
     if rationales:  # nothing ranks tokens
         for name in ("kd", "bins"):
             if options.get(name) is not None:
@@ -213,14 +211,14 @@ def build_settings(
     return settings
 
 
-def read_measures(measures: Iterable[str | Measure]) -> tuple[Measure, ...]:
+def read_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
     """Return measures, each by its call: ``soft(draws=20)``; the beginning of a name will do.
 
     Raises:
         DataError: no measure, or several, have a name that begins so; a measure is named twice; a wrong setting.
     """
     found: dict[str, Measure] = {}
-    for text in measures:
+    for text in as_calls(measures, "measure"):
         if isinstance(text, Measure):
             found[MEASURES.name_of(type(text))] = text
             continue
@@ -245,17 +243,3 @@ def find_preset(paper: str) -> Preset:
     if paper not in ("", *PRESETS):
         raise DataError(f"expected one of {', '.join(PRESETS)}, found {show(paper)}", argument="paper")
     return load_preset(paper)
-
-
-def check_whole_number(value: object, least: int, argument: str) -> None:
-    """Refuse what is no whole number from ``least`` on.
-
-    Raises:
-        DataError: such a value of the argument.
-    """
-    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= MAX_WHOLE:
-        raise DataError(f"expected a whole number, at least {least}, found {show(value)}", argument=argument)
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) <= 1
