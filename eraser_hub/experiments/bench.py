@@ -31,7 +31,6 @@ from eraser_hub.records.errors import DataError, UsageError, describe_bad_name, 
 from eraser_hub.records.registry import parse_call
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.reports.report import report
-from eraser_hub.scoring.verbs import compare
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.dataset import Split
@@ -318,22 +317,18 @@ def conclude(
 
     source = {name: settings[name] for name in ("dataset", "config", "split")}
     how: dict[str, Any] = {"minimum_effect": minimum_effect, "resamples": resamples, "only_predicted": True}
-    compared = {name: one.paths for name, one in systems.items() if one.method != PEOPLE}
     chance = {name: one.paths for name, one in systems.items() if one.method == RANDOM}
     title = f"{Path(settings['dataset']).name}, {settings['config']}, {settings['split']}"
-    result = BenchResult(settings["config"])
-    if len(compared) > 1:
-        log.info(f"comparing {len(compared)} systems")
-        result.comparison = compare(compared, **source, **how)
-        result.comparison.save(out / "comparison.json", force=True)
-        models = {name: one.model for name, one in systems.items()}
-        result.findings = describe_findings(result.comparison, list(chance), models)
-        result.notes = result.comparison["notes"]
-    log.info("writing the report")
+    log.info(f"comparing {len(systems)} systems, and writing the report")
     shown = {name: one.paths for name, one in systems.items()}
     baseline = dict([*chance.items()][:1])
     made = report(predictions=shown, baseline=baseline, **source, **how, out=out / "report", title=title, force=True)
-    result.page = made.page
+    result = BenchResult(settings["config"], comparison=made.comparison, page=made.page)
+    if made.comparison is not None:
+        made.comparison.save(out / "comparison.json", force=True)
+        models = {name: one.model for name, one in systems.items()}
+        result.findings = describe_findings(made.comparison, list(chance), models)
+        result.notes = made.comparison["notes"]
     scores = {name: json.loads(path.read_bytes()) for name, path in zip(systems, made.score_files, strict=True)}
     result.tables = [make_table(title, systems, scores, result.comparison, settings["paper"])]
     for suffix, format_name in ((".tex", "latex"), (".csv", "csv")):

@@ -12,6 +12,7 @@ from eraser_hub.records.arguments import PYTHON, Place
 from eraser_hub.records.errors import DataError
 
 if TYPE_CHECKING:
+    from eraser_hub.scoring.compare import Comparison
     from eraser_hub.scoring.runs import System
 
 TEXTS = "texts.js"  # stands beside the page where it has more texts than fit into it
@@ -19,12 +20,13 @@ TEXTS = "texts.js"  # stands beside the page where it has more texts than fit in
 
 @dataclass(frozen=True, slots=True)
 class ReportFiles:
-    """Files of a report; each note says once what was left out, and of which systems."""
+    """Files of a report, and its comparison; each note says once what was left out, and of which systems."""
 
     page: Path
     score_files: tuple[Path, ...]
     figures: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    comparison: Comparison | None = None
 
     def __str__(self) -> str:
         """Return the files, a line each."""
@@ -152,7 +154,7 @@ def report(
         written[path] = to_json_text(system.as_json(per_instance=False), indent=2)
     write_files({**written, **figure_files}, writer)
     notes = merge_notes([(one.name, note) for one in scored for note in one.all_notes], [one.name for one in scored])
-    return ReportFiles(page, tuple(score_files), tuple(figure_files), tuple(notes))
+    return ReportFiles(page, tuple(score_files), tuple(figure_files), tuple(notes), compared.comparison)
 
 
 def name_score_files(out: Path, systems: Sequence[System]) -> list[Path]:

@@ -122,6 +122,7 @@ def compare_systems(
             resamples=settings.n_resamples or max(DRAWS, DRAWS_A_TEST * len(HEADLINE) * math.comb(len(tested), 2)),
             seed=settings.seed,
             only_predicted=settings.only_predicted,
+            chance={one.name: one.chance for one in tested},
             models=digests,
             paper=settings.paper,
         )
