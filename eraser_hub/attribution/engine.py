@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.records.errors import DataError
 
-from .models.units import Unit, is_out_of_memory, release_memory, to_array
+from .models.inputs import ModelInput, is_out_of_memory, release_memory, to_array
 
 if TYPE_CHECKING:
     from .method import Kept, Search
@@ -84,17 +84,17 @@ class Engine:
         Args:
             asked: the number of a text among the readings, and flags of the tokens that stay, bool (inputs, tokens).
         """
-        keys: list[list[list[Hashable]]] = []  # per text, per input: of its units
-        waiting: dict[Hashable, tuple[Unit, int]] = {}
+        keys: list[list[list[Hashable]]] = []  # per text, per erased variant: of its inputs
+        waiting: dict[Hashable, tuple[ModelInput, int]] = {}
         tokens = 0
         for number, kept in asked:
             keys.append([])
-            for units in self._cut(number, kept):
-                keys[-1].append([unit.key for unit in units])
-                for unit in units:
-                    if unit.key not in self.known and unit.key not in waiting:
-                        waiting[unit.key] = unit, number
-                        tokens += unit.size
+            for variant in self._cut(number, kept):
+                keys[-1].append([one.key for one in variant])
+                for one in variant:
+                    if one.key not in self.known and one.key not in waiting:
+                        waiting[one.key] = one, number
+                        tokens += one.size
                 if tokens > MAX_WAITING:
                     self._forward(waiting)
                     waiting, tokens = {}, 0
@@ -114,8 +114,8 @@ class Engine:
         asked = ((number, np.ones((1, one.instance.bounds[-1]), bool)) for number, one in enumerate(readings))
         return np.concatenate([np.zeros((0, len(self.model.label_names))), *self.proba(asked)])
 
-    def _cut(self, number: int, kept: Kept) -> Iterable[Sequence[Unit]]:
-        """Yield the units of each erased input; a paper's filler stands in documents of which nothing is left."""
+    def _cut(self, number: int, kept: Kept) -> Iterable[Sequence[ModelInput]]:
+        """Yield the inputs of each erased variant; a paper's filler stands in documents of which nothing is left."""
         reading, filler = self.readings[number], self.filler
         if not filler or self.erase != "remove":
             yield from self.model.cut(reading, kept, self.erase)
@@ -129,20 +129,20 @@ class Engine:
                 filled = self.model.read(instance.left(flags, filler))
             yield from self.model.cut(filled, np.ones((1, filled.instance.bounds[-1]), bool), self.erase)
 
-    def _forward(self, waiting: dict[Hashable, tuple[Unit, int]]) -> None:
-        """Run units, the longest first: what does not fit into memory shows at once."""
-        units = sorted(waiting.values(), key=lambda pair: -pair[0].size)
+    def _forward(self, waiting: dict[Hashable, tuple[ModelInput, int]]) -> None:
+        """Run inputs, the longest first: what does not fit into memory shows at once."""
+        inputs = sorted(waiting.values(), key=lambda pair: -pair[0].size)
         model, place = self.model, 0
-        before: tuple[Any, list[tuple[Unit, int]]] | None = None
-        while place < len(units):
-            size = units[place][0].size
+        before: tuple[Any, list[tuple[ModelInput, int]]] | None = None
+        while place < len(inputs):
+            size = inputs[place][0].size
             rows = max(1, int(model.rows_for(size, self.batch_size) * self._share + 1e-9))
-            batch = units[place : place + rows]
+            batch = inputs[place : place + rows]
             if not model.pads:
                 batch = [pair for pair in batch if pair[0].size == size]
             outputs, fits = None, True
             try:
-                outputs = model.forward([unit.data for unit, _ in batch])
+                outputs = model.forward([one.data for one, _ in batch])
             except (MemoryError, RuntimeError) as error:
                 if not is_out_of_memory(error):
                     raise
@@ -164,13 +164,13 @@ class Engine:
         if before is not None:
             self._keep(*before)
 
-    def _keep(self, outputs: Any, batch: Sequence[tuple[Unit, int]]) -> None:
+    def _keep(self, outputs: Any, batch: Sequence[tuple[ModelInput, int]]) -> None:
         """Keep a batch's checked probabilities, in the labels' order."""
         model = self.model
         ids = [number for _, number in batch]
         values = check_outputs(outputs, ids, len(model.label_names), model.description, self._get_id)
         values = values if model.order is None else values.take(model.order, axis=1)
-        self.known.update(zip([unit.key for unit, _ in batch], values, strict=True))
+        self.known.update(zip([one.key for one, _ in batch], values, strict=True))
         self.passes += len(batch)
         if self.on_passes is not None:
             self.on_passes(len(batch))

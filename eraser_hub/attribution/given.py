@@ -18,7 +18,7 @@ from eraser_hub.records.files import compute_file_digest, shorten_digest
 from eraser_hub.records.predictions import read_instances, read_plain_rows
 
 from .instances import Instance
-from .models.units import to_array
+from .models.inputs import to_array
 from .outputs import FORMATS
 from .settings import HUMAN, MODEL
 

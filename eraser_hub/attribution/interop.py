@@ -27,7 +27,7 @@ from eraser_hub.records.predictions import is_recorded, write_run
 
 from .alignment import read_instance
 from .given import SCORES_FIELD, attach_token_scores
-from .models.units import to_array
+from .models.inputs import to_array
 
 Words = str | Sequence[str] | Sequence[Sequence[str]]
 Label = int | str | None

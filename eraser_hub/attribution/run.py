@@ -26,9 +26,9 @@ from .given import Given, open_given
 from .instances import Instance, split_into_chunks
 from .method import METHODS, Method
 from .methods.random import Random
+from .models.inputs import Notes
 from .models.model import Model
 from .models.opening import find_trainings, open_model, read_facts, split_model
-from .models.units import Notes
 from .outputs import check_format, open_partial_result, refuse_other, write_predictions
 from .predictions import explain_to_record
 from .ray_data import explain_on_ray

@@ -15,7 +15,7 @@ from .instances import Instance
 
 if TYPE_CHECKING:
     from .method import Kept, Scores, Search
-    from .models.units import Notes
+    from .models.inputs import Notes
     from .settings import ExplainSettings
 
 

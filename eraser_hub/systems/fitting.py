@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from eraser_hub.attribution.models.devices import supports_bf16
-from eraser_hub.attribution.models.units import is_out_of_memory
+from eraser_hub.attribution.models.inputs import is_out_of_memory
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import replace_file
 

@@ -18,9 +18,9 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.methods._captum import Embedded, GradientMethod
 from eraser_hub.attribution.models.devices import find_device, move_network, to_float64
 from eraser_hub.attribution.models.embedding import FULL_LENGTH_ROWS, map_inputs
+from eraser_hub.attribution.models.inputs import ModelInput
 from eraser_hub.attribution.models.model import Model, Selection
 from eraser_hub.attribution.models.question_answering import explains_logits, find_best_span
-from eraser_hub.attribution.models.units import Unit
 from eraser_hub.records.errors import DataError
 
 from .networks import TokenNetwork
@@ -64,11 +64,11 @@ class NetworkModel(Model):
         """Return the instance as the network reads it."""
         return read_instance(instance, self.network.embedder.lexicon, self.uses_query, self.network.shape.apart)
 
-    def cut(self, reading: ReadInstance, kept: NDArray[np.bool_], erase: str) -> Iterator[list[Unit]]:
+    def cut(self, reading: ReadInstance, kept: NDArray[np.bool_], erase: str) -> Iterator[list[ModelInput]]:
         """Yield the input of each erased variant."""
         for flags in kept:
             erased = reading.reading.erase(flags, erase)
-            yield [Unit(erased.key, len(erased.words), erased)]
+            yield [ModelInput(erased.key, len(erased.words), erased)]
 
     def forward(self, inputs: Sequence[Reading]) -> Tensor:
         """Return probabilities of shape (inputs, labels), on the device."""

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from eraser_hub.attribution.erasure import NO_POSITIONS, rank_tokens
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.models.inputs import ModelInput
 from eraser_hub.attribution.models.labels import align_labels
 from eraser_hub.attribution.models.model import Model, Selection
 from eraser_hub.attribution.models.opening import open_model
-from eraser_hub.attribution.models.units import Unit
 from eraser_hub.records.errors import DataError, show
 
 from .data import Data, Labelled, Training
@@ -272,7 +272,7 @@ class RationalePipeline(Model):
         """Return the instance as the pipeline reads it."""
         return PipelineReading(instance)
 
-    def cut(self, reading: PipelineReading, kept: NDArray[np.bool_], erase: str) -> Iterator[list[Unit]]:
+    def cut(self, reading: PipelineReading, kept: NDArray[np.bool_], erase: str) -> Iterator[list[ModelInput]]:
         """Yield the instance without the tokens that are not kept; the selector selects anew."""
         if erase != "remove":
             message = f"`erase` {erase}: a pipeline cuts its extract out of the text; use `erase` remove"
@@ -281,7 +281,7 @@ class RationalePipeline(Model):
             rest = reading.instance.only(flags)
             content = repr((rest.query, rest.documents, rest.sentences)).encode()
             key = hashlib.blake2b(content, digest_size=16).digest()
-            yield [Unit(key, len(rest.query) + rest.bounds[-1], rest)]
+            yield [ModelInput(key, len(rest.query) + rest.bounds[-1], rest)]
 
     def forward(self, inputs: Sequence[Instance]) -> NDArray[np.float64]:
         """Return probabilities of shape (inputs, labels)."""

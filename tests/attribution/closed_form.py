@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.models.inputs import ModelInput
 from eraser_hub.attribution.models.model import Model
-from eraser_hub.attribution.models.units import Unit
 from eraser_hub.attribution.predictions import explain_instances
 from eraser_hub.attribution.settings import build_settings
 
@@ -58,7 +58,7 @@ class MaskModel(Model):
         for flags in kept:
             mask = np.zeros(self.size, dtype=bool)
             mask[[int(token) for token in compress(reading.instance.tokens, flags)]] = True
-            yield [Unit(mask.tobytes(), int(mask.sum()), mask)]
+            yield [ModelInput(mask.tobytes(), int(mask.sum()), mask)]
 
     def forward(self, inputs: Sequence[Any]) -> Any:
         self.asked += len(inputs)

@@ -15,7 +15,7 @@ from eraser_hub.attribution.erasure import draw_occluded_rationale, select_top
 from eraser_hub.attribution.methods import lime
 from eraser_hub.attribution.methods._captum import Embedded
 from eraser_hub.attribution.methods.integrated_gradients import IntegratedGradients
-from eraser_hub.attribution.models.units import Notes
+from eraser_hub.attribution.models.inputs import Notes
 from eraser_hub.metrics.fidelity import normalized_fidelity
 from eraser_hub.papers.presets import load_preset
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from ..engine import Engine
-    from ..models.units import Notes
+    from ..models.inputs import Notes
     from ..text import Text
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from eraser_hub.records.errors import DataError
 
-from ..models.units import is_out_of_memory
+from ..models.inputs import is_out_of_memory
 from ._captum import Embedded, GradientMethod
 
 if TYPE_CHECKING:

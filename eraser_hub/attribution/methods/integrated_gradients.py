@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from ..models.units import is_out_of_memory, release_memory
+from ..models.inputs import is_out_of_memory, release_memory
 from ._captum import Embedded, GradientMethod
 
 if TYPE_CHECKING:

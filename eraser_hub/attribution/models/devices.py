@@ -8,7 +8,7 @@ import torch
 
 from eraser_hub.records.errors import DataError, describe_choice, get_first_line, show
 
-from .units import is_out_of_memory
+from .inputs import is_out_of_memory
 
 
 def find_device(name: str | None, network: Any = None) -> Any:

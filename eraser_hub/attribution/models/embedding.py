@@ -18,9 +18,9 @@ from eraser_hub.records.errors import DataError
 from eraser_hub.records.extras import need
 
 from .devices import to_float64
+from .inputs import run_in_halves
 from .model import Model
 from .pieces import Ints, Reading
-from .units import run_in_halves
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Scores

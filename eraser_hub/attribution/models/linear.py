@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .units import Notes
+from .inputs import Notes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

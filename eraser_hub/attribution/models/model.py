@@ -20,7 +20,7 @@ from eraser_hub.attribution.instances import Instance, make_text_instance
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
 
-from .units import Notes, Unit, run_in_halves
+from .inputs import ModelInput, Notes, run_in_halves
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Method, Scores
@@ -87,7 +87,7 @@ class Model(ABC):
         """Read an instance once; what comes back is what the other methods take as a reading."""
 
     @abstractmethod
-    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[Unit]]:
+    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[ModelInput]]:
         """Yield the inputs of each of several erased variants of an instance.
 
         Args:
@@ -96,13 +96,13 @@ class Model(ABC):
             erase: what happens to the others: remove, mask or pad.
 
         Returns:
-            For each variant one unit, or several where a text is longer than the model's window: then the mean of
+            For each variant one input, or several where a text is longer than the model's window: then the mean of
             their probabilities counts.
         """
 
     @abstractmethod
     def forward(self, inputs: Sequence[Any]) -> Any:
-        """Return the probabilities of the data of units, (inputs, outputs), columns in the model's own order.
+        """Return the probabilities of inputs' data, (inputs, outputs), columns in the model's own order.
 
         An array or a tensor: while a GPU computes it, the next batch is made ready.
         """

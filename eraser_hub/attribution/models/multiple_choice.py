@@ -13,10 +13,10 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
 from .embedding import Explained
+from .inputs import ModelInput
 from .model import Model
 from .pieces import Reading, lay_out, make_key
 from .transformer import TransformerModel
-from .units import Unit
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.text import Text
@@ -83,13 +83,13 @@ class ChoiceModel(TransformerModel):
         self.count_limits(readings[0], ids, source)
         return Choices(instance, readings)
 
-    def cut(self, reading: Choices, kept: NDArray[np.bool_], erase: str) -> Iterator[list[Unit]]:
+    def cut(self, reading: Choices, kept: NDArray[np.bool_], erase: str) -> Iterator[list[ModelInput]]:
         """Yield each erased variant: the question with every answer is one input."""
         substitute = self.find_substitute(erase)
         for variants in zip(*(answer.cut(kept, substitute) for answer in reading.readings), strict=True):
             rows = [windows[0] for windows in variants]
             key = b"".join(len(codes).to_bytes(4, "little") + make_key(codes) for codes in rows)
-            yield [Unit(key, max(map(len, rows)), rows)]
+            yield [ModelInput(key, max(map(len, rows)), rows)]
 
     def rows_for(self, size: int, batch_size: int) -> int:
         """Return the number of inputs in a batch."""

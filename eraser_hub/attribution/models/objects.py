@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError, show
 
+from .inputs import ModelInput
 from .model import Model
-from .units import Unit
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class TokenModel(Model):
         numbers = [known.setdefault(token, len(known)) for token in instance.tokens]
         return Tokens(instance, query, np.asarray(numbers, np.int32))
 
-    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[Unit]]:
+    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[ModelInput]]:
         """Yield the input of each erased variant: the numbers of its tokens."""
         substitute = {"mask": self.mask_token, "pad": self.pad_token}.get(erase)
         if erase != "remove" and substitute is None:
@@ -63,7 +63,7 @@ class TokenModel(Model):
         for flags in kept:
             left = reading.numbers[flags] if number is None else np.where(flags, reading.numbers, np.int32(number))
             key = hashlib.blake2b(left.tobytes(), digest_size=16).digest()
-            yield (Unit((key, reading.query), len(left) + len(reading.query), (reading.query, left)),)
+            yield (ModelInput((key, reading.query), len(left) + len(reading.query), (reading.query, left)),)
 
     def get_texts(self, inputs: Sequence[Any]) -> list[tuple[list[str], list[str]]]:
         """Return the tokens of the query and of the text of each input."""

@@ -18,10 +18,10 @@ from eraser_hub.records.errors import DataError, get_first_line
 from eraser_hub.records.extras import need
 
 from . import linear
+from .inputs import ModelInput
 from .objects import TokenModel
 from .skops_files import check_takes_strings, load_pipeline
 from .skops_files import save_pipeline as save_pipeline
-from .units import Unit
 from .words import find_loading_options
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class CountModel(PipelineModel):
         tokens, features = (np.repeat(each[order], counts.data[order]) for each in (counts.row, counts.col))
         return Counted(instance, features.astype(np.int32), tokens.astype(np.int64), counts.tocsr() @ self._random)
 
-    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[Unit]]:
+    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterable[Sequence[ModelInput]]:
         """Yield the flags of each erased variant; what masks or pads is no feature (:func:`wrap_pipeline`).
 
         Variants of the same words are one: a bag does not know where a word stood.
@@ -140,7 +140,7 @@ class CountModel(PipelineModel):
         for start in range(0, len(kept), HASHED_ROWS):
             block = np.pad(kept[start : start + HASHED_ROWS], ((0, 0), (0, 1)), constant_values=True)  # the query
             for flags, sums in zip(block, block @ reading.sums, strict=True):
-                yield (Unit(sums.tobytes(), int(sums[-1]), (reading, flags)),)
+                yield (ModelInput(sums.tobytes(), int(sums[-1]), (reading, flags)),)
 
     def forward(self, inputs: Sequence[Any]) -> Any:
         """Return the probabilities of a batch of counts."""

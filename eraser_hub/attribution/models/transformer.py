@@ -31,9 +31,9 @@ from .devices import (
     to_float64,
 )
 from .embedding import Explained, compute_attention, compute_gradients, compute_masked
+from .inputs import ModelInput
 from .model import Model
 from .pieces import Ints, Reading, decode_places, encode_places, lay_out, make_key, pad_codes
-from .units import Unit
 from .words import (
     CutWords,
     check_vocabulary,
@@ -183,10 +183,10 @@ class TransformerModel(Model):
             raise DataError(message)
         return int(encode_places(token, 0, erase == "mask"))
 
-    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterator[list[Unit]]:
+    def cut(self, reading: Any, kept: NDArray[np.bool_], erase: str) -> Iterator[list[ModelInput]]:
         """Yield the windows of each erased variant."""
         for windows in reading.cut(kept, self.find_substitute(erase)):
-            yield [Unit(make_key(codes), len(codes), codes) for codes in windows]
+            yield [ModelInput(make_key(codes), len(codes), codes) for codes in windows]
 
     def rows_for(self, size: int, batch_size: int) -> int:
         """Return the number of inputs in a batch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eraser_hub.attribution.method import METHODS
 from eraser_hub.attribution.methods._captum import Embedded
-from eraser_hub.attribution.models.units import Notes
+from eraser_hub.attribution.models.inputs import Notes
 from eraser_hub.papers.presets import Choices
 
 from ...needs import late, needs

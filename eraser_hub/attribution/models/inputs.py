@@ -19,7 +19,7 @@ OUT_OF_MEMORY = (
 )  # fmt: skip
 
 
-class Unit(NamedTuple):
+class ModelInput(NamedTuple):
     """One input of a model, ready to run.
 
     Attributes:
