@@ -10,9 +10,7 @@ import errno
 import glob
 import hashlib
 import os
-import shutil
 import stat
-import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,7 +37,6 @@ MARKS = (
 )
 MARKED_BYTES = 1 << 16  # of a file's beginning and of its end, which hold the mark
 RUN_SUFFIX = ".run.json"  # of the record beside predictions
-MAX_LINKS = 40
 MAX_NAME_BYTES = 255 - len("..4194304.tmp")  # of a name that its temporary file holds; systems allow 255
 SHOWN_DIGITS = 12
 
@@ -170,7 +167,7 @@ class OutputWriter:
 
     It refuses an input of the same run, by whatever path; pipes, sockets, folders and disks; and a file that no run
     wrote, unless ``force`` is given. Links are followed: what they lead to is replaced, all at once. Character devices
-    and open files (``/dev/fd/1``, ``/dev/stdout``) are written to, never replaced. An empty file may be written.
+    (``/dev/null``, a terminal) are written to. An empty file may be replaced.
 
     Attributes:
         inputs: the files and folders that the run reads.
@@ -180,8 +177,8 @@ class OutputWriter:
     inputs: tuple[Path, ...] = ()
     force: bool = False
 
-    def check(self, path: Path, is_ours: Callable[[Path], bool] = is_generated) -> Path | int:
-        """Return what to write to: the file behind all links, a character device, or the number of an open file.
+    def check(self, path: Path, is_ours: Callable[[Path], bool] = is_generated) -> Path:
+        """Return the file behind all links.
 
         Call it before the work starts as well, so that the work is not lost.
 
@@ -192,27 +189,25 @@ class OutputWriter:
         Raises:
             DataError: the path leads to what may not be written.
         """
+        if "\0" in os.fspath(path):
+            raise DataError("expected a path, found one with NUL", file=path)
         try:
-            target = find_target(path)
-            with suppress(FileNotFoundError):
-                self._refuse(path, target, os.stat(target), is_ours)
+            found = os.stat(path)
+            kind = stat.S_IFMT(found.st_mode)
+            is_open = kind == stat.S_IFREG and os.fspath(path).startswith(("/dev/fd/", "/dev/std"))
+            if is_open or kind not in (stat.S_IFREG, stat.S_IFCHR):
+                raise DataError(f"expected a file, found {FILE_KINDS.get(kind, 'an open one')}", file=path)
+            ours = kind == stat.S_IFCHR or (found.st_size > 0 and is_ours(path))
+            if self._is_input(found, with_folders=not ours):
+                raise DataError("expected another file than the input of this run; it is not replaced", file=path)
+            if found.st_size and not ours and not self.force:
+                message = "expected no file, or one of an earlier run, found another; `force` replaces it"
+                raise DataError(message, file=path)
+        except FileNotFoundError:
+            pass
         except OSError as error:
             raise DataError(f"cannot be written: {error.strerror or error}", file=path) from None
-        return target
-
-    def _refuse(self, path: Path, target: Path | int, found: os.stat_result, is_ours: Callable[[Path], bool]) -> None:
-        """Refuse what is there; an open file may be a pipe, and may hold what its opener wrote."""
-        kind = stat.S_IFMT(found.st_mode)
-        if kind == stat.S_IFDIR or (isinstance(target, Path) and kind not in (stat.S_IFREG, stat.S_IFCHR)):
-            raise DataError(f"expected a file, found {FILE_KINDS[kind]}", file=path)
-        if kind != stat.S_IFREG:
-            return
-        ours = isinstance(target, int) or bool(found.st_size and is_ours(target))
-        if self._is_input(found, with_folders=not ours):
-            raise DataError("expected another file than the input of this run; it is not replaced", file=path)
-        if found.st_size and not ours and not self.force:
-            message = "expected no file, or one of an earlier run, found another; `force` replaces it"
-            raise DataError(message, file=path)
+        return Path(os.path.realpath(path))
 
     def _is_input(self, found: os.stat_result, with_folders: bool) -> bool:
         """Return True if a file is an input, or stands in the folder of one if ``with_folders``."""
@@ -233,42 +228,14 @@ class OutputWriter:
             OSError: of the block, or of the disk.
         """
         target = self.check(path, is_ours)
-        if isinstance(target, Path) and not target.is_char_device():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with replace_file(target) as beside:
-                yield beside
+        if target.is_char_device():
+            yield target
             return
-        with tempfile.TemporaryDirectory(prefix="eraser-hub-") as aside:
-            beside = Path(aside) / path.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(target) as beside:
             yield beside
-            number = os.dup(target) if isinstance(target, int) else os.open(target, os.O_WRONLY)
-            try:
-                with beside.open("rb") as content, os.fdopen(number, "wb") as device:
-                    shutil.copyfileobj(content, device)
-            except BrokenPipeError:
-                raise
-            except OSError as error:  # it does not say where
-                raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
     def write(self, path: Path, data: bytes, is_ours: Callable[[Path], bool] = is_generated) -> None:
         """Write a file all at once; errors as of `open`."""
         with self.open(path, is_ours) as beside:
             beside.write_bytes(data)
-
-
-def find_target(path: Path) -> Path | int:
-    """Return the path behind all links, or the number of the open file that it names."""
-    name, open_files = os.fspath(path), os.path.realpath("/dev/fd")
-    if "\0" in name:
-        raise DataError("expected a path, found one with NUL", file=path)
-    for _ in range(MAX_LINKS):
-        folder, base = os.path.split(name)
-        folder = os.path.realpath(folder)
-        if folder == open_files and base.isdecimal():
-            return int(base)
-        name = os.path.join(folder, base)
-        try:
-            name = os.path.join(folder, os.readlink(name))
-        except OSError:
-            return Path(name)
-    return path

@@ -12,7 +12,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
 import msgspec
@@ -145,65 +145,44 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
         self.group, self.noun, self.base, self.folders, self.places = group, noun, base, folders, places or {}
 
     @cached_property
-    def _modules(self) -> dict[str, str]:
-        """The package's parts: name -> module, or ``module:class``."""
-        modules = {
-            found.name.replace("_", "-"): f"{folder}.{found.name}"
+    def _places(self) -> dict[str, str]:
+        """The module of each of the package's parts, ``module:class`` of the others."""
+        found = {
+            module.name.replace("_", "-"): f"{folder}.{module.name}"
             for folder in self.folders
-            for found in pkgutil.iter_modules(importlib.import_module(folder).__path__)
-            if not found.name.startswith("_")
+            for module in pkgutil.iter_modules(importlib.import_module(folder).__path__)
+            if not module.name.startswith("_")
         }
-        return {**modules, **self.places}
-
-    @cached_property
-    def _plugins(self) -> dict[str, EntryPoint]:
-        """Third parties' parts: name -> entry point."""
-        plugins: dict[str, EntryPoint] = {}
+        found |= self.places
         for point in entry_points(group=self.group):
-            other = self._modules.get(point.name) or getattr(plugins.get(point.name), "value", None)
-            if other and other != point.value:
+            other = found.setdefault(point.name, point.value)
+            if other != point.value:
                 message = f"expected a {self.noun} of a new name, found {point.name!r} in {other} and {point.value}"
                 raise DataError(message, field=self.group)
-            plugins[point.name] = point
-        return plugins
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(sorted({**self._modules, **self._plugins}))
+        return iter(sorted(self._places))
 
     def __len__(self) -> int:
-        return len({**self._modules, **self._plugins})
+        return len(self._places)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._modules or name in self._plugins
+        return name in self._places
 
     def __getitem__(self, name: str) -> type[Part]:
         """Return the part of that name; a KeyError where there is none (see :meth:`find`)."""
-        if name in self.places:
-            part: type[Part] = pkgutil.resolve_name(self.places[name])
-            return part
-        if name in self._modules:
-            module = importlib.import_module(self._modules[name])
-            own = [each for each in vars(module).values() if self._is_part(each, module.__name__)]
-            if len(own) != 1:
-                message = f"expected one public {self.base.__name__}, found {len(own)}"
-                raise DataError(message, field=module.__name__)
-            found: type[Part] = own[0]
-            return found
-        if name not in self._plugins:
-            raise KeyError(name)
-        point = self._plugins[name]
-        part = point.load()
-        if not self._is_part(part):
-            message = f"expected a class that extends {self.base.__name__}, found {show(part)}"
-            raise DataError(message, field=f"{self.group}: {point.value}")
+        place = self._places[name]
+        if ":" in place:
+            parts = [pkgutil.resolve_name(place)]
+        else:
+            values = vars(importlib.import_module(place))
+            parts = [values[key] for key in values if getattr(values[key], "__module__", "") == place and key[0] != "_"]
+        parts = [part for part in parts if isinstance(part, type) and issubclass(part, self.base)]
+        if len(parts) != 1:
+            raise DataError(f"expected one class that extends {self.base.__name__}, found {len(parts)}", field=place)
+        part: type[Part] = parts[0]
         return part
-
-    def _is_part(self, value: object, module: str = "") -> bool:
-        return (
-            isinstance(value, type)
-            and issubclass(value, self.base)
-            and (not module or (value.__module__ == module and not value.__name__.startswith("_")))
-        )
 
     def find(self, name: str, argument: str = "") -> type[Part]:
         """Return the part of that name.
@@ -232,7 +211,5 @@ class Registry(Mapping[str, type[Part]], Generic[Part]):
 
     def name_of(self, kind: type[Part]) -> str:
         """Return the name of a part's class; a class that is not registered has its own in lower case."""
-        target = f"{kind.__module__}:{kind.__qualname__}"
-        places = {**self._modules, **{name: point.value for name, point in self._plugins.items()}}
-        found = (name for name, place in places.items() if place in (target, kind.__module__))
-        return next(found, kind.__name__.lower())
+        own = (f"{kind.__module__}:{kind.__qualname__}", kind.__module__)
+        return next((name for name, place in self._places.items() if place in own), kind.__name__.lower())

@@ -8,13 +8,12 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from functools import partial
+from typing import Any, Literal, get_args
 
 from .errors import show_controls
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Format = Literal["text", "markdown", "latex", "csv", "json"]
 FORMATS: tuple[str, ...] = get_args(Format)
@@ -70,40 +69,32 @@ class Cell:
     @property
     def interval(self) -> tuple[float, float] | None:
         """The ends of the interval, if it has one."""
-        if self.low is None or self.high is None or math.isnan(self.low) or math.isnan(self.high):
-            return None
-        return self.low, self.high
+        ends = (self.low, self.high)
+        return None if None in ends or math.isnan(sum(ends)) else ends  # type: ignore[arg-type,return-value]
 
     @property
     def difference(self) -> float | None:
         """Recomputed minus printed, in the printed digits: 0 where the value rounds to what is printed."""
         if not isinstance(self.plain, int | float) or self.printed is None:
             return None
-        try:
-            return round(round(self.plain, self._digits) - float(self.printed), self._digits)
-        except ValueError:  # a printed figure that is no plain number
-            return None
-
-    @property
-    def _digits(self) -> int:
-        return self.digits if self.printed is None else len(self.printed.partition(".")[2])
+        digits = len(self.printed.partition(".")[2])
+        with suppress(ValueError):  # a printed figure that is no plain number
+            return round(round(self.plain, digits) - float(self.printed), digits)
+        return None
 
     def parts(self) -> tuple[str, str]:
         """Return the value in its digits, and what stands behind it: interval, printed value, difference."""
-        value, digits, behind = self.plain, self._digits, []
-        if value is None:
-            shown = MISSING
-        elif isinstance(value, float):
+        digits = self.digits if self.printed is None else len(self.printed.partition(".")[2])
+        value, printed, behind = self.plain, self.printed, []
+        shown = MISSING if value is None else value if isinstance(value, str) else f"{value:,}"
+        if isinstance(value, float):
             shown = f"{round(value, digits) + 0.0:,.{digits}f}"  # adding 0 turns -0 into 0
-        else:
-            shown = value if isinstance(value, str) else f"{value:,}"
         if self.interval:
-            behind.append(
-                "[" + ", ".join(f"{round(end, self.digits) + 0.0:.{self.digits}f}" for end in self.interval) + "]"
-            )
-        if self.printed is not None:
-            whole = self.printed.isdigit() and not isinstance(value, float)
-            printed = f"{int(self.printed):,}" if whole else self.printed
+            ends = [f"{round(end, self.digits) + 0.0:.{self.digits}f}" for end in self.interval]
+            behind.append(f"[{', '.join(ends)}]")
+        if printed is not None:
+            if printed.isdigit() and not isinstance(value, float):
+                printed = f"{int(printed):,}"
             if self.difference is not None:
                 printed = f"{printed}, {self.difference:+,.{digits}f}" if self.difference else "="
             behind.append(f"({printed})")
@@ -114,11 +105,6 @@ class Cell:
         if self.value is None and behind:
             return behind
         return f"{shown}{'*' if self.better else ''} {behind}".rstrip()
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain values, with the interval if there is one."""
-        values = {"value": self.plain, "printed": self.printed, "difference": self.difference}
-        return values | ({"low": self.low, "high": self.high} if self.interval else {})
 
 
 EMPTY = Cell(None)
@@ -175,25 +161,19 @@ class Table:
 
     def to_records(self) -> list[dict[str, Any]]:
         """Return each row as plain values by column, with `_low`, `_high` and `_printed` where a column has any."""
-        cells = [cell for _, cells in self.rows for cell in cells.items()]
+        filled = [(name, cell) for _, cells in self.rows for name, cell in cells.items()]
+        with_ends = {name for name, cell in filled if cell.interval}
+        with_print = {name for name, cell in filled if cell.printed is not None}
         records = []
-        for left, figures in self.rows:
+        for left, cells in self.rows:
             record: dict[str, Any] = dict(zip(self.left, left, strict=True))
             for name in self.columns:
-                cell = figures.get(name, EMPTY)
+                cell = cells.get(name, EMPTY)
                 record[name] = cell.plain
-                if any(other.interval for key, other in cells if key == name):
-                    record |= {f"{name}_low": cell.low, f"{name}_high": cell.high}
-                if any(other.printed is not None for key, other in cells if key == name):
-                    record[f"{name}_printed"] = cell.printed
+                record |= {f"{name}_low": cell.low, f"{name}_high": cell.high} if name in with_ends else {}
+                record |= {f"{name}_printed": cell.printed} if name in with_print else {}
             records.append(record)
         return records
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the table as a pandas frame of plain values."""
-        import pandas as pd  # a second of CPU, which text does without
-
-        return pd.DataFrame(self.to_records())
 
 
 @dataclass(slots=True, repr=False)
@@ -214,10 +194,13 @@ class Tables:
         """Return plain values: the rows of each table, each figure with value, printed and difference."""
         tables = {}
         for table in self.tables:
-            rows = [
-                {**dict(zip(table.left, left, strict=True)), **{name: cell.as_dict() for name, cell in cells.items()}}
-                for left, cells in table.rows
-            ]
+            rows = []
+            for left, cells in table.rows:
+                row: dict[str, Any] = dict(zip(table.left, left, strict=True))
+                for name, cell in cells.items():
+                    row[name] = {"value": cell.plain, "printed": cell.printed, "difference": cell.difference}
+                    row[name] |= {"low": cell.low, "high": cell.high} if cell.interval else {}
+                rows.append(row)
             tables[table.name] = {"title": table.title, "source": table.source, "notes": table.notes, "rows": rows}
         return {"dataset": self.dataset, "tables": tables}
 
@@ -230,11 +213,8 @@ class Tables:
         """
         if format == "json":
             return json.dumps(self.as_json(), indent=2, ensure_ascii=False)
-        writers = {
-            "text": lambda table: to_text(table, width),
-            "markdown": to_markdown,
-            "latex": to_latex,
-        }
+        writers: dict[str, Callable[[Table], str]] = {"markdown": to_markdown, "latex": to_latex}
+        writers["text"] = partial(to_text, width=width)
         text = to_csv(self.tables) if format == "csv" else "\n\n".join(map(writers[format], self.tables))
         return "\n".join(map(show_controls, text.split("\n")))
 

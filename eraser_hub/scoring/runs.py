@@ -37,40 +37,56 @@ class System:
         return name.encode()[:200].decode(errors="ignore")
 
 
-def parse_systems(predictions: Any, *, seeds: bool = False) -> list[System]:
+def split_argument(argument: Any) -> tuple[str, list[Any]]:
+    """Return the name, "" for none, and the files of ``FILE``, ``NAME=FILE`` or ``NAME=FILE,FILE``.
+
+    >>> split_argument("ours=a.jsonl,b.jsonl"), split_argument("a.jsonl")
+    (('ours', ['a.jsonl', 'b.jsonl']), ('', ['a.jsonl']))
+    """
+    if not isinstance(argument, str | PathLike):
+        return "", [argument]
+    text = fspath(argument)
+    if exists(text) or text.startswith(REMOTE):
+        return "", [text]
+    name, equals, files = text.partition("=")
+    name, files = (name, files) if equals and name else ("", text)
+    return name, [files] if exists(files) else [file for file in files.split(",") if file] or [files]
+
+
+def parse_systems(*predictions: Any, seeds: bool = False) -> list[System]:
     """Return the systems and the files of their runs.
 
     A file may be an address (``https://..``, ``hf://..``), which is fetched. A file without a name is named by its
     stem, or by as much of its path as distinguishes it.
 
     Args:
-        predictions: ``FILE``, ``NAME=FILE``, or ``NAME=FILE,FILE,..`` for runs of a system; several of these, a system
-            each; or a mapping of names to a file or several.
+        *predictions: as of `split_argument`, or several of these, a system each; or a mapping of names to a file, or to
+            the files of several runs.
         seeds: a missing file stands for the files that ``explain`` wrote for several trainings
             (``FILE.seed-1.jsonl``).
 
     Raises:
         DataError: the same file twice, or a name; a name that no table can show.
     """
-    has_names, named = isinstance(predictions, Mapping), list[tuple[str, list[Path]]]()
-    arguments: Any = [predictions] if isinstance(predictions, str | PathLike) else predictions
-    for name, files in arguments.items() if has_names else (("", argument) for argument in arguments):
-        several = [files] if isinstance(files, str | PathLike) or not has_names else [*files]
-        if not isinstance(name, str) or not several or not all(isinstance(file, str | PathLike) for file in several):
+    given: list[tuple[str, list[Any]]] = []
+    for each in predictions:
+        if isinstance(each, Mapping):
+            given += [
+                (name, [files] if isinstance(files, str | PathLike) else [*files]) for name, files in each.items()
+            ]
+        else:
+            given += map(split_argument, [each] if isinstance(each, str | PathLike) else each)
+    for name, files in given:
+        if not isinstance(name, str) or not files or not all(isinstance(file, str | PathLike) for file in files):
             message = f"expected a file, or NAME=FILE,FILE for several runs of a system, found {cut(files)}"
             raise UsageError(message, argument="predictions")
-        several = [fspath(file) for file in several]
-        if not (has_names or exists(several[0]) or several[0].startswith(REMOTE)):
-            head, equals, rest = several[0].partition("=")
-            name, rest = (head, rest) if equals and head else ("", several[0])
-            several = [rest] if exists(rest) else [file for file in rest.split(",") if file] or [rest]
-        named.append((name, [fetch_file(file) for file in several]))
+    named = [(name, [fetch_file(fspath(file)) for file in files]) for name, files in given]
     runs = [[path for file in files for path in (find_seed_files(file) if seeds else [file])] for _, files in named]
     whole = [realpath(path) for paths in runs for path in paths]  # it takes links in a circle as they are
     if len(set(whole)) != len(whole):
         raise DataError("expected different files of predictions, found one twice")
     unnamed, stems = [files[0] for name, files in named if not name], list[str]()
-    for depth in range(1, 1 + max((len(path.parts) for path in unnamed), default=0)):
+    for depth in range(1, 2 + max((len(path.parts) for path in unnamed), default=0)):
         stems = ["/".join((*path.parts[-depth:-1], path.stem)) for path in unnamed]
         if len(set(stems)) == len(stems):
             break

@@ -232,9 +232,7 @@ def compare(
     else:
         if names is not None:
             raise UsageError("expected NAME=FILE for files, which names a system", argument="names")
-        if given:
-            predictions = [*given, *([predictions] if isinstance(predictions, str | os.PathLike) else predictions)]
-        files = parse_systems(predictions, seeds=True)
+        files = parse_systems(given, predictions, seeds=True)
         if len(files) < 2:
             raise UsageError("expected the predictions of at least two systems", argument="predictions")
         if dataset is None:
