@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -36,10 +37,10 @@ class Engine:
         erase: remove, mask or pad.
         batch_size: inputs of full length at a time; of shorter ones there are more.
         on_passes: called with the number of forward passes after each batch.
+        filler: the token that stands in a document of which nothing is left, by a paper's choice; "" for none.
 
     Attributes:
         inputs, passes: inputs that were asked for, forward passes that were made.
-        filler: the token that stands in a document of which nothing is left, by a paper's choice; "" for none.
     """
 
     def __init__(
@@ -49,19 +50,30 @@ class Engine:
         erase: str = "remove",
         batch_size: int = 32,
         on_passes: Callable[[int], None] | None = None,
+        filler: str = "",
     ) -> None:
         self.model, self.readings, self.erase, self.batch_size = model, readings, erase, batch_size
-        self.on_passes, self.filler = on_passes, ""
+        self.on_passes, self.filler = on_passes, filler
         self.inputs = self.passes = 0
         self.known: dict[Hashable, NDArray[np.float64]] = {}
         self._share = 1.0  # of the model's batches, less after memory ran out
 
-    def run(self, searches: Sequence[Search[Result]]) -> list[Result]:
+    @contextmanager
+    def reading(self, readings: Sequence[Any]) -> Iterator[None]:
+        """Let a block ask for other texts; what is known of inputs stays."""
+        before, self.readings = self.readings, readings
+        try:
+            yield
+        finally:
+            self.readings = before
+
+    def run(self, searches: Sequence[Search[Result]], filled: bool = True) -> list[Result]:
         """Run the searches of texts side by side, so that short texts fill a batch too; return their results.
 
         Args:
             searches: one for each of the readings; each yields flags of the tokens that stay, bool (inputs, tokens),
                 and is sent the probabilities of these inputs, float64 (inputs, labels).
+            filled: whether :attr:`filler` stands in emptied documents.
         """
         results: dict[int, Result] = {}
         waiting: deque[tuple[int, Any]] = deque((number, None) for number in range(len(searches)))
@@ -75,21 +87,22 @@ class Engine:
                     flags += asked[-1][1].size
                 except StopIteration as end:
                     results[number] = end.value
-            waiting.extend((number, p) for (number, _), p in zip(asked, self.proba(asked), strict=True))
+            waiting.extend((number, p) for (number, _), p in zip(asked, self.proba(asked, filled), strict=True))
         return [results[number] for number in range(len(searches))]
 
-    def proba(self, asked: Iterable[tuple[int, Kept]]) -> list[NDArray[np.float64]]:
+    def proba(self, asked: Iterable[tuple[int, Kept]], filled: bool = True) -> list[NDArray[np.float64]]:
         """Return the probabilities of erased inputs, float64 (inputs, labels) for each text that is asked about.
 
         Args:
             asked: the number of a text among the readings, and flags of the tokens that stay, bool (inputs, tokens).
+            filled: whether :attr:`filler` stands in emptied documents.
         """
         keys: list[list[list[Hashable]]] = []  # per text, per erased variant: of its inputs
         waiting: dict[Hashable, tuple[ModelInput, int]] = {}
         tokens = 0
         for number, kept in asked:
             keys.append([])
-            for variant in self._cut(number, kept):
+            for variant in self._cut(number, kept, self.filler if filled else ""):
                 keys[-1].append([one.key for one in variant])
                 for one in variant:
                     if one.key not in self.known and one.key not in waiting:
@@ -110,13 +123,13 @@ class Engine:
 
     def proba_of_whole(self, readings: Sequence[Any]) -> NDArray[np.float64]:
         """Return the probabilities of whole texts, float64 (texts, labels)."""
-        self.readings = readings
         asked = ((number, np.ones((1, one.instance.bounds[-1]), bool)) for number, one in enumerate(readings))
-        return np.concatenate([np.zeros((0, len(self.model.label_names))), *self.proba(asked)])
+        with self.reading(readings):
+            return np.concatenate([np.zeros((0, len(self.model.label_names))), *self.proba(asked)])
 
-    def _cut(self, number: int, kept: Kept) -> Iterable[Sequence[ModelInput]]:
+    def _cut(self, number: int, kept: Kept, filler: str) -> Iterable[Sequence[ModelInput]]:
         """Yield the inputs of each erased variant; a paper's filler stands in documents of which nothing is left."""
-        reading, filler = self.readings[number], self.filler
+        reading = self.readings[number]
         if not filler or self.erase != "remove":
             yield from self.model.cut(reading, kept, self.erase)
             return

@@ -51,7 +51,7 @@ class Method:
 
     def scores(self, texts: Sequence[Text], engine: Engine) -> list[Scores]:
         """Return the scores of each text's tokens for its label, float64 (tokens,) each."""
-        return engine.run([self.search(text) for text in texts])
+        return engine.run([self.search(text) for text in texts], filled=False)
 
     def search(self, text: Text) -> Search[Scores]:
         """Ask for erased inputs of one text; return the scores of its tokens."""

@@ -62,19 +62,15 @@ def explain_chunk(
     """
     model.choices = settings.choices
     seen = [model.see(instance) for instance in instances]
-    engine = Engine(model, [model.read(one) for one in seen], settings.erase, settings.batch_size, on_passes)
+    readings, filler = [model.read(one) for one in seen], settings.choices.filler
+    engine = Engine(model, readings, settings.erase, settings.batch_size, on_passes, filler)
     pairs = kind == "perturbation"
-    texts = [
-        Text(one, reading, settings, model.notes, pairs) for one, reading in zip(seen, engine.readings, strict=True)
-    ]
+    texts = [Text(one, reading, settings, model.notes, pairs) for one, reading in zip(seen, readings, strict=True)]
     if model.answers:
         return _answer(model, texts, engine), engine
-    engine.filler = settings.choices.filler  # of whole and erased texts, not of what methods ask for their scores
-    for text, p in zip(texts, engine.proba_of_whole(engine.readings), strict=True):
+    for text, p in zip(texts, engine.proba_of_whole(readings), strict=True):
         text.p, text.label = p, _find_label(text.instance, settings.target, model, p)
-    engine.filler = ""
     _find_rationales(model, texts, engine)
-    engine.filler = settings.choices.filler
     if pairs:
         return engine.run([_predict_pair(text) for text in texts]), engine
     measured = [measure.measure(texts, engine, settings.method) for measure in settings.measures]

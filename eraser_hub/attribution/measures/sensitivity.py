@@ -38,7 +38,7 @@ class Sensitivity(Measure):
 
     def measure(self, texts: Sequence[Text], engine: Engine, method: Method | None) -> list[Mapping[str, Any]]:
         """Have the method score the perturbed inputs of all texts together."""
-        model, readings = engine.model, engine.readings
+        model = engine.model
         masks = [text.spread(draw_perturbations(text.size, self.draws, text.random("perturbed"))) for text in texts]
         with model.uncounted():
             variants = []
@@ -46,11 +46,11 @@ class Sensitivity(Measure):
                 for one in map(text.instance.only, kept):
                     other = Text(one, model.read(one), text.settings, model.notes, text.by_sequence, label=text.label)
                     variants.append(other)
-            for other, p in zip(variants, engine.proba_of_whole([one.reading for one in variants]), strict=True):
+            readings = [one.reading for one in variants]
+            for other, p in zip(variants, engine.proba_of_whole(readings), strict=True):
                 other.p = p
-            filler, engine.filler = engine.filler, ""  # as for the scores that they are compared with
-            rows = iter(compute_scores(model, variants, engine))
-        engine.readings, engine.filler = readings, filler
+            with engine.reading(readings):
+                rows = iter(compute_scores(model, variants, engine))
         found: list[Mapping[str, Any]] = []
         for text, kept in zip(texts, masks, strict=True):
             assert text.scores is not None
