@@ -20,7 +20,7 @@ from eraser_hub import board, highlight, report, samples
 from eraser_hub.conversion import get_dataset
 from eraser_hub.publishing.spaces import build_metrics, get_metrics_folder, list_metric_names
 from eraser_hub.reports.highlight import Highlight
-from eraser_hub.reports.marks import mark_pair, pair_rows
+from eraser_hub.reports.marks import join_records, mark_answer, mark_text, pair_records
 
 from .browser import headless_browser, open_page, picture, running_apps, take_views, view_as, wait_for
 
@@ -60,7 +60,9 @@ def highlight_first(hub: Path, name: str, answer: Any = None) -> Highlight:
     rows = datasets.load_dataset(str(hub / name), config, split=split, cache_dir=str(hub / "cache"))
     names = next(column.names for column in rows.features.values() if isinstance(column, datasets.ClassLabel))
     if name == "bilingual_perturbation":
-        return Highlight({"": mark_pair(pair_rows(list(rows))[0], None, names)})
+        pair = mark_text(join_records(pair_records(rows.to_list())[0][0]), names)
+        pair.answers[""] = mark_answer(pair, None)
+        return Highlight(pair)
     return highlight(rows[0], answer, label_names=names)
 
 

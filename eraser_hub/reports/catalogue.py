@@ -10,9 +10,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
+
+from eraser_hub.metrics.annotators import LABEL_SCORES, TOKEN_SCORES
+from eraser_hub.metrics.erasure import ERASURE_SCORES
+from eraser_hub.metrics.fidelity import fidelity_scores
+from eraser_hub.metrics.map import MAP_SCORES
+from eraser_hub.metrics.quotes import QUOTE_SCORES
+from eraser_hub.metrics.ranking import AGREEMENT_SCORES
+from eraser_hub.metrics.sets import SET_SCORES
+from eraser_hub.metrics.statistics import Score
 
 PERFORMANCE, AGREEMENT, FAITHFULNESS, QUOTES = "performance", "agreement", "faithfulness", "quotes"
 FAMILIES = (AGREEMENT, FAITHFULNESS, PERFORMANCE, QUOTES)  # alphabetical, none by its merit
@@ -94,6 +103,25 @@ def metric(key: str) -> Metric:
         return Metric(key, key)
     label = known.label + ", shuffled scores" * shuffled + f" @ {threshold}" * bool(threshold)
     return replace(known, key=key, label=label, better="" if shuffled else known.better)
+
+
+_OF_MODULES = (AGREEMENT_SCORES, ERASURE_SCORES, MAP_SCORES, SET_SCORES, QUOTE_SCORES, TOKEN_SCORES, LABEL_SCORES)
+DECLARED: Sequence[Mapping[str, Score]] = (*_OF_MODULES, fidelity_scores((0.0, 1.0)))
+
+
+def find_range(key: str) -> tuple[float, float]:
+    """Return the lowest and the highest value of a score; infinite where there is no end or no declaration.
+
+    A score of several metrics has the widest of their ranges.
+
+    >>> find_range("auprc"), find_range("iou_macro_r@0.1"), find_range("sufficiency")
+    ((0.0, 1.0), (0.0, inf), (-1.0, 1.0))
+    """
+    name = key.partition("@")[0]
+    known = [scores[name] for scores in DECLARED if name in scores]
+    lows = [-math.inf if score.low is None else score.low for score in known]
+    highs = [math.inf if score.high is None else score.high for score in known]
+    return min(lows, default=-math.inf), max(highs, default=math.inf)
 
 
 def format_number(value: float | None, digits: int = 3) -> str:

@@ -13,9 +13,8 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from statistics import fmean, median
 from textwrap import fill
@@ -25,47 +24,40 @@ from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.files import GENERATOR
 from eraser_hub.scoring.result import Scores
 
-from .catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, metric
-from .score_ranges import find_range
+from .catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, find_range, metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # after Okabe and Ito (2008), darkened to a contrast of 3:1 on white; base.css has --c0 to --c6 for both themes
 COLOURS = ("#0072b2", "#c05400", "#00805d", "#a8558a", "#2b8bc4", "#9a6a00", "#1c1c1c")
 INK, CHANCE, GRID, PAPER = "#1c1c1c", "#6b6b6b", "#d9d9d6", "#ffffff"
-_ON_PAGE = {
+ON_PAGE = {
     **{colour: f"var(--c{place})" for place, colour in enumerate(COLOURS)},
     INK: "var(--ink)",
     CHANCE: "var(--chance)",
     GRID: "var(--line)",
     PAPER: "none",
 }
-_COLOUR = re.compile("|".join(_ON_PAGE))
 DASHES = ((), (7, 3), (2, 2), (9, 3, 2, 3), (4, 2), (1, 2), (12, 4))
 MARKERS = ("o", "s", "^", "D", "X", "v", "P")
+RANDOM_LINE: Any = {"color": CHANCE, "linestyle": (0, (2, 1))}
+ERASURE = ("comprehensiveness", "sufficiency")
 # per-instance scores of which box plots are drawn
 BOXES = (
-    *(
-        "token_macro_f1",
-        "token_f1",
-        "auprc",
-        "map",
-        "comprehensiveness",
-        "sufficiency",
-        "comprehensiveness_aopc",
-        "sufficiency_aopc",
-    ),
+    *("token_macro_f1", "token_f1", "auprc", "map"),
+    *("comprehensiveness", "sufficiency", "comprehensiveness_aopc", "sufficiency_aopc"),
     *("normalized_comprehensiveness", "normalized_sufficiency"),
 )
 MAX_NAME = 26
 # of each format: the generator, and no date
-_FACTS: dict[str, dict[str, str | None]] = {
-    ".png": {"Software": GENERATOR},
+FACTS: dict[str, dict[str, str | None]] = {
     ".svg": {"Creator": GENERATOR, "Date": None},
+    ".png": {"Software": GENERATOR},
     ".pdf": {"Creator": GENERATOR, "CreationDate": None},
 }
-_STYLE: Any = {
+STYLE: Any = {
     "svg.hashsalt": "eraser-hub",  # otherwise identifiers inside the SVG are random
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -81,24 +73,126 @@ _STYLE: Any = {
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One figure.
+class Drawing:
+    """A figure.
 
     Attributes:
         name: the file's stem.
         title: what it shows.
         caption: how to read it.
-        draw: draws it over axes.
-        rows: lines of a list on the vertical axis, which decide its height; 0: the usual height.
-        legend: whether the systems are named below it.
+        figure, axes: what it is drawn on.
     """
 
     name: str
     title: str
     caption: str
-    draw: Callable[[Axes], None]
-    rows: int = 0
-    legend: bool = False
+    figure: Figure
+    axes: Axes
+
+
+def start_drawing(name: str, title: str, caption: str = "", rows: Sequence[str] = (), height: float = 0.0) -> Drawing:
+    """Return a figure with empty axes.
+
+    Args:
+        name: the file's stem; what is neither letter, digit nor _ becomes _.
+        title: what it shows.
+        caption: how to read it.
+        rows: names along the vertical axis, from the top.
+        height: of the axes, in rows; by default that of the rows, or the usual one of a curve.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    size = 0.75 + 0.24 * max(height, len(rows)) if rows else 2.9
+    figure = Figure(figsize=(4.6, size), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(fill(_clean(title), 60), x=0.01, ha="left", fontsize=10, fontweight="bold")
+    axes = figure.add_subplot()
+    if rows:
+        axes.set_yticks(range(len(rows)), [_shorten(row) for row in rows])
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.grid(visible=False, axis="y")
+    return Drawing(re.sub(r"\W", "_", name), title, caption, figure, axes)
+
+
+def draw_figures(
+    systems: Sequence[Scores],
+    keys: Sequence[str],
+    drawn: Sequence[Scores],
+    chance: Mapping[str, float],
+    models: Mapping[str, str],
+    folder: Path | None = None,
+) -> tuple[dict[str, list[tuple[Drawing, str]]], dict[Path, bytes]]:
+    """Draw the figures of a report, for its page and as files NAME.png (200 dpi), NAME.svg and NAME.pdf.
+
+    Args:
+        systems: in the report's order, which decides their looks.
+        keys: the headline scores.
+        drawn: draws of random rationales, for the curves.
+        chance: scores of random rationales, for scores without a chance of their own.
+        models: the model that each system explains, if several: faithfulness has figures for each.
+        folder: the folder of the files; None: no files.
+
+    Returns:
+        Section of the page -> its figures, each with its SVG in the page's colours; path -> content of the files.
+
+    Raises:
+        DataError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"') from error
+    inline: dict[str, list[tuple[Drawing, str]]] = {}
+    files: dict[Path, bytes] = {}
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        if folder is None:  # the browser draws the page's text, in fonts of its own
+            warnings.filterwarnings("ignore", ".*missing from font")
+        sections = {
+            "scores": draw_intervals(systems, keys, chance, models),
+            "curves": [*draw_aopc(systems, drawn, models), *draw_fidelity(systems)],
+            "texts": draw_boxes(systems),
+            "classes": draw_classes(systems, keys),
+        }
+        for section, drawings in sections.items():
+            inline[section] = []
+            for drawing in drawings:
+                written = render_drawing(drawing, FACTS if folder else (".svg",))
+                inline[section].append((drawing, embed_svg(written[".svg"].decode(), drawing)))
+                if folder is not None:
+                    files |= {folder / f"{drawing.name}{suffix}": content for suffix, content in written.items()}
+    return inline, files
+
+
+def render_drawing(drawing: Drawing, suffixes: Iterable[str]) -> dict[str, bytes]:
+    """Return a figure's files by suffix; one with lines that have names gets a legend below it."""
+    figure, names = drawing.figure, drawing.axes.get_legend_handles_labels()[1]
+    if names:
+        columns = 2 if max(map(len, names)) <= MAX_NAME else 1
+        figure.set_figheight(figure.get_figheight() + 0.2 * math.ceil(len(names) / columns))
+        figure.legend(loc="outside lower left", frameon=False, fontsize=8, ncols=columns)
+    if layout := figure.get_layout_engine():  # once for all formats
+        layout.execute(figure)
+        figure.set_layout_engine("none")
+    files = {}
+    for suffix in suffixes:
+        content = io.BytesIO()
+        figure.savefig(content, dpi=200, format=suffix[1:], metadata=FACTS[suffix])
+        files[suffix] = content.getvalue()
+    return files
+
+
+def embed_svg(svg: str, drawing: Drawing) -> str:
+    """Return an SVG file's element for a page, with identifiers of its own and the page's colours."""
+    element = svg[svg.index("<svg ") :]
+    element = re.sub(r"<(metadata|style).*?</\1>\s*", "", element, flags=re.DOTALL)
+    element = re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{drawing.name}-", element)
+    element = re.sub(r' (width|height)="[\d.]+pt"', "", element, count=2)
+    element = re.sub("|".join(ON_PAGE), lambda found: ON_PAGE[found[0]], element)
+    return element.replace("<svg ", f'<svg role="img" aria-label="{html.escape(_clean(drawing.title))}" ', 1)
+
+
+# -- looks and axes ---------------------------------------------------------------------------------------------------
 
 
 def find_style(place: int) -> tuple[int, tuple[int, ...], str]:
@@ -122,126 +216,30 @@ def _shorten(name: str) -> str:
     return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 9]}…{name[-8:]}"
 
 
-def render_figures(figures: Sequence[Figure], folder: Path | None = None) -> tuple[dict[str, str], dict[Path, bytes]]:
-    """Draw figures for the page, and as files NAME.png (200 dpi), NAME.svg and NAME.pdf.
+def find_limits(keys: Sequence[str], numbers: Iterable[float]) -> tuple[float, float]:
+    """Return the limits of the axes that scores of a family share: what is drawn, within the scores' range.
 
     Args:
-        figures: what to draw.
-        folder: the folder of the files; None: no files.
-
-    Returns:
-        Name -> SVG for a page, its colours as the page's variables; path -> content of the files. Nothing is written.
-
-    Raises:
-        DataError: matplotlib is not installed.
+        keys: the scores; those of agreement and performance go from 0 to 1.
+        numbers: what is to be drawn of them all.
     """
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"') from error
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure as Canvas
-
-    inline: dict[str, str] = {}
-    files: dict[Path, bytes] = {}
-    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
-        if folder is None:  # the browser draws the page's text, in fonts of its own
-            warnings.filterwarnings("ignore", ".*missing from font")
-        for figure in figures:
-            canvas = Canvas(figsize=(4.6, 0.75 + 0.24 * figure.rows if figure.rows else 2.9), layout="constrained")
-            FigureCanvasAgg(canvas)
-            axes = canvas.add_subplot()
-            canvas.suptitle(fill(_clean(figure.title), 60), x=0.01, ha="left", fontsize=10, fontweight="bold")
-            figure.draw(axes)
-            labels = axes.get_legend_handles_labels()[1]
-            if figure.legend:
-                columns = 2 if max(map(len, labels), default=0) <= MAX_NAME else 1
-                canvas.set_figheight(canvas.get_figheight() + 0.2 * math.ceil(len(labels) / columns))
-                canvas.legend(loc="outside lower left", frameon=False, fontsize=8, ncols=columns)
-            drawn = {}
-            for suffix in _FACTS if folder else (".svg",):
-                content = io.BytesIO()
-                canvas.savefig(content, dpi=200, format=suffix[1:], metadata=_FACTS[suffix])
-                drawn[suffix] = content.getvalue()
-            inline[figure.name] = _embed(drawn[".svg"].decode("utf-8"), figure)
-            if folder is not None:
-                files |= {folder / f"{figure.name}{suffix}": content for suffix, content in drawn.items()}
-    return inline, files
-
-
-def _embed(svg: str, figure: Figure) -> str:
-    """Return an SVG file's element for a page, with identifiers of its own and the page's colours."""
-    element = svg[svg.index("<svg ") :]
-    element = re.sub(r"<(metadata|style).*?</\1>\s*", "", element, flags=re.DOTALL)
-    element = re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{figure.name}-", element)
-    element = re.sub(r' (width|height)="[\d.]+pt"', "", element, count=2)
-    element = _COLOUR.sub(lambda found: _ON_PAGE[found[0]], element)
-    return element.replace("<svg ", f'<svg role="img" aria-label="{html.escape(_clean(figure.title))}" ', 1)
-
-
-def make_interval_figures(
-    systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[str, float], models: Mapping[str, str]
-) -> list[Figure]:
-    """Draw each headline score of every system with its interval and chance; a figure a score.
-
-    Args:
-        systems: in the report's order, which decides their colours.
-        keys: the scores.
-        chance: scores of random rationales, for scores without a chance of their own.
-        models: the model that each system explains, if several: faithfulness has a figure for each.
-    """
-    figures = []
-    drawn: dict[str, dict[str, list[float]]] = {}
-    for key in keys:
-        numbers = drawn.setdefault(metric(key).family, {}).setdefault(key, [])
-        for system in systems:
-            numbers += [system.number(key) or 0.0, *system.intervals.get(key, ())]
-            numbers.append(system.chance.get(key, chance.get(key, 0.0)))
-    limits = {family: _share_limits(family, numbers) for family, numbers in drawn.items()}
-    for key in keys:
-        shown = metric(key)
-        for model, places in _by_model(systems, models if shown.family == FAITHFULNESS else {}).items():
-            rows = [(place, systems[place]) for place in places if systems[place].number(key) is not None]
-            rows = [(place, one) for place, one in rows if math.isfinite(one.number(key) or 0.0)]
-            if not rows:
-                continue
-
-            def draw(axes: Axes, key: str = key, rows: Any = rows, limits: Any = limits[shown.family]) -> None:
-                for at, (place, system) in enumerate(rows):
-                    value, ends = system.number(key), system.intervals.get(key)
-                    if ends and all(map(math.isfinite, ends)):
-                        axes.hlines(at, *ends, color=_look(place)["color"], linewidth=1.8)
-                    axes.plot([value], [at], **_look(place))
-                    expected = system.chance.get(key, chance.get(key))
-                    if expected is not None:
-                        axes.vlines(expected, at - 0.4, at + 0.4, color=CHANCE, linestyle=(0, (2, 1)), linewidth=1.3)
-                axes.set_yticks(range(len(rows)), [_shorten(system.name) for _, system in rows])
-                axes.set(ylim=(len(rows) - 0.4, -0.6), xlim=limits)
-                axes.grid(visible=False, axis="y")
-
-            name = f"scores_{_file_name(key)}{f'_{_file_name(model)}' if model else ''}"
-            title = f"{shown.head}{f', {_shorten(model)}' if model else ''}"
-            figures.append(Figure(name, title, "", draw, rows=len(rows)))
-    return figures
-
-
-def _share_limits(family: str, numbers: Mapping[str, Sequence[float]]) -> tuple[float, float]:
-    """Return the limits of a family's axes, the same for all its scores and within their ranges.
-
-    Args:
-        family: of scores; those of agreement and performance go from 0 to 1.
-        numbers: what is to be drawn of each score.
-    """
-    if family in (AGREEMENT, PERFORMANCE):
+    if metric(keys[0]).family in (AGREEMENT, PERFORMANCE):
         return -0.02, 1.02
-    finite = [0.0, *(number for several in numbers.values() for number in several if math.isfinite(number))]
+    finite = [0.0, *filter(math.isfinite, numbers)]
     room = 0.06 * ((max(finite) - min(finite)) or 1.0)
-    ends = [find_range(key) for key in numbers] or [(-math.inf, math.inf)]
-    low, high = min(low for low, _ in ends), max(high for _, high in ends)
-    return max(low - 0.02, min(finite) - room), min(high + 0.02, max(finite) + room)
+    lows, highs = zip(*map(find_range, keys), strict=True)
+    return max(min(lows) - 0.02, min(finite) - room), min(max(highs) + 0.02, max(finite) + room)
 
 
-def _by_model(systems: Sequence[Scores], models: Mapping[str, str]) -> dict[str, list[int]]:
+def group_by_family(keys: Iterable[str]) -> list[list[str]]:
+    """Return the keys by family, whose scores share their axes."""
+    families: dict[str, list[str]] = {}
+    for key in keys:
+        families.setdefault(metric(key).family, []).append(key)
+    return list(families.values())
+
+
+def group_by_model(systems: Sequence[Scores], models: Mapping[str, str]) -> dict[str, list[int]]:
     """Return the places of the systems by the model that they explain; "" for all where there is one model."""
     places: dict[str, list[int]] = {}
     for place, system in enumerate(systems):
@@ -249,192 +247,175 @@ def _by_model(systems: Sequence[Scores], models: Mapping[str, str]) -> dict[str,
     return places
 
 
-def _file_name(key: str) -> str:
-    return re.sub(r"\W", "_", key)
+def _numbers(values: Iterable[Any]) -> list[float]:
+    return [float(value) if isinstance(value, int | float) else math.nan for value in values]
 
 
-def make_aopc_figures(
-    systems: Sequence[Scores], baselines: Sequence[Scores], models: Mapping[str, str]
-) -> list[Figure]:
-    """Draw comprehensiveness and sufficiency against the share of tokens, on one scale; several baselines are averaged.
+# -- the figures ------------------------------------------------------------------------------------------------------
 
-    Args:
-        systems: those without points are left out.
-        baselines: draws of random rationales.
-        models: the model that each system explains, if several: each has figures of its own.
-    """
-    figures = []
-    for model, places in _by_model(systems, models).items():
-        shown = [(place, systems[place]) for place in places]
-        curves = {
-            side: [(place, one.name, line) for place, one in shown if (line := _read_points(one, side))]
-            for side in ("comprehensiveness", "sufficiency")
-        }
-        every = [y for lines in curves.values() for *_, line in lines for band in line[1:] for y in band]
-        every = list(filter(math.isfinite, every))
-        if not every:
-            continue
-        limits = min(0.0, *every) - 0.02, max(0.0, *every) + 0.02
-        for side, lines in curves.items():
-            if not lines:
+
+def draw_intervals(
+    systems: Sequence[Scores], keys: Sequence[str], chance: Mapping[str, float], models: Mapping[str, str]
+) -> list[Drawing]:
+    """Draw each headline score of every system with its interval and chance; arguments as of `draw_figures`."""
+    drawings = []
+    for family in group_by_family(keys):
+        numbers = [[one.number(key), *one.intervals.get(key, ())] for one in systems for key in family]
+        numbers += [[one.chance.get(key, chance.get(key))] for one in systems for key in family]
+        limits = find_limits(family, _numbers(number for several in numbers for number in several))
+        by_model = group_by_model(systems, models if metric(family[0]).family == FAITHFULNESS else {})
+        for key, (model, places) in ((key, each) for key in family for each in by_model.items()):
+            shown = [place for place in places if math.isfinite(_numbers([systems[place].number(key)])[0])]
+            if not shown:
                 continue
-            drawn = [
-                line
-                for one in baselines
-                if one.name not in {s.name for s in systems}
-                if (line := _read_points(one, side))
-            ]
-            random = [fmean(points) for points in zip(*(line[1] for line in drawn), strict=True)] if drawn else []
-
-            def draw(
-                axes: Axes, lines: Any = lines, drawn: Any = drawn, random: Any = random, limits: Any = limits
-            ) -> None:
-                for place, name, (x, y, low, high) in lines:
-                    axes.plot(x, y, label=_shorten(name), **_look(place))
-                    if low and high and len(lines) <= len(COLOURS):
-                        axes.fill_between(x, low, high, color=_look(place)["color"], alpha=0.12, linewidth=0)
-                if random:
-                    label = f"random ({len(drawn)} draws)" if len(drawn) > 1 else "random"
-                    axes.plot(drawn[0][0], random, color=CHANCE, linestyle=(0, (2, 1)), label=label)
-                ticks = sorted({x for _, _, line in lines for x in line[0]})
-                if ticks[0] > 0:
-                    axes.set_xscale("log")
-                axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-                axes.set_xticks([], minor=True)
-                axes.set(xlabel="tokens, highest-scored first (%)", ylim=limits)
-
-            head = metric(side).head
-            title = f"{head}{f', {_shorten(model)}' if model else ''}"
-            caption = "Mean per share; AOPC is the mean of a line's points."
-            if any(map(math.isfinite, chain.from_iterable(line[2] for *_, line in lines))) and len(lines) <= len(
-                COLOURS
-            ):
-                caption += " Bands: confidence intervals."
-            name = f"aopc_{side}{f'_{_file_name(model)}' if model else ''}"
-            figures.append(Figure(name, title, caption, draw, legend=True))
-    return figures
+            title = f"{metric(key).head}{f', {_shorten(model)}' if model else ''}"
+            stem = f"scores_{key}{f'_{model}' if model else ''}"
+            drawing = start_drawing(stem, title, rows=[systems[place].name for place in shown])
+            for row, place in enumerate(shown):
+                system, (low, high) = systems[place], systems[place].intervals.get(key, (math.nan, math.nan))
+                if math.isfinite(low) and math.isfinite(high):
+                    drawing.axes.hlines(row, low, high, color=_look(place)["color"], linewidth=1.8)
+                drawing.axes.plot([system.scores[key]], [row], **_look(place))
+                expected = system.chance.get(key, chance.get(key))
+                if expected is not None:
+                    drawing.axes.vlines(expected, row - 0.4, row + 0.4, linewidth=1.3, **RANDOM_LINE)
+            drawing.axes.set_xlim(limits)
+            drawings.append(drawing)
+    return drawings
 
 
-def _read_points(system: Scores, side: str) -> tuple[list[float], ...] | None:
-    """Return (shares in percent, points, low ends, high ends) of a system's AOPC."""
+def draw_line(axes: Axes, name: str, place: int, x: list[float], y: list[float], ends: list[list[float]]) -> None:
+    """Draw a system's curve, and a band between ``ends`` (low and high of each point) where there are any."""
+    axes.plot(x, y, label=_shorten(name), **_look(place))
+    if ends:
+        low, high = ([pair[end] for pair in ends] for end in (0, 1))
+        axes.fill_between(x, low, high, color=_look(place)["color"], alpha=0.12, linewidth=0)
+
+
+Curve = tuple[list[float], list[float], list[list[float]]]
+
+
+def read_points(system: Scores, side: str) -> Curve | None:
+    """Return (shares of tokens in percent, points, ends of each one's interval) of a system's AOPC."""
     thresholds, points = system.scores.get("aopc_thresholds"), system.scores.get(f"{side}_aopc_points")
     if not thresholds or not points:
         return None
-    y = [math.nan if point is None else float(point) for point in points]
-    ends = system.intervals.get(f"{side}_aopc_points") or ()
-    low, high = [end[0] for end in ends], [end[1] for end in ends]
-    return [round(100 * float(threshold), 9) for threshold in thresholds], y, low, high
+    ends = [_numbers(pair) for pair in system.intervals.get(f"{side}_aopc_points") or ()]
+    known = any(math.isfinite(end) for pair in ends for end in pair)
+    return [round(100 * float(threshold), 9) for threshold in thresholds], _numbers(points), ends if known else []
 
 
-def make_fidelity_figures(systems: Sequence[Scores]) -> list[Figure]:
+def draw_aopc(systems: Sequence[Scores], drawn: Sequence[Scores], models: Mapping[str, str]) -> list[Drawing]:
+    """Draw comprehensiveness and sufficiency against the share of tokens, on one scale; draws are averaged."""
+    drawings = []
+    own = {system.name for system in systems}  # a draw may be a system, too
+    for model, places in group_by_model(systems, models).items():
+        curves: dict[str, dict[int, Curve]] = {}
+        for side in ERASURE:
+            found = {place: read_points(systems[place], side) for place in places}
+            curves[side] = {place: curve for place, curve in found.items() if curve}
+        known = [curve for lines in curves.values() for curve in lines.values()]
+        heights = [y for _, points, ends in known for several in (points, *ends) for y in several if math.isfinite(y)]
+        for side, lines in curves.items():
+            if not lines or not heights:
+                continue
+            has_bands = len(lines) <= len(COLOURS) and any(ends for *_, ends in lines.values())
+            caption = "Mean per share; AOPC is the mean of a line's points."
+            caption += " Bands: confidence intervals." if has_bands else ""
+            title = f"{metric(side).head}{f', {_shorten(model)}' if model else ''}"
+            drawing = start_drawing(f"aopc_{side}{f'_{model}' if model else ''}", title, caption)
+            for place, (x, y, ends) in lines.items():
+                draw_line(drawing.axes, systems[place].name, place, x, y, ends if has_bands else [])
+            draws = [curve for one in drawn if one.name not in own and (curve := read_points(one, side))]
+            if draws:
+                means = [fmean(points) for points in zip(*(points for _, points, _ in draws), strict=True)]
+                label = f"random ({len(draws)} draws)" if len(draws) > 1 else "random"
+                drawing.axes.plot(draws[0][0], means, label=label, **RANDOM_LINE)
+            ticks = sorted({x for shares, _, _ in lines.values() for x in shares})
+            if ticks[0] > 0:
+                drawing.axes.set_xscale("log")
+            drawing.axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+            drawing.axes.set_xticks([], minor=True)
+            limits = min(0.0, *heights) - 0.02, max(0.0, *heights) + 0.02
+            drawing.axes.set(xlabel="tokens, highest-scored first (%)", ylim=limits)
+            drawings.append(drawing)
+    return drawings
+
+
+def draw_fidelity(systems: Sequence[Scores]) -> list[Drawing]:
     """Draw normalised sufficiency and comprehensiveness as tokens of the rationale are occluded at random."""
-    figures = []
-    for side in ("sufficiency", "comprehensiveness"):
-        known = [(place, system) for place, system in enumerate(systems) if system.scores.get(f"{side}_curve")]
+    drawings = []
+    for side in reversed(ERASURE):
+        known = [place for place, system in enumerate(systems) if system.scores.get(f"{side}_curve")]
         if not known:
             continue
-
-        def draw(axes: Axes, known: Any = known, side: str = side) -> None:
-            for place, system in known:
-                rates, spread = system.scores["occlusion_rates"], system.scores.get(f"{side}_curve_std")
-                y = [_read(point) for point in system.scores[f"{side}_curve"]]
-                axes.plot(rates, y, label=_shorten(system.name), **_look(place))
-                if spread and all(s is not None and math.isfinite(s) for s in spread) and any(spread):
-                    low, high = ([a + sign * s for a, s in zip(y, spread, strict=True)] for sign in (-1, 1))
-                    axes.fill_between(rates, low, high, color=_look(place)["color"], alpha=0.12, linewidth=0)
-            axes.set(xlabel="share of the rationale's tokens occluded", ylabel=f"normalised {side}")
-
         caption = "Mean over texts and trials; bands: one standard deviation over trials."
-        figures.append(Figure(f"fidelity_{side}", f"Normalised {side}", caption, draw, legend=True))
-    return figures
+        drawing = start_drawing(f"fidelity_{side}", f"Normalised {side}", caption)
+        for place in known:
+            scores = systems[place].scores
+            y, spread = _numbers(scores[f"{side}_curve"]), _numbers(scores.get(f"{side}_curve_std") or ())
+            has_band = any(spread) and all(map(math.isfinite, spread))
+            ends = [[mean - s, mean + s] for mean, s in zip(y, spread, strict=True)] if has_band else []
+            draw_line(drawing.axes, systems[place].name, place, scores["occlusion_rates"], y, ends)
+        drawing.axes.set(xlabel="share of the rationale's tokens occluded", ylabel=f"normalised {side}")
+        drawings.append(drawing)
+    return drawings
 
 
-def make_class_figures(systems: Sequence[Scores], keys: Sequence[str]) -> list[Figure]:
+def draw_classes(systems: Sequence[Scores], keys: Sequence[str]) -> list[Drawing]:
     """Draw bars of each score by gold class, one a system."""
     classes = list(dict.fromkeys(label for system in systems for label in system.by_class))
-    figures = []
+    drawings = []
     for key in keys if len(classes) > 1 else ():
-        bars = {
-            place: values
-            for place, system in enumerate(systems)
-            if any(map(math.isfinite, values := [_read(system.by_class.get(label, {}).get(key)) for label in classes]))
-        }
-        if not bars:
+        values = [_numbers(system.by_class.get(label, {}).get(key) for label in classes) for system in systems]
+        shown = [place for place, bars in enumerate(values) if any(map(math.isfinite, bars))]
+        if not shown:
             continue
-
-        def draw(axes: Axes, bars: Any = bars) -> None:
-            height = 0.8 / len(bars)
-            for turn, (place, values) in enumerate(bars.items()):
-                at = [row - 0.4 + (turn + 0.5) * height for row in range(len(classes))]
-                colour = COLOURS[find_style(place)[0]]
-                label = _shorten(systems[place].name)
-                axes.barh(at, values, height=0.85 * height, color=colour, label=label)
-            axes.set_yticks(range(len(classes)), [_shorten(label) for label in classes])
-            axes.set_ylim(len(classes) - 0.5, -0.5)
-            axes.grid(visible=False, axis="y")
-
-        rows = max(len(classes), math.ceil(len(classes) * len(bars) * 0.6))
-        title = f"{metric(key).head} by gold class"
-        figures.append(Figure(f"class_{_file_name(key)}", title, "", draw, rows=rows, legend=True))
-    return figures
+        title, size = f"{metric(key).head} by gold class", 0.7 * len(classes) * len(shown)
+        drawing = start_drawing(f"class_{key}", title, rows=classes, height=size)
+        height = 0.8 / len(shown)
+        for turn, place in enumerate(shown):
+            at = [row - 0.4 + (turn + 0.5) * height for row in range(len(classes))]
+            look = {"color": _look(place)["color"], "label": _shorten(systems[place].name)}
+            drawing.axes.barh(at, values[place], height=0.85 * height, **look)
+        drawings.append(drawing)
+    return drawings
 
 
-def _read(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else math.nan
-
-
-def _list_values(systems: Sequence[Scores], key: str) -> list[tuple[int, Scores, list[float]]]:
-    """Return (place, system, its per-instance values) of the systems that have any."""
-    columns = [[v for v in one.per_instance.get(key, ()) if v is not None and math.isfinite(v)] for one in systems]
-    return [(place, systems[place], values) for place, values in enumerate(columns) if values]
-
-
-def make_box_figures(systems: Sequence[Scores]) -> list[Figure]:
+def draw_boxes(systems: Sequence[Scores]) -> list[Drawing]:
     """Draw box plots of per-instance scores, a box a system: quartiles, whiskers to 1.5 interquartile ranges."""
-    found = {key: _list_values(systems, key) for key in BOXES}
-    limits = {
-        family: _share_limits(
-            family,
-            {
-                key: [v for *_, values in known for v in values]
-                for key, known in found.items()
-                if metric(key).family == family
-            },
-        )
-        for family in {metric(key).family for key in BOXES}
-    }
-    figures = []
-    for key, known in found.items():
-        if not known:
-            continue
-
-        def draw(axes: Axes, known: Any = known, limits: Any = limits[metric(key).family]) -> None:
-            names = [_shorten(system.name) for _, system, _ in known]
-            look = {"linewidth": 1.2, "color": INK}
-            fliers = {"marker": ".", "markersize": 3, "markeredgecolor": CHANCE}
-            parts = axes.boxplot(
-                [values for _, _, values in known],
-                orientation="horizontal",
-                tick_labels=names,
-                widths=0.6,
-                patch_artist=True,
-                flierprops=fliers,
-                medianprops=look,
-                boxprops={"linewidth": 1.2},
-                whiskerprops=look,
-                capprops=look,
-            )
-            for box, (place, _, _) in zip(parts["boxes"], known, strict=True):
-                box.set(facecolor="none", edgecolor=COLOURS[find_style(place)[0]], linewidth=2)
-            axes.invert_yaxis()
-            axes.set_xlim(limits)
-            axes.grid(visible=False, axis="y")
-
-        if len(known) <= 4:
-            words = ", ".join(f"{one.name}: {len(values)}, median {median(values):.3f}" for _, one, values in known)
-            caption = f"Texts and medians. {words}."
+    values: dict[str, dict[int, list[float]]] = {}
+    for key in BOXES:
+        columns = {place: system.per_instance.get(key, ()) for place, system in enumerate(systems)}
+        finite = {place: list(filter(math.isfinite, _numbers(column))) for place, column in columns.items()}
+        values[key] = {place: column for place, column in finite.items() if column}
+    limits = {}
+    for family in group_by_family(key for key in BOXES if values[key]):
+        numbers = [value for key in family for column in values[key].values() for value in column]
+        limits |= dict.fromkeys(family, find_limits(family, numbers))
+    drawings = []
+    for key in limits:
+        shown = {systems[place].name: column for place, column in values[key].items()}
+        if len(shown) <= 4:
+            words = [f"{name}: {len(column)}, median {median(column):.3f}" for name, column in shown.items()]
+            caption = f"Texts and medians. {', '.join(words)}."
         else:
-            sizes = sorted({len(values) for *_, values in known})
+            sizes = sorted({len(column) for column in shown.values()})
             caption = f"{' to '.join(map(str, sizes[:: max(1, len(sizes) - 1)]))} texts a system."
-        figures.append(Figure(f"box_{_file_name(key)}", metric(key).head, caption, draw, rows=len(known)))
-    return figures
+        drawing = start_drawing(f"box_{key}", metric(key).head, caption, rows=list(shown))
+        line: Any = {"linewidth": 1.2, "color": INK}
+        boxes = drawing.axes.boxplot(
+            list(shown.values()),
+            positions=range(len(shown)),
+            orientation="horizontal",
+            manage_ticks=False,
+            widths=0.6,
+            patch_artist=True,
+            flierprops={"marker": ".", "markersize": 3, "markeredgecolor": CHANCE},
+            **dict.fromkeys(("medianprops", "whiskerprops", "capprops"), line),
+        )["boxes"]
+        for box, place in zip(boxes, values[key], strict=True):
+            box.set(facecolor="none", edgecolor=_look(place)["color"], linewidth=2)
+        drawing.axes.set_xlim(limits[key])
+        drawings.append(drawing)
+    return drawings

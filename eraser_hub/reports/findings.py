@@ -33,6 +33,22 @@ ALONE = {AGREEMENT: "agrees with people's rationales", FAITHFULNESS: "explains t
 MAX_NAMES = 5  # systems that a sentence names
 
 
+class Name(str):
+    """A system's name in a sentence, to which a page gives the system's look."""
+
+
+class Sentence(str):
+    """A sentence, and the parts that it is made of: words and names."""
+
+    parts: tuple[str, ...]
+
+    def __new__(cls, *parts: str) -> Sentence:
+        """Join the parts."""
+        sentence = super().__new__(cls, "".join(parts))
+        sentence.parts = parts
+        return sentence
+
+
 class Test(NamedTuple):
     """A test, seen from a system: positive differences are in its favour."""
 
@@ -64,7 +80,7 @@ def list_tests(comparison: Mapping[str, Any]) -> list[Test]:
 
 def describe_findings(
     comparison: Mapping[str, Any], chance: Sequence[str] = (), models: Mapping[str, str] | None = None
-) -> list[str]:
+) -> list[Sentence]:
     """Return a sentence on each family of headline scores.
 
     Args:
@@ -75,30 +91,40 @@ def describe_findings(
     """
     tests, models = list_tests(comparison), models or {}
     different = list(dict.fromkeys(models.values()))
-    sentences = []
-    for family in CLAIMS:
+    sentences: list[Sentence] = []
+    for family, (name, _, _) in CLAIMS.items():
         found = [test for test in tests if metric(test.key).family == family]
         varying = [test for test in found if test.difference or not math.isnan(test.low)]
         if found and not varying and family != PERFORMANCE:  # methods that explain one model share its answers
-            sentences.append(f"In {CLAIMS[family][0]} the systems are equal in every text.")
-        found = varying
-        if family != FAITHFULNESS or len(different) < 2:
-            sentences += [_describe_family(found, family, chance)] if found else []
-            continue
-        for model in different:
-            within = [test for test in found if models[test.system] == models[test.other] == model]
-            short = {name: name.removeprefix(f"{model} ") for name in models}
-            within = [test._replace(system=short[test.system], other=short[test.other]) for test in within]
-            if within:
-                words = _describe_family(within, family, [short.get(name, name) for name in chance])
-                sentences.append(f"{model}: {words}")
+            sentences.append(Sentence(f"In {name} the systems are equal in every text."))
+        elif family != FAITHFULNESS or len(different) < 2:
+            sentences += [describe_family(varying, family, chance)] if varying else []
+        else:
+            for model in different:
+                explained = [name for name, other in models.items() if other == model]
+                short = {name: name.removeprefix(f"{model} ") for name in explained}
+                within = [
+                    test._replace(system=short[test.system], other=short[test.other])
+                    for test in varying
+                    if test.system in short and test.other in short
+                ]
+                if within:
+                    said = describe_family(within, family, [short.get(name, name) for name in chance])
+                    sentences.append(Sentence(f"{model}: ", *said.parts))
     if len(different) > 1:
         words = "Faithfulness of different models is not compared: it grows with a model's confidence."
-        sentences.append(f"{words} Compare the order of methods within each model.")
+        sentences.append(Sentence(f"{words} Compare the order of methods within each model."))
     return sentences
 
 
-def _describe_family(tests: Sequence[Test], family: str, chance: Sequence[str]) -> str:
+def describe_family(tests: Sequence[Test], family: str, chance: Sequence[str]) -> Sentence:
+    """Return which systems lead in a family of scores: those that beat most others, and that no other beats.
+
+    Args:
+        tests: of its scores, from both sides.
+        family: the family.
+        chance: systems that lead nothing.
+    """
     name, one_leads, several_lead = CLAIMS[family]
     wins = [test for test in tests if test.verdict == BETTER and test.system not in chance]
     losers = {test.system for test in tests if test.verdict == WORSE}
@@ -115,24 +141,29 @@ def _describe_family(tests: Sequence[Test], family: str, chance: Sequence[str]) 
         by = describe_wins([test for test in wins if test.system in leaders and test.other in others])
         claim = one_leads if len(leaders) == 1 else several_lead
         tie = "; among themselves nothing is decided" if len(leaders) > 1 else ""
-        return f"{_join(leaders)} {claim} {_join(others)}: {by}{tie}."
+        return Sentence(*_join_names(leaders), f" {claim} ", *_join_names(others), ": ", *by, f"{tie}.")
     if beaten:
         mixed = max(beaten, key=lambda system: len(beaten[system]))
         labels = sorted({metric(test.key).label for test in wins if test.system == mixed})
-        return f"In {name} no system leads: {mixed} is better in {_join(labels)}, and worse elsewhere."
+        better = f" is better in {_join(labels)}, and worse elsewhere."
+        return Sentence(f"In {name} no system leads: ", Name(mixed), better)
     verdicts = [test.verdict for test in tests][::2]  # each test is seen from both sides
-    undecided, equal = verdicts.count(UNDECIDED), verdicts.count(EQUIVALENT)
-    if equal == len(verdicts):
-        return f"In {name} the systems are equivalent: all {equal} differences are too small to matter."
-    rest = len(verdicts) - equal - undecided
-    more = f", {rest} are in favour of chance" if rest else ""
-    return f"In {name} no system is shown to be better: {undecided} of {len(verdicts)} differences are undecided{more}."
+    total, undecided, equal = len(verdicts), verdicts.count(UNDECIDED), verdicts.count(EQUIVALENT)
+    if equal == total:
+        words = "the difference is" if total == 1 else f"all {total} differences are"
+        return Sentence(f"In {name} the systems are equivalent: {words} too small to matter.")
+    said = []
+    for words, count in (("undecided", undecided), ("in favour of chance", total - equal - undecided)):
+        several = f"{count} of {total} differences {'is' if count == 1 else 'are'}"
+        counted = "the difference is" if total == 1 else several
+        said += [f"{counted} {words}"] if count else []
+    return Sentence(f"In {name} no system is shown to be better: {', '.join(said)}.")
 
 
-def describe_wins(wins: Sequence[Test]) -> str:
-    """Return the smallest difference, with its interval, in the score by which most pairs of systems differ.
+def describe_wins(wins: Sequence[Test]) -> tuple[str, ...]:
+    """Return the parts of the smallest difference, with its interval, in the score by which most pairs differ.
 
-    >>> describe_wins([Test("a", "b", "sufficiency_aopc", "better", 0.12, 0.1, 0.14)])
+    >>> "".join(describe_wins([Test("a", "b", "sufficiency_aopc", "better", 0.12, 0.1, 0.14)]))
     'Sufficiency (AOPC) is better by 0.120 [0.100, 0.140]'
     """
     by_key: dict[str, list[Test]] = {}
@@ -140,18 +171,17 @@ def describe_wins(wins: Sequence[Test]) -> str:
         by_key.setdefault(test.key, []).append(test)
     tests = max(by_key.values(), key=len)
     least = min(tests, key=lambda test: abs(test.difference))
-    details = []
+    pair: tuple[str, ...] = ()
     if len({(test.system, test.other) for test in wins}) > 1:
-        details.append(f"{least.system} against {least.other}")
-    if len(tests) > 1:
-        details.append("the smallest difference")
-    more = f" ({', '.join(details)})" if details else ""
+        pair = Name(least.system), " against ", Name(least.other)
+    smallest = ("the smallest difference",) if len(tests) > 1 else ()
+    more = (" (", *pair, ", " if pair and smallest else "", *smallest, ")") if pair or smallest else ()
     digits = 3 if abs(least.difference) >= 0.0005 else 6
     numbers = f"{format_number(least.difference, digits)} {format_interval((least.low, least.high), digits)}"
-    return f"{metric(least.key).label} is better by {numbers}{more}"
+    return f"{metric(least.key).label} is better by {numbers}", *more
 
 
-def describe_alone(system: Scores) -> list[str]:
+def describe_alone(system: Scores) -> list[Sentence]:
     """Return a sentence on the headline scores of each family; the first stands beside chance, where it is known.
 
     Intervals of few clusters are too short for a verdict.
@@ -169,13 +199,14 @@ def describe_alone(system: Scores) -> list[str]:
         low, high = system.intervals.get(key, (math.nan, math.nan))
         chance = system.chance.get(key)
         if chance is None or has_few or math.isnan(low) or math.isnan(high):
-            sentences.append(f"{system.name}: {', '.join(numbers)}.")
+            sentences.append(Sentence(Name(system.name), f": {', '.join(numbers)}."))
             continue
         above, below = low > chance, high < chance
         if metric(key).better == "lower":
             above, below = below, above
         verb = "better than" if above else "worse than" if below else "no better than"
-        sentences.append(f"{system.name} {claim} {verb} chance: {numbers[0]}, by chance {format_number(chance)}.")
+        words = f" {claim} {verb} chance: {numbers[0]}, by chance {format_number(chance)}."
+        sentences.append(Sentence(Name(system.name), words))
     return sentences
 
 
@@ -219,7 +250,14 @@ def merge_notes(notes: Sequence[tuple[str, str]], systems: Sequence[str]) -> lis
 
 
 def _join(names: Sequence[str]) -> str:
-    """Return names joined in words; the last of many are counted."""
-    if len(names) > MAX_NAMES + 1:
-        return f"{', '.join(names[:MAX_NAMES])} and {len(names) - MAX_NAMES} others"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return "".join(_join_names(names))
+
+
+def _join_names(names: Sequence[str]) -> list[str]:
+    """Return the parts of an enumeration; the last of many names are counted."""
+    known = [*names[:MAX_NAMES], f"{len(names) - MAX_NAMES} others"] if len(names) > MAX_NAMES + 1 else names
+    parts: list[str] = []
+    for place, name in enumerate(known):
+        between = " and " if place == len(known) - 1 else ", "
+        parts += [between if place else "", Name(name)]
+    return parts

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eraser_hub.metrics import plain
 from eraser_hub.metrics.rows import ID_FIELDS, row_id
 from eraser_hub.records.errors import DataError, show, show_controls
 
-from .marks import MarkedDocument, MarkedInstance, mark_instance, mark_pair
+from .marks import Answer, MarkedDocument, MarkedText, join_outputs, join_records, mark_answer, mark_text, to_steps
 from .page import fill_template
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.text import Text
+
+    from eraser_hub.metrics.gold import Gold
 
 # a mapping without any of them holds several outputs by name
 OUTPUT_FIELDS = frozenset((*ID_FIELDS, *plain.FORMS, "rationales", "rationale_mask", "outcome"))
@@ -34,54 +36,76 @@ SHADES = ("", "#f3e9f2", "#e6cfe3", "#d8b2d3", "#c894c1")  # of soft scores, lig
 LINE_STYLES = ("solid", "double", "dashed", "dotted", "wavy")  # of evidence groups
 
 
-@dataclass(slots=True)
-class Piece:
-    """A token as it is drawn.
+class Marks(NamedTuple):
+    """The marks of a token: its lowest evidence group (-1: none), a predicted span, the step of its score."""
 
-    Attributes:
-        text: the token, its controls visible.
-        before, after: (sign, kind of mark) beside it.
-        groups: the evidence groups that cover it.
-        is_predicted: a predicted span covers it.
-        shade: the step of its score, from 0.
-    """
-
-    text: str
-    before: list[tuple[str, str]] = field(default_factory=list)
-    after: list[tuple[str, str]] = field(default_factory=list)
-    groups: list[int] = field(default_factory=list)
+    group: int = -1
     is_predicted: bool = False
     shade: int = 0
 
     @property
+    def css(self) -> str:
+        """Return the style of the text for a browser."""
+        styles = [f"background:{SHADES[self.shade]}"] if self.shade else []
+        if self.group >= 0:
+            line = LINE_STYLES[self.group % len(LINE_STYLES)]
+            styles.append(f"text-decoration:underline {line} {COLOURS['gold']} 2px;text-underline-offset:4px")
+        styles += [f"border-top:2px solid {COLOURS['predicted']}"] if self.is_predicted else []
+        return ";".join(styles)
+
+    @property
     def style(self) -> str:
         """Return the style of the text for rich."""
-        styles = [f"underline {COLOURS['gold']}"] if self.groups else []
+        styles = [f"underline {COLOURS['gold']}"] if self.group >= 0 else []
         if self.is_predicted:
-            styles.append("bold" if self.groups else f"bold {COLOURS['predicted']}")
+            styles.append("bold" if self.group >= 0 else f"bold {COLOURS['predicted']}")
         if self.shade:
             styles.append(f"on {SHADES[self.shade]}" if styles else f"black on {SHADES[self.shade]}")
         return " ".join(styles)
 
 
-def make_pieces(document: MarkedDocument) -> list[list[Piece]]:
-    """Return the document's tokens with their marks, sentence by sentence."""
-    pieces = [Piece(show_controls(token)) for token in chain.from_iterable(document.sentences)]
-    for start, end in document.predicted or ():
-        pieces[start].before.append(("⟦", "predicted"))
-        pieces[end - 1].after.append(("⟧", "predicted"))
-        for piece in pieces[start:end]:
-            piece.is_predicted = True
+class Run(NamedTuple):
+    """Tokens of a sentence with the same marks, their controls visible; (sign, kind of mark) before and after them."""
+
+    before: list[tuple[str, str]]
+    text: str
+    marks: Marks
+    after: list[tuple[str, str]]
+
+
+def make_runs(document: MarkedDocument, answer: Answer, place: int) -> list[list[Run]]:
+    """Return the runs of each sentence of a document, as a system marks it.
+
+    Args:
+        document: the document.
+        answer: of the system.
+        place: the document's, among the answer's.
+    """
+    n = document.num_tokens
+    groups, is_predicted, shades = [-1] * n, [False] * n, [0] * n
+    before, after = dict[int, list[tuple[str, str]]](), dict[int, list[tuple[str, str]]]()
+    for start, end in answer.spans[place] or ():
+        is_predicted[start:end] = [True] * (end - start)
+        before.setdefault(start, []).append(("⟦", "predicted"))
+        after.setdefault(end - 1, []).append(("⟧", "predicted"))
     # the last group opens first in front of a token: each is put before the others
     for start, end, group in sorted(set(document.gold), key=lambda span: -span[2]):
-        pieces[start].before.insert(0, (f"‹{str(group + 1).translate(SUPERSCRIPT)}", "gold"))
-        pieces[end - 1].after.append(("›", "gold"))
-        for piece in pieces[start:end]:
-            piece.groups.insert(0, group)
-    for piece, shade in zip(pieces, document.shades(len(SHADES)) or (), strict=False):
-        piece.shade = shade
-    tokens = iter(pieces)
-    return [list(islice(tokens, len(sentence))) for sentence in document.sentences]
+        groups[start:end] = [group] * (end - start)
+        before.setdefault(start, []).insert(0, (f"‹{str(group + 1).translate(SUPERSCRIPT)}", "gold"))
+        after.setdefault(end - 1, []).append(("›", "gold"))
+    if (soft := answer.soft[place]) is not None:
+        shades = to_steps(soft, len(SHADES))
+    marks, lines, token = list(map(Marks, groups, is_predicted, shades)), [], 0
+    for sentence in document.sentences:
+        runs, start, end = list[Run](), token, token + len(sentence)
+        for at in range(token + 1, end + 1):
+            if at == end or marks[at] != marks[start] or at in before or at - 1 in after:
+                text = show_controls(" ".join(sentence[start - token : at - token]))
+                runs.append(Run(before.get(start, []), text, marks[start], after.get(at - 1, [])))
+                start = at
+        lines.append(runs)
+        token = end
+    return lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,107 +113,88 @@ class Highlight:
     """Result of `highlight`: HTML in a notebook, rich text in a terminal, plain text by ``str``.
 
     Attributes:
-        marked: the text as each system marks it, by the system's name ("" for one without a name).
+        text: the text, with the answers of systems by name; "" for one without a name, or none.
         fold: True folds away sentences far from any mark.
     """
 
-    marked: Mapping[str, MarkedInstance]
+    text: MarkedText
     fold: bool = True
 
-    @property
-    def first(self) -> MarkedInstance:
-        """The text as the first system marks it; what it says of the gold is the same in all."""
-        return next(iter(self.marked.values()))
+    def fold_sentences(self, place: int) -> Iterator[tuple[str, list[tuple[list[Run], ...]]]]:
+        """Yield runs of a document's sentences: (what stands in their place, each sentence as each system marks it).
 
-    def fold_sentences(self, place: int) -> Iterator[tuple[bool, list[tuple[list[Piece], ...]]]]:
-        """Yield runs of a document's sentences, (whether it is folded away, each sentence as each system marks it).
-
-        Folded are sentences without a mark in them or beside them. Without any mark the first three are shown.
+        Folded are sentences without a mark in them or beside them; "" stands before those that are shown. Without any
+        mark the first three are shown.
         """
-        rows = list(zip(*(make_pieces(marked.documents[place]) for marked in self.marked.values()), strict=True))
-        marks = [[any(p.groups or p.is_predicted for p in chain(*row)) for row in rows]]
-        marks.append([any(p.shade == len(SHADES) - 1 for p in chain(*row)) for row in rows])
-        found = next(filter(any, marks), [number == 1 for number in range(len(rows))])
+        document = self.text.documents[place]
+        rows = list(zip(*(make_runs(document, answer, place) for answer in self.text.answers.values()), strict=True))
+        marks = [[run.marks for runs in row for run in runs] for row in rows]
+        spans = [any(mark.group >= 0 or mark.is_predicted for mark in row) for row in marks]
+        peaks = [any(mark.shade == len(SHADES) - 1 for mark in row) for row in marks]
+        found = next(filter(any, (spans, peaks)), [number == 1 for number in range(len(rows))])
         near = [not self.fold or any(found[max(0, at - 1) : at + 2]) for at in range(len(rows))]
-        for shown, run in groupby(zip(near, rows, strict=True), key=lambda pair: pair[0]):
-            yield not shown, [row for _, row in run]
+        for shown, group in groupby(zip(near, rows, strict=True), key=lambda pair: pair[0]):
+            sentences = [row for _, row in group]
+            count = len(sentences)
+            yield "" if shown else f"… {count:,} {'sentence' if count == 1 else 'sentences'} …", sentences
 
     def describe(self, name: str) -> str:
         """Return a system's name and what it predicts."""
-        marked = self.marked[name]
+        answer = self.text.answers[name]
         words = [name] if name else []
-        if marked.predicted_label is not None:
-            probability = marked.probabilities.get(marked.predicted_label)
+        if answer.label is not None:
+            probability = answer.probabilities.get(answer.label)
             certainty = "" if probability is None else f" p={probability:.3f}"
-            verdict = {True: " (right)", False: " (wrong)", None: ""}[marked.right]
-            words.append(f"predicted {marked.predicted_label}{certainty}{verdict}")
+            verdict = {True: " (right)", False: " (wrong)", None: ""}[self.text.is_right(name)]
+            words.append(f"predicted {answer.label}{certainty}{verdict}")
         return show_controls(" · ".join(words))
 
-    def describe_document(self, place: int) -> str:
-        """Return a document's heading: the side of a pair, its name where it has its own, and its length."""
-        document = self.first.documents[place]
-        words = [self.first.titles[place]] if self.first.titles else []
-        words += [document.docid] if document.docid != self.first.annotation_id else []
-        return show_controls(" · ".join([*words, f"{document.num_tokens:,} tokens"]))
+    def describe_document(self, document: MarkedDocument) -> str:
+        """Return a document's heading: its name where it has its own, and its length."""
+        name = f"{document.docid} · " if document.docid != self.text.annotation_id else ""
+        return show_controls(f"{name}{document.num_tokens:,} tokens")
 
     @property
     def legend(self) -> str:
         """The line below the texts: the marks that occur."""
-        documents = [document for marked in self.marked.values() for document in marked.documents]
-        empty = sum(document.empty_gold for document in self.first.documents)
+        answers, documents = self.text.answers.values(), self.text.documents
+        empty = sum(document.empty_gold for document in documents)
         parts = {
             "‹¹ › gold evidence and its group": any(document.gold for document in documents),
-            "⟦ ⟧ predicted rationale": any(document.predicted for document in documents),
-            "shade: score, from the document's lowest to its highest": any(document.soft for document in documents),
+            "⟦ ⟧ predicted rationale": any(spans for answer in answers for spans in answer.spans),
+            "shade: score, from the document's lowest to its highest": any(
+                soft for answer in answers for soft in answer.soft
+            ),
             f"{empty} empty evidence {'span' if empty == 1 else 'spans'} not drawn": empty,
         }
         return " · ".join(words for words, shown in parts.items() if shown) or "no evidence and no prediction to mark"
 
     def _repr_html_(self) -> str:
         """Return self-contained markup: inline styles only, no script, every text escaped."""
-        return fill_template(
-            "highlight.html", shown=self, count=count_sentences, colours=COLOURS, shades=SHADES, lines=LINE_STYLES
-        )
+        return fill_template("highlight.html", shown=self, text=self.text, colours=COLOURS)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        first, names, several = self.first, list(self.marked), len(self.marked) > 1
-        head = Text(show_controls(first.annotation_id), style="bold")
-        head.append(f"  gold {show_controls(first.label)}" if first.label else "", style="not bold")
-        head.append("" if several else f"  {self.describe(names[0])}", style="not bold")
+        text, names = self.text, list(self.text.answers)
+        head = Text(show_controls(text.annotation_id), style="bold")
+        head.append(f"  gold {show_controls(text.label)}" if text.label else "", style="not bold")
+        head.append(f"  {self.describe(names[0])}" if len(names) == 1 else "", style="not bold")
         head.rstrip()
         yield head
-        if first.query:
-            yield Text(f"query: {show_controls(first.query)}")
-        for place in range(len(first.documents)):
-            yield Text(f"\n{self.describe_document(place)}", style="bold")
-            drawn = [self._draw(name, place, number) for number, name in enumerate(names)]
-            yield Text("\n\n" if several else "").join(drawn)
+        if text.query:
+            yield Text(f"query: {show_controls(text.query)}")
+        for place, document in enumerate(text.documents):
+            yield Text(f"\n{self.describe_document(document)}", style="bold")
+            parts = list(self.fold_sentences(place))
+            columns = []
+            for column, name in enumerate(names):
+                columns.append(Text())
+                if len(names) > 1:
+                    columns[-1].append(f"{self.describe(name)}\n", style="bold")
+                _draw(columns[-1], parts, column)
+            yield Text("\n\n").join(columns)
         yield Text(f"\n{self.legend}", style="dim")
-
-    def _draw(self, name: str, place: int, column: int) -> Text:
-        """Return a document as one system marks it."""
-        from rich.text import Text
-
-        text = Text()
-        if len(self.marked) > 1:
-            text.append(f"{self.describe(name)}\n", style="bold")
-        for folded, rows in self.fold_sentences(place):
-            if folded:
-                text.append(f"{count_sentences(len(rows))}\n", style="dim")
-                continue
-            for row in rows:
-                for number, piece in enumerate(row[column]):
-                    text.append(" " if number else "")
-                    for sign, kind in piece.before:
-                        text.append(sign, style=f"bold {COLOURS[kind]}")
-                    text.append(piece.text, style=piece.style)
-                    for sign, kind in piece.after:
-                        text.append(sign, style=f"bold {COLOURS[kind]}")
-                text.append("\n")
-        text.rstrip()
-        return text
 
     def __str__(self) -> str:
         import io
@@ -202,9 +207,22 @@ class Highlight:
         return stream.getvalue()
 
 
-def count_sentences(count: int) -> str:
-    """Return what stands in place of folded sentences."""
-    return f"… {count:,} {'sentence' if count == 1 else 'sentences'} …"
+def _draw(text: Text, parts: Sequence[tuple[str, Sequence[tuple[list[Run], ...]]]], column: int) -> None:
+    """Append a document to a text, as the system of a column marks it."""
+    for folded, rows in parts:
+        if folded:
+            text.append(f"{folded}\n", style="dim")
+            continue
+        for row in rows:
+            for number, run in enumerate(row[column]):
+                text.append(" " if number else "")
+                for sign, kind in run.before:
+                    text.append(sign, style=f"bold {COLOURS[kind]}")
+                text.append(run.text, style=run.marks.style)
+                for sign, kind in run.after:
+                    text.append(sign, style=f"bold {COLOURS[kind]}")
+            text.append("\n")
+    text.rstrip()
 
 
 def highlight(
@@ -244,26 +262,25 @@ def highlight(
     """
     several = isinstance(instance, Mapping) and bool(instance) and OUTPUT_FIELDS.isdisjoint(instance)
     several = several and not any(isinstance(output, str | float | int | None) for output in instance.values())
-    marked: dict[str, MarkedInstance] = {}
-    for name, output in (instance if several else {"": instance}).items():
+    outputs: Mapping[str, Any] = instance if several else {"": instance}
+    is_record = isinstance(row, Mapping) and "sample_type" in row
+    annotation, gold = (join_records([row]), None) if is_record else read_row(row, next(iter(outputs.values())))
+    text = mark_text(annotation, label_names)
+    for name, output in outputs.items():
         try:
-            if isinstance(row, Mapping) and "sample_type" in row:
-                outputs = None if output is None else {row_id(output) or "": output}
-                marked[name] = mark_pair([row], outputs, label_names)
-            else:
-                marked[name] = mark_instance(*read_fitting(row, output), label_names=label_names)
+            if output is not None:
+                as_row = {row_id(output) or "": output}
+                output = fit_instance(annotation, gold, output) if gold else join_outputs([row], as_row, label_names)
+            text.answers[name] = mark_answer(text, output)
         except DataError as error:
             error.argument = f"instance[{name!r}]" if several else "instance"
             raise
-    return Highlight(marked, fold)
+    return Highlight(text, fold)
 
 
-def read_fitting(row: Any, instance: Any = None) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
-    """Return a text and an output for it as a row of ``eraser`` and an instance that fits it; see `highlight`."""
+def read_row(row: Any, instance: Any) -> tuple[Mapping[str, Any], Gold]:
+    """Return a row or a text as a row of ``eraser``, and its gold; a text alone has the id of its ``instance``."""
     from eraser_hub.metrics.gold import read_gold  # with Arrow
-    from eraser_hub.metrics.match import Matcher  # with Arrow
-    from eraser_hub.metrics.predictions import read_predictions  # with Arrow
-    from eraser_hub.metrics.spans import match_rationales
 
     row = {"text": row} if isinstance(row, str | list) else row
     if not isinstance(row, Mapping):
@@ -274,15 +291,22 @@ def read_fitting(row: Any, instance: Any = None) -> tuple[Mapping[str, Any], Map
         row, _ = plain.make_annotation(cells, row_id(row) or row_id(instance) or "0", Counter())
     try:
         # the label is read where it is marked: here it may be a number without a name
-        gold = read_gold([{**row, "classification": None}], required=("documents", "evidences"))
+        return row, read_gold([{**row, "classification": None}], required=("documents", "evidences"))
     except UnicodeError:
-        raise DataError("expected text, found half a character (a lone surrogate)", instance=row_id(row)) from None
-    if instance is None:
-        return row, None
+        message = "expected text, found half a character (a lone surrogate)"
+        raise DataError(message, instance=row_id(row)) from None
+
+
+def fit_instance(row: Mapping[str, Any], gold: Gold, instance: Any) -> Mapping[str, Any]:
+    """Return an output for a row as an instance that fits it, as scoring checks it; errors as of `highlight`."""
+    from eraser_hub.metrics.match import Matcher
+    from eraser_hub.metrics.predictions import read_predictions
+    from eraser_hub.metrics.spans import match_rationales
+
     if plain.is_plain(instance):
         name = row_id(instance) or gold.ids[0]
         instance = plain.make_instance(instance, name, plain.read_text(row, name), Counter())
     read_predictions([instance])
     marks = {name: instance[name] for name in (*ID_FIELDS, "rationales") if name in instance}
     match_rationales(Matcher(gold).add(read_predictions([marks])))
-    return row, instance
+    return instance

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -92,15 +93,15 @@ def report(
         $ eraser-hub report --dataset hub/eraser --config movies --predictions ours=a.jsonl \\
           --predictions theirs=b.jsonl --baseline random.jsonl --figures figures --out report
     """
-    from eraser_hub.records.files import OutputWriter
+    from eraser_hub.records.files import OutputWriter, to_json_bytes
     from eraser_hub.records.predictions import find_inputs
     from eraser_hub.scoring.runs import parse_systems
     from eraser_hub.scoring.score import ScoreSettings, score, score_system
     from eraser_hub.scoring.scored_split import open_split
 
     from .findings import merge_notes
-    from .page import to_json_text, write_files
-    from .report_page import compare_systems, draw_figures, render_report
+    from .page import write_files
+    from .report_page import compare_systems, draw_sections, render_report
     from .texts import make_texts
 
     settings = ScoreSettings(
@@ -110,6 +111,7 @@ def report(
         confidence_level=confidence_level,
         n_resamples=resamples,
         seed=seed,
+        per_instance=True,
     )
     systems, baselines, folder = parse_systems(predictions, seeds=True), parse_systems(baseline), Path(out)
     files = [path for system in (*systems, *baselines) for path in system.paths]
@@ -117,14 +119,14 @@ def report(
     page, score_files = folder / "index.html", name_score_files(folder, systems)
     for path in (page, *score_files):
         writer.check(path)
+    earlier = list_files(page)
     rows = open_split(dataset, config, split)
     if not rows.rows:
         raise DataError(f"expected rows in {', '.join(rows.names.values())}, found none", file=rows.dataset)
 
     by = "classification" if any(row.get("classification") is not None for row in rows.rows) else None
-    everything = replace(settings, per_instance=True, by=by, people=False)
     # people are the same beside every system
-    scored = [score_system(rows, one, replace(everything, people=one is systems[0])) for one in systems]
+    scored = [score_system(rows, one, replace(settings, by=by, people=one is systems[0])) for one in systems]
     for system in scored:
         system.people = scored[0].people
         # the page groups by class of its own accord, and its table shows what a class has
@@ -136,7 +138,7 @@ def report(
     if texts.has_pairs and not texts.index["ids"]:
         raise DataError("expected original records with perturbed ones, found no pair", file=rows.dataset)
 
-    inline, figure_files = draw_figures(compared, None if figures is None else Path(figures))
+    inline, figure_files = draw_sections(compared, None if figures is None else Path(figures))
     about = f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}"
     if len(systems) <= 6:  # the names of more would fill the screen
         about += f": {', '.join(one.name for one in systems)}"
@@ -146,15 +148,29 @@ def report(
         compared,
         texts,
         inline,
+        [path.name for path in score_files],
     )
     written: dict[Path, Any] = {page: [content]}
     if texts.beside:
         written[folder / TEXTS] = texts.beside
     for path, system in zip(score_files, scored, strict=True):
-        written[path] = to_json_text(system.as_json(per_instance=False), indent=2)
+        written[path] = to_json_bytes(system.as_json(per_instance=False))
     write_files({**written, **figure_files}, writer)
+    for path in earlier - written.keys():
+        path.unlink()
     notes = merge_notes([(one.name, note) for one in scored for note in one.all_notes], [one.name for one in scored])
     return ReportFiles(page, tuple(score_files), tuple(figure_files), tuple(notes), compared.comparison)
+
+
+def list_files(page: Path) -> set[Path]:
+    """Return the files that stand beside a report's page: the score files that it links to, and its further texts."""
+    from eraser_hub.records.files import is_generated
+
+    if not page.is_file() or not is_generated(page):
+        return set()
+    names = re.findall(r'<a href="([^"/\\]+\.scores\.json)">', page.read_text(encoding="utf-8", errors="replace"))
+    paths = {page.with_name(name) for name in (*names, TEXTS)}
+    return {path for path in paths if path.is_file() and is_generated(path)}
 
 
 def name_score_files(out: Path, systems: Sequence[System]) -> list[Path]:

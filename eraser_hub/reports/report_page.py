@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,23 +15,14 @@ from eraser_hub.records.errors import DataError, show_controls
 from eraser_hub.records.files import shorten_digest
 from eraser_hub.records.predictions import read_model_digest, read_signature
 from eraser_hub.scoring.compare import BETTER, Comparison, align_systems, compare, find_shared_columns, have_same_model
-from eraser_hub.scoring.result import HEADLINE, Scores, choose_headline
+from eraser_hub.scoring.result import Scores, choose_headline
 from eraser_hub.scoring.score import ScoreSettings
 from eraser_hub.scoring.statistics import DRAWS
 
-from .catalogue import AGREEMENT, PERFORMANCE, format_interval, format_number, metric
-from .figures import (
-    find_style,
-    make_aopc_figures,
-    make_box_figures,
-    make_class_figures,
-    make_fidelity_figures,
-    make_interval_figures,
-    render_figures,
-)
-from .findings import describe_alone, describe_findings, describe_tests, merge_notes
+from .catalogue import AGREEMENT, PERFORMANCE, find_range, format_interval, format_number, metric
+from .figures import draw_figures, find_style
+from .findings import Name, Sentence, describe_alone, describe_findings, describe_tests, merge_notes
 from .page import render, to_embedded_json
-from .score_ranges import find_range
 from .texts import Texts
 
 if TYPE_CHECKING:
@@ -42,7 +32,7 @@ log = logging.getLogger("eraser_hub")
 
 # in a run's signature: the rationales are those of the gold; tokens are ranked at random
 PEOPLE, RANDOM = "rationales:human", "method:random"
-DRAWS_A_TEST = 25  # with fewer than 20 exchanges for each test, Holm's correction leaves no p below .05
+DRAWS_A_TEST = 20  # the fewest exchanges for each test with which Holm's correction can leave a p below .05
 NO_FIGURES = "No figures: matplotlib is not installed (pip install matplotlib)."
 
 
@@ -113,13 +103,15 @@ def compare_systems(
     tested = [one for one in scored if one.name not in people]
     comparison, models = None, dict[str, str]()
     aligned = align_systems({one.name: one.runs for one in tested}, settings.only_predicted) if tested[1:] else {}
+    found = dict.fromkeys(key for one in scored for key in one if one.number(key) is not None)
+    headline = choose_headline(found, settings.paper)
     if any(find_shared_columns(runs, ()) for runs in aligned.values()):
         digests = {one.name: [read_model_digest(path) for path in one.files] for one in tested}
         comparison = compare(
             {one.name: one.runs for one in tested},
             minimum_effect=minimum_effect,
             confidence_level=settings.confidence_level or DEFAULT_LEVEL,
-            resamples=settings.n_resamples or max(DRAWS, DRAWS_A_TEST * len(HEADLINE) * math.comb(len(tested), 2)),
+            resamples=settings.n_resamples or max(DRAWS, DRAWS_A_TEST * len(headline) * math.comb(len(tested), 2)),
             seed=settings.seed,
             only_predicted=settings.only_predicted,
             chance={one.name: one.chance for one in tested},
@@ -127,9 +119,8 @@ def compare_systems(
             paper=settings.paper,
         )
         models = find_models(digests, aligned.get("eraser_faithfulness"))
-    found = dict.fromkeys(key for one in scored for key in one if one.number(key) is not None)
     tested_keys = comparison["family"] if comparison else []
-    headline = list(dict.fromkeys([*tested_keys, *choose_headline(found, settings.paper)])) or list(found)[:7]
+    headline = list(dict.fromkeys([*tested_keys, *headline])) or list(found)[:7]
     chance = {}
     # a baseline may be a system, too
     at_random = {one.name: one for one in (*drawn, *(one for one in scored if one.name in random))}
@@ -166,39 +157,26 @@ def find_models(
     return models if len(leaders) > 1 else {}
 
 
-def draw_figures(compared: Compared, folder: Path | None) -> tuple[dict[str, list[dict[str, str]]], dict[Path, bytes]]:
-    """Draw the figures of a report.
-
-    Args:
-        compared: the systems.
-        folder: where the files of the figures are to stand; None: there are none.
-
-    Returns:
-        Section -> its figures (name, caption, SVG; none without matplotlib); path -> content of the files.
+def draw_sections(compared: Compared, folder: Path | None) -> tuple[dict[str, Any], dict[Path, bytes]]:
+    """Return the figures of each section of the page, none without matplotlib, and the content of their files.
 
     Raises:
-        DataError: files are wanted, and matplotlib is not installed.
+        DataError: a folder for files is named, and matplotlib is not installed.
     """
     from markupsafe import Markup
 
-    systems, headline = compared.systems, compared.headline
-    sections = {
-        "scores": make_interval_figures(systems, headline, compared.chance, compared.models),
-        "curves": [*make_aopc_figures(systems, compared.drawn, compared.models), *make_fidelity_figures(systems)],
-        "texts": make_box_figures(systems),
-        "classes": make_class_figures(systems, headline),
-    }
     try:
-        inline, files = render_figures([figure for figures in sections.values() for figure in figures], folder)
+        how = compared.systems, compared.headline, compared.drawn, compared.chance, compared.models
+        inline, files = draw_figures(*how, folder)
     except DataError:
         if folder is not None:
             raise
         log.warning(NO_FIGURES)
-        return {section: [] for section in sections}, {}
-    return {
-        section: [{"name": one.name, "caption": one.caption, "svg": Markup(inline[one.name])} for one in figures]
-        for section, figures in sections.items()
-    }, files
+        return {}, {}
+    shown = {}
+    for section, drawings in inline.items():
+        shown[section] = [{"name": one.name, "caption": one.caption, "svg": Markup(svg)} for one, svg in drawings]
+    return shown, files
 
 
 def _make_cell(system: Scores, key: str) -> Cell:
@@ -274,21 +252,20 @@ def make_class_table(compared: Compared) -> Table:
     return Table(("gold class, system",), compared.headline, rows)
 
 
-def define_scores(compared: Compared) -> list[dict[str, Any]]:
-    """Return every score of any system: its definition, and each system's number."""
-    found = {key for one in compared.systems for key in one.scores if one.number(key) is not None}
-    defined = []
-    for key in sorted(found, key=lambda key: (key not in compared.headline, metric(key).rank)):
-        known, ends = metric(key), find_range(key)
-        low, high = (f"{'−' * (end < 0)}∞" if math.isinf(end) else f"{end:g}".replace("-", "−") for end in ends)
-        direction = f"{known.better} is better, " if known.better else ""
-        numbers = [(one.name, _make_cell(one, key)) for one in compared.systems if one.number(key) is not None]
-        defined.append({"metric": known, "range": f"{direction}{low} to {high}", "numbers": numbers})
-    return defined
+def describe_range(key: str) -> str:
+    """Return which direction of a score is better, and its range, in words."""
+    ends = [f"{'−' * (end < 0)}∞" if math.isinf(end) else f"{end:g}".replace("-", "−") for end in find_range(key)]
+    better = metric(key).better
+    return f"{f'{better} is better, ' if better else ''}{' to '.join(ends)}"
 
 
 def render_report(
-    title: str, subtitle: str, compared: Compared, texts: Texts, figures: Mapping[str, Sequence[Mapping[str, str]]]
+    title: str,
+    subtitle: str,
+    compared: Compared,
+    texts: Texts,
+    figures: Mapping[str, Sequence[Mapping[str, str]]],
+    score_files: Sequence[str],
 ) -> str:
     """Return the page.
 
@@ -297,7 +274,8 @@ def render_report(
         subtitle: what is scored.
         compared: the systems.
         texts: the texts.
-        figures: section -> its figures, see `draw_figures`.
+        figures: section -> its figures, see `draw_sections`.
+        score_files: the names of the systems' score files, which stand beside the page.
     """
     from markupsafe import Markup
 
@@ -324,20 +302,18 @@ def render_report(
         lines += [
             f"not compared, {name} alone has them: {', '.join(keys)}" for name, keys in comparison["left_out"].items()
         ]
-    alternatives = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    pattern = re.compile(rf"(?<!['\w])(?:{alternatives})(?!['\w])")  # people's are not those of a system "people"
-
-    def mark_names(text: str) -> Markup:
-        """Return a sentence in which each system's name has its colour and line beside it."""
-        out, end = Markup(), 0
-        for found in pattern.finditer(text):
-            out += Markup.escape(show_controls(text[end : found.start()])) + swatches[found[0]]
-            out += Markup('<b class="system">{}</b>').format(show_controls(found[0]))
-            end = found.end()
-        return out + Markup.escape(show_controls(text[end:]))
-
     swatches = {name: Markup(_draw_swatch(place)) for place, name in enumerate(names)}
 
+    def show(sentence: Sentence) -> Markup:
+        """Return a sentence in which each system's name has its colour and line beside it."""
+        shown = Markup()
+        for part in sentence.parts:
+            known = isinstance(part, Name) and part in swatches
+            look = swatches[part] + Markup('<b class="system">{}</b>') if known else Markup("{}")
+            shown += look.format(show_controls(part))
+        return shown
+
+    keys = {key for one in systems for key in one if one.number(key) is not None}
     return render(
         "report.html",
         ("table.js", "report.js"),
@@ -351,9 +327,12 @@ def render_report(
         scores=make_score_table(compared),
         differences=None if comparison is None else make_difference_table(comparison),
         classes=make_class_table(compared),
-        definitions=define_scores(compared),
+        keys=sorted(keys, key=lambda key: (key not in compared.headline, metric(key).rank)),
+        cell=_make_cell,
+        describe_range=describe_range,
         figures=figures,
-        missing="" if any(figures.values()) or not systems else NO_FIGURES,
+        score_files=score_files,
+        missing="" if figures or not systems else NO_FIGURES,
         texts=texts,
         index=Markup(to_embedded_json(texts.index)),
         notes=lines,
@@ -362,7 +341,7 @@ def render_report(
         signature=None if comparison is None else comparison["signature"],
         metric=metric,
         swatches=swatches,
-        mark_names=mark_names,
+        show=show,
     )
 
 

@@ -8,36 +8,33 @@ others in a file beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from eraser_hub.metrics import plain
+from eraser_hub.metrics.rows import index_rows
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.files import GENERATOR
+from eraser_hub.records.predictions import read_rows
+from eraser_hub.scoring.gold import list_rows, read_gold
+from eraser_hub.scoring.people import choose_gold
 from eraser_hub.scoring.result import Scores
 from eraser_hub.scoring.runs import System
 from eraser_hub.scoring.scored_split import ScoredSplit
 
 from .catalogue import metric
 from .findings import merge_notes
-from .marks import (
-    MarkedInstance,
-    choose_evidences,
-    find_lost_partners,
-    mark_instance,
-    mark_pair,
-    pair_rows,
-    read_answers,
-)
+from .marks import Answer, MarkedText, Row, join_outputs, join_records, mark_answer, mark_text, pair_records, to_steps
 from .page import pack
 
-Answers = Mapping[str, Mapping[str, Any]]
-
 BLOCK = 200
+SHADES = 5  # of soft scores
 GOLD = {
-    "evidence": ("gold evidence, group 1", "group 2", "group 3"),
-    "majority": ("gold: more than half of the annotators",),
-    "union": ("gold: any annotator",),
+    "evidence": "gold evidence",
+    "majority": "gold: more than half of the annotators",
+    "union": "gold: any annotator",
 }
 # per-instance scores that texts show and are ordered by; the first that systems share tells where they differ
 KEYS = (
@@ -57,16 +54,14 @@ class Texts:
         blocks: `BLOCK` texts each, packed; the first stands in the page.
         counts: their number in words.
         notes: what is not marked, and why.
-        gold: words for each group of gold marks, for the legend.
         has_pairs: whether each text is an original and its perturbation.
     """
 
     index: dict[str, Any]
-    blocks: list[str] = field(default_factory=list)
-    counts: str = ""
-    notes: list[str] = field(default_factory=list)
-    gold: Sequence[str] = ()
-    has_pairs: bool = False
+    blocks: list[str]
+    counts: str
+    notes: list[str]
+    has_pairs: bool
 
     @property
     def beside(self) -> list[str]:
@@ -85,7 +80,7 @@ def make_texts(
     """Mark the texts of a split that any system answers, those first on which systems differ most.
 
     Args:
-        split: the split.
+        split: the split; of the perturbation benchmark a text is an original beside its perturbation.
         systems: the systems; of several runs the first is marked. None: the gold alone.
         scored: their scores, with values per instance.
         gold: the form of the gold.
@@ -94,176 +89,198 @@ def make_texts(
     Raises:
         DataError: an answer that does not fit its text, with the system's file.
     """
-    answers = [read_answers(split, system.path) for system in systems]
-    texts, ids, counts, notes = (_mark_pairs if split.kind == "perturbation" else _mark_rows)(
-        split, systems, answers, gold
-    )
-    values = [_take_values(system, ids) for system in scored]
-    watched = [at for at, system in enumerate(systems) if system.name not in hidden]
-    key = next((key for key in KEYS if watched and all(key in values[at] for at in watched)), None)
-    interest, words = [0.0] * len(texts), ""
-    if key is not None:
-        columns = [values[at][key] for at in watched]
-        known = [[value for column in columns if (value := column[n]) is not None] for n in range(len(texts))]
-        label = metric(key).label
-        if len(watched) > 1:
-            interest = [max(found) - min(found) if len(found) > 1 else -1.0 for found in known]
-            words = f"systems differ most in {label}"
-        else:
-            right = [text[watched[0]].right is not False for text in texts]
-            interest = [-found[0] if found and ok else -math.inf for found, ok in zip(known, right, strict=True)]
-            words = f"right label, lowest {label}"
-    order = sorted(range(len(texts)), key=lambda n: -interest[n])
-    shown = list(range(len(systems)))[:2]
-    if key is not None and len(watched) > 1 and order:
-        answered = {at: value for at in watched if (value := values[at][key][order[0]]) is not None}
-        ranked = sorted(answered, key=lambda at: -answered[at])
-        shown = [ranked[0], ranked[-1]] if len(ranked) > 1 else shown
-    texts = [texts[n] for n in order]
-    labels = list(split.labels.names or ()) if split.kind != "perturbation" else []
-    labels += dict.fromkeys(
-        label
-        for text in texts
-        for one in text
-        for label in (one.label, one.predicted_label)
-        if label and label not in labels
-    )
-    places: dict[str | None, int] = {label: at for at, label in enumerate(labels)}
-    blocks = [texts[start : start + BLOCK] for start in range(0, len(texts), BLOCK)]
-    index = {
-        "systems": [system.name for system in systems],
-        "shown": shown,
-        "labels": labels,
-        "names": {key: metric(key).label for columns in values for key in columns},
-        "interest": words,
-        "ids": [text[0].annotation_id for text in texts],
-        "position": order,
-        "gold": [places.get(text[0].label, -1) if text[0].label_known else -1 for text in texts],
-        "predicted": [[places.get(text[at].predicted_label, -1) for text in texts] for at in range(len(systems))],
-        "values": [{key: [column[n] for n in order] for key, column in columns.items()} for columns in values],
-        "block": BLOCK,
-        "blocks": len(blocks),
-    }
-    packed = [pack(_make_block(block, bool(systems))) for block in blocks]
-    return Texts(index, packed, counts, notes, GOLD.get(gold, GOLD["evidence"]), split.kind == "perturbation")
+    has_pairs, names = split.kind == "perturbation", split.labels.names
+    rows, note = choose_evidences(split, gold)
+    sources, lost = pair_records(rows) if has_pairs else ([(row,) for row in rows], [])
+    answers = {system.name: read_answers(split, system.path) for system in systems}
 
+    def list_ids(source: Sequence[Row]) -> list[str]:
+        return [str(record["id" if has_pairs else "annotation_id"]) for record in source]
 
-def _take_values(system: Scores, ids: Sequence[str]) -> dict[str, list[float | None]]:
-    """Return the per-instance scores of a system by key, for these annotations."""
-    rows, taken = {identity: row for row, identity in enumerate(system.ids)}, {}
-    for key in KEYS:
-        column = system.per_instance.get(key, ())
-        if any(value is not None for value in column):
-            found = [column[rows[identity]] if identity in rows else None for identity in ids]
-            taken[key] = [None if value is None or not math.isfinite(value) else round(value, 6) for value in found]
-    return taken
-
-
-def _mark_rows(
-    split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers], gold: str
-) -> tuple[list[list[MarkedInstance]], list[str], str, list[str]]:
-    """Return the marked texts, their ids, their number in words, and notes on what is not marked."""
-    evidences, note = choose_evidences(split, gold)
-    shown = [
-        row
-        for row, identity in zip(split.rows, split.ids, strict=True)
-        if not systems or any(identity in found for found in answers)
-    ]
-    texts = []
-    for row in shown:
-        identity = str(row["annotation_id"])
-        chosen = {**row, "evidences": evidences.get(identity, row["evidences"])}
-        texts.append(_mark_for_all(mark_instance, chosen, systems, [found.get(identity) for found in answers], split))
-    missing = []
-    for system, found in zip(systems, answers, strict=True):
-        rationales = [rationale for instance in found.values() for rationale in instance.get("rationales") or ()]
-        for name, words in (("hard", "no predicted spans are marked"), ("soft", "no shades are drawn")):
-            if all(rationale.get(f"{name}_rationale_predictions") is None for rationale in rationales):
-                missing.append((system.name, f"{words}: the predictions have no {name}_rationale_predictions"))
-        if all(instance.get("classification") is None for instance in found.values()):
-            missing.append((system.name, "right and wrong are unknown: the predictions have no classification"))
-    counts = f"{len(shown)} of {len(split.rows)} texts" if len(shown) < len(split.rows) else f"{len(shown)} texts"
-    notes = [note] if note else []
-    notes += merge_notes(missing, [system.name for system in systems])
-    return texts, [str(row["annotation_id"]) for row in shown], counts, notes
-
-
-def _mark_for_all(
-    mark: Callable[..., MarkedInstance], row: Any, systems: Sequence[System], answers: Sequence[Any], split: ScoredSplit
-) -> list[MarkedInstance]:
-    """Return a row or pair with each system's answer; with the gold alone if there is no system."""
-    marked = []
-    for system, answer in zip(systems, answers, strict=True):
+    answered = [any(found.keys() >= {*list_ids(source)} for found in answers.values()) for source in sources]
+    shown = [source for source, is_answered in zip(sources, answered, strict=True) if is_answered or not systems]
+    texts = [mark_text(join_records(source) if has_pairs else source[0], names) for source in shown]
+    for system in systems:
+        found = answers[system.name]
         try:
-            marked.append(mark(row, answer, label_names=split.labels.names))
+            for text, source in zip(texts, shown, strict=True):
+                ids = list_ids(source)
+                instance = found.get(ids[0])
+                if has_pairs:
+                    instance = join_outputs(source, found, names) if found.keys() >= {*ids} else None
+                text.answers[system.name] = mark_answer(text, instance)
         except DataError as error:
             raise error.at(file=system.path) from None
-    return marked or [mark(row, None, label_names=split.labels.names)]
-
-
-def _mark_pairs(
-    split: ScoredSplit, systems: Sequence[System], answers: Sequence[Answers], gold: str
-) -> tuple[list[list[MarkedInstance]], list[str], str, list[str]]:
-    """Return the marked pairs, as `_mark_rows` does; a record's own scores stand beside each of its pairs."""
-    pairs, texts, ids = pair_rows(split.rows), [], []
-    for pair in pairs:
-        both = [found if all(str(row["id"]) in found for row in pair) else None for found in answers]
-        if systems and not any(both):
-            continue
-        texts.append(_mark_for_all(mark_pair, pair, systems, both, split))
-        ids.append(str(pair[0]["id"]))
-    words = "no predicted rationale is marked: the predictions have no rationale (lists of token indices)"
-    missing = [
-        (system.name, words)
-        for system, found in zip(systems, answers, strict=True)
-        if all(row.get("rationale") is None for row in found.values())
-    ]
-    notes = merge_notes(missing, [system.name for system in systems])
-    if lost := find_lost_partners(split.rows):
+    notes = [*([note] if note else []), *describe_unmarked(texts, list(answers), has_pairs)]
+    if lost:
         notes.append(f"{len(lost)} perturbed records are named and not among the rows ({show(lost[0])} first)")
-    if not any(row.get("rationale_ids") for row in split.rows):
+    if has_pairs and not any(row.get("rationale_ids") for row in rows):
         notes.append("no gold rationales are marked: this release of the benchmark has none")
-    counts = f"{len(texts)} of {len(pairs)}" if len(texts) < len(pairs) else str(len(pairs))
-    return texts, ids, f"{counts} pairs of {len(split.rows)} records", notes
+    counts = f"{len(texts)} of {len(sources)}" if len(texts) < len(sources) else str(len(texts))
+    counts += f" pairs of {len(rows)} records" if has_pairs else " texts"
+    index = make_index(texts, [list_ids(source)[0] for source in shown], names or (), scored, hidden)
+    index["gold_words"] = GOLD[gold]
+    ordered = [texts[n] for n in index["position"]]
+    blocks = [pack(make_block(ordered[start : start + BLOCK])) for start in range(0, len(ordered), BLOCK)]
+    return Texts(index, blocks, counts, notes, has_pairs)
 
 
-def _make_block(texts: Sequence[Sequence[MarkedInstance]], has_systems: bool) -> dict[str, Any]:
+def read_answers(split: ScoredSplit, path: Path) -> dict[str, Row]:
+    """Return predictions by id: instances, or records of the perturbation benchmark where the split holds pairs.
+
+    Raises:
+        DataError: a file that cannot be read or is empty; a prediction without id, or an id twice.
+    """
+    rows = read_rows(path)
+    if split.kind != "perturbation" and plain.is_plain(rows[0]):
+        rows, _, _ = plain.to_instances(rows, list_rows(split))
+    try:
+        return index_rows(rows, "predictions")
+    except DataError as error:
+        raise error.at(file=path) from None
+
+
+def choose_evidences(split: ScoredSplit, form: str) -> tuple[list[dict[str, Any]], str]:
+    """Return the rows of a split, as those of ``eraser``, with the evidences of a form of the gold, and a note on it.
+
+    Args:
+        split: the split.
+        form: "evidence" (as the rows have them), "majority" or "union" of the annotators' marks.
+
+    Raises:
+        DataError: there are no annotators, or their marks do not fit the documents.
+    """
+    annotations = (plain.to_instances([], split.rows)[1] or []) if split.kind == "file" else split.rows
+    if form == "evidence":
+        return annotations, ""
+    gold, notes = choose_gold(read_gold(split)[0], split, form)
+    rows = []
+    for row, start, end in zip(annotations, gold.offsets[:-1], gold.offsets[1:], strict=True):
+        groups: dict[int, list[dict[str, Any]]] = {}
+        for at in range(start, end):
+            span = {"docid": gold.docids[gold.doc[at]], "start_token": int(gold.start[at])}
+            groups.setdefault(int(gold.group[at]), []).append({**span, "end_token": int(gold.end[at])})
+        rows.append({**row, "evidences": list(groups.values())})
+    return rows, "; ".join(notes)
+
+
+def describe_unmarked(texts: Sequence[MarkedText], systems: Sequence[str], has_pairs: bool) -> list[str]:
+    """Return notes on what the predictions of a system have no fields for."""
+    missing = []
+    for name in systems:
+        answers = [text.answers[name] for text in texts]
+        has_spans = any(spans is not None for answer in answers for spans in answer.spans)
+        if has_pairs:
+            lacks = {"no predicted rationale is marked": ("rationale (lists of token indices)", has_spans)}
+        else:
+            has_soft = any(soft is not None for answer in answers for soft in answer.soft)
+            lacks = {
+                "no predicted spans are marked": ("hard_rationale_predictions", has_spans),
+                "no shades are drawn": ("soft_rationale_predictions", has_soft),
+                "right and wrong are unknown": ("classification", any(answer.label is not None for answer in answers)),
+            }
+        for words, (field, has_field) in lacks.items():
+            if not has_field:
+                missing.append((name, f"{words}: the predictions have no {field}"))
+    return merge_notes(missing, systems)
+
+
+def make_index(
+    texts: Sequence[MarkedText],
+    ids: Sequence[str],
+    label_names: Sequence[str],
+    scored: Sequence[Scores],
+    hidden: Sequence[str],
+) -> dict[str, Any]:
+    """Return what the page knows of every text, those first on which systems differ most.
+
+    Args:
+        texts: the texts.
+        ids: the annotation of each, which has its scores.
+        label_names: the labels that are known.
+        scored: the systems' scores.
+        hidden: systems that do not count for where systems differ.
+    """
+    values: dict[str, dict[str, list[float | None]]] = {}
+    for system in scored:
+        rows, known = {name: row for row, name in enumerate(system.ids)}, {}
+        for key in KEYS:
+            column = system.per_instance.get(key, ())
+            found = [column[rows[name]] if column and name in rows else None for name in ids]
+            if any(value is not None for value in found):
+                known[key] = [None if value is None or not math.isfinite(value) else round(value, 6) for value in found]
+        values[system.name] = known
+    watched = [name for name in values if name not in hidden]
+    key = next((key for key in KEYS if watched and all(key in values[name] for name in watched)), None)
+    label, interest, words = metric(key or "").label, [0.0] * len(texts), ""
+    for n, text in enumerate(texts if key else ()):
+        numbers = [number for name in watched if (number := values[name][key or ""][n]) is not None]
+        if len(watched) > 1:
+            words = f"systems differ most in {label}"
+            interest[n] = max(numbers) - min(numbers) if len(numbers) > 1 else -1.0
+        else:
+            words = f"right label, lowest {label}"
+            interest[n] = -numbers[0] if numbers and text.is_right(watched[0]) is not False else -math.inf
+    order = sorted(range(len(texts)), key=lambda n: -interest[n])
+    names, shown = list(values), [*range(len(values))][:2]
+    if key and len(watched) > 1 and order:  # the best and the worst on the first text
+        first = {name: number for name in watched if (number := values[name][key][order[0]]) is not None}
+        if len(first) > 1:
+            shown = [names.index(max(first, key=first.__getitem__)), names.index(min(first, key=first.__getitem__))]
+    ordered = [texts[n] for n in order]
+    told = [text.label for text in ordered] + [a.label or "" for text in ordered for a in text.answers.values()]
+    labels = [label for label in dict.fromkeys([*label_names, *told]) if label]
+    places: dict[str | None, int] = {label: place for place, label in enumerate(labels)}
+    return {
+        "systems": names,
+        "shown": shown,
+        "labels": labels,
+        "names": {key: metric(key).label for known in values.values() for key in known},
+        "interest": words,
+        "ids": [text.annotation_id for text in ordered],
+        "position": order,
+        "gold": [places.get(text.label, -1) if text.label_known else -1 for text in ordered],
+        "predicted": [[places.get(text.answers[name].label, -1) for text in ordered] for name in names],
+        "values": [{key: [column[n] for n in order] for key, column in values[name].items()} for name in names],
+        "block": BLOCK,
+    }
+
+
+def make_block(texts: Sequence[MarkedText]) -> dict[str, Any]:
     """Return a block's documents, each once, and its texts, which name them by place."""
     documents: list[dict[str, Any]] = []
-    places: dict[tuple[str, tuple[tuple[str, ...], ...]], int] = {}
+    places: dict[tuple[str, str], int] = {}
     rows = []
     for text in texts:
-        first = text[0]
-        for document in first.documents:
-            if places.setdefault((document.docid, document.sentences), len(documents)) == len(documents):
-                documents.append({"id": document.docid, "lines": [" ".join(line) for line in document.sentences]})
+        numbers = []
+        for document in text.documents:
+            lines = [" ".join(sentence) for sentence in document.sentences]
+            key = document.docid, "\n".join(lines)
+            if key not in places:
+                places[key] = len(documents)
+                documents.append({"id": document.docid, "lines": lines})
+            numbers.append(places[key])
         rows.append(
             {
-                "query": first.query,
-                "lang": first.language,
-                "titles": first.titles,
-                "docs": [places[document.docid, document.sentences] for document in first.documents],
-                "gold": [[d, *span] for d, document in enumerate(first.documents) for span in document.gold],
-                "empty": sum(document.empty_gold for document in first.documents),
-                "systems": [_make_system(one) for one in text] if has_systems else [],
+                "query": text.query,
+                "lang": text.language,
+                "docs": numbers,
+                "gold": [[d, *span] for d, document in enumerate(text.documents) for span in document.gold],
+                "empty": sum(document.empty_gold for document in text.documents),
+                "systems": [describe_answer(answer) for answer in text.answers.values()],
             }
         )
     return {"docs": documents, "rows": rows}
 
 
-def _make_system(marked: MarkedInstance) -> dict[str, Any]:
-    """Return a system's spans, shades (a digit a token), ranks, quotes and probabilities."""
-    made: dict[str, Any] = {}
-    if any(document.predicted is not None for document in marked.documents):
-        made["hard"] = [[d, *span] for d, document in enumerate(marked.documents) for span in document.predicted or ()]
-    if any(document.soft is not None for document in marked.documents):
-        shades = [document.shades(10) for document in marked.documents]
-        made["soft"] = [None if steps is None else "".join(map(str, steps)) for steps in shades]
-    if marked.tops:
-        made["tops"] = marked.tops
-        made["ranks"] = marked.ranks
-    if marked.quotes:
-        made["quotes"] = marked.quotes
-    if marked.probabilities:
-        made["p"] = {name: round(float(p), 4) for name, p in marked.probabilities.items()}
-    return made
+def describe_answer(answer: Answer) -> dict[str, Any]:
+    """Return a system's spans, shades (a digit a token), top tokens, quotes and probabilities, those that it has."""
+    found: dict[str, Any] = {}
+    if any(spans is not None for spans in answer.spans):
+        found["hard"] = [[d, *span] for d, spans in enumerate(answer.spans) for span in spans or ()]
+    if any(soft is not None for soft in answer.soft):
+        found["soft"] = [None if soft is None else "".join(map(str, to_steps(soft, SHADES))) for soft in answer.soft]
+    found |= {name: value for name, value in (("tops", answer.tops), ("quotes", answer.quotes)) if any(value)}
+    if answer.probabilities:
+        found["p"] = {label: round(float(p), 4) for label, p in answer.probabilities.items()}
+    return found

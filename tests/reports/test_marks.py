@@ -6,15 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eraser_hub.reports.marks import (
-    MarkedDocument,
-    choose_evidences,
-    find_lost_partners,
-    mark_instance,
-    mark_pair,
-    pair_rows,
-    read_answers,
-)
+from eraser_hub.reports.marks import join_outputs, join_records, mark_answer, mark_text, pair_records, to_steps
+from eraser_hub.reports.texts import choose_evidences, read_answers
 from eraser_hub.scoring.scored_split import open_split
 
 from ..refusals import refused
@@ -24,16 +17,20 @@ pytestmark = pytest.mark.unit
 NAMES = ("NEG", "POS")
 
 
+def mark(row, instance, names=None):
+    text = mark_text(row, names)
+    text.answers["it"] = mark_answer(text, instance)
+    return text, text.answers["it"]
+
+
 def test_marks_of_a_row(row, instance):
-    marked = mark_instance(row, instance, label_names=NAMES)
-    first, second = marked.documents
-    assert (marked.label, marked.predicted_label, marked.right) == ("POS", "POS", True)
-    assert first.gold == ((1, 3, 0), (2, 4, 1)) and first.empty_gold == 1
-    assert second.gold == ((0, 1, 1),) and second.predicted == ()
-    assert first.predicted == ((2, 5),), "equal spans count once"
-    assert first.shades(100)[0] == 0 and first.shades(100)[-1] == 99 and second.shades() == [0]
-    alone = mark_instance(row, label_names=NAMES)
-    assert alone.right is None and alone.documents[0].predicted is None and alone.documents[0].soft is None
+    text, answer = mark(row, instance, NAMES)
+    first, second = text.documents
+    assert (text.label, answer.label, text.is_right("it")) == ("POS", "POS", True)
+    assert first.gold == [(1, 3, 0), (2, 4, 1)] and first.empty_gold == 1 and second.gold == [(0, 1, 1)]
+    assert answer.spans == [[(2, 5)], []], "equal spans count once"
+    alone, none = mark(row, None, NAMES)
+    assert alone.is_right("it") is None and none.spans == none.soft == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -47,28 +44,28 @@ def test_marks_of_a_row(row, instance):
     ],
 )
 def test_right_needs_the_name_of_the_label(row, instance, fields, names, right):
-    assert mark_instance(row | fields, instance, label_names=names).right is right
+    assert mark(row | fields, instance, names)[0].is_right("it") is right
 
 
 def test_quotes_and_faults_of_fields_that_scoring_does_not_read(row, instance):
     found = {"text": "fine film", "status": "exact", "docid": "d1", "start_token": 1, "end_token": 3}
-    quotes = mark_instance(row, instance | {"quotes": [found, {"text": "bad", "status": "invented"}]}).quotes
-    assert quotes == (("fine film", "exact", "d1 1–3"), ("bad", "invented", ""))
+    quotes = mark(row, instance | {"quotes": [found, {"text": "bad", "status": "invented"}]})[1].quotes
+    assert quotes == [("fine film", "exact", "d1 1–3"), ("bad", "invented", "")]
     with refused("7", instance="one", field="quotes[0]"):
-        mark_instance(row, instance | {"quotes": [7]})
+        mark(row, instance | {"quotes": [7]})
     with refused("0 to 1", "found 7", instance="one", field="classification"):
-        mark_instance(row | {"classification": 7}, label_names=NAMES)
+        mark_text(row | {"classification": 7}, NAMES)
 
 
 @settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20), st.integers(2, 100))
-def test_shades_keep_the_order(scores, levels):
-    shades = MarkedDocument("d", (("x",) * len(scores),), soft=tuple(scores)).shades(levels)
-    assert all(0 <= shade < levels for shade in shades)
-    assert [shade for _, shade in sorted(zip(scores, shades, strict=True))] == sorted(shades)
+def test_steps_keep_the_order(scores, levels):
+    steps = to_steps(scores, levels)
+    assert all(0 <= step < levels for step in steps)
+    assert [step for _, step in sorted(zip(scores, steps, strict=True))] == sorted(steps)
 
 
-def test_sides_ranks_and_shared_tokens_of_a_pair():
+def test_sides_and_top_tokens_of_a_pair():
     text = {"tokens": [["very", "good", "film", "good"]], "rationale_ids": [[[0, 1], [3]]], "language": "en"}
     original = {"id": "1", "sample_type": "ori", "rel_ids": ["2", "3"], "label": 1, **text}
     perturbed = {"id": "2", "tokens": [["good", "movie"]], "sample_type": "disturb", "rel_ids": None, "label": 1}
@@ -77,15 +74,13 @@ def test_sides_ranks_and_shared_tokens_of_a_pair():
         "1": {"id": "1", "rationale": [[3, 1]], "rationale_tokens": ranking, "pred_label": 0},
         "2": {"id": "2", "rationale": [[0]], "rationale_tokens": [["good", "movie"]], "pred_label": 1},
     }
-    (pair,) = pair_rows([original, perturbed])
-    assert pair == (original, perturbed) and find_lost_partners([original, perturbed]) == ["3"]
-    marked = mark_pair(pair, outputs, ("neg", "pos"))
-    assert (marked.annotation_id, marked.language, marked.titles) == ("1 / 2", "en", ("original", "perturbed"))
-    assert (marked.label, marked.predicted_label, marked.right) == ("pos", "neg", False)
-    assert marked.documents[0].gold == ((0, 2, 0), (3, 4, 1)) and marked.documents[0].predicted == ((1, 2), (3, 4))
-    assert marked.ranks == ({1: 1, 3: 2}, {0: 1}) and marked.tops == (("good", "good"), ("good",))
-    alone = mark_pair(pair, None)
-    assert (alone.predicted_label, alone.tops, alone.documents[0].predicted) == (None, (), None)
+    assert pair_records([original, perturbed]) == ([(original, perturbed)], ["3"])
+    names, pair = ("neg", "pos"), (original, perturbed)
+    marked, answer = mark(join_records(pair), join_outputs(pair, outputs, names), names)
+    assert (marked.annotation_id, marked.language, marked.label) == ("1 / 2", "en", "pos")
+    assert [document.docid for document in marked.documents] == ["original · 1", "perturbed · 2"]
+    assert marked.documents[0].gold == [(0, 2, 0), (3, 4, 1)] and answer.spans == [[(1, 2), (3, 4)], [(0, 1)]]
+    assert (answer.label, marked.is_right("it"), answer.tops) == ("neg", False, [["good", "good"], ["good"]])
 
 
 @pytest.mark.parametrize(
@@ -103,13 +98,13 @@ def test_outputs_that_do_not_fit_a_pair(change, instance, field, mentions):
     outputs = {row["id"]: {"id": row["id"], "rationale": [[0]], "rationale_tokens": [["a", "b"]]} for row in rows}
     change(outputs)
     with refused(*mentions, instance=instance, field=field):
-        mark_pair(rows, outputs)
+        join_outputs(rows, outputs)
 
 
 def test_answers_and_gold_of_a_split(hub, samples, tmp_path):
     split = open_split(hub / "eraser", "movies", "validation")
     answers = read_answers(split, samples / "predictions" / "eraser" / "movies.val.jsonl")
-    assert list(answers) == split.ids and choose_evidences(split, "evidence") == ({}, "")
+    assert list(answers) == split.ids and choose_evidences(split, "evidence") == (split.rows, "")
     file, name = tmp_path / "p.jsonl", split.ids[0]
     file.write_text(f'{{"id": "{name}", "rationale": [[0, 4]]}}\n')
     ((docid, spans),) = [rationale.values() for rationale in read_answers(split, file)[name]["rationales"]]

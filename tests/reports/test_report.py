@@ -156,7 +156,7 @@ def test_rationales_of_people_are_shown_and_not_compared(hub, tmp_path):
 @pytest.mark.parametrize(
     ("form", "spans", "words"),
     [
-        ("evidence", [[0, 1, 3, 1], [0, 2, 3, 0], [0, 2, 3, 2], [0, 4, 5, 2]], "gold evidence, group 1"),
+        ("evidence", [[0, 1, 3, 1], [0, 2, 3, 0], [0, 2, 3, 2], [0, 4, 5, 2]], "gold evidence"),
         ("majority", [[0, 2, 3, 0]], "gold: more than half of the annotators"),
         ("union", [[0, 1, 3, 0], [0, 4, 5, 0]], "gold: any annotator"),
     ],
@@ -183,20 +183,37 @@ def test_pairs_are_shown_side_by_side(samples, tmp_path):
     predictions = samples / "predictions/bilingual_perturbation/senti_ch.jsonl"
     made = eraser_hub.report(tmp_path / "bilingual_perturbation", predictions, config="senti_ch", out=tmp_path / "out")
     page = read(made.page)
-    first = unpack(find(r'id="block">([^<]*)<', page))["rows"][0]
-    assert "32 pairs of 64 records" in page and first["titles"] == ["original", "perturbed"]
-    assert first["lang"] == "zh" and len(first["docs"]) == 2 and first["systems"][0]["tops"][0]
+    block = unpack(find(r'id="block">([^<]*)<', page))
+    first = block["rows"][0]
+    assert "32 pairs of 64 records" in page and first["lang"] == "zh" and first["systems"][0]["tops"][0]
+    sides = [block["docs"][place]["id"].partition(" · ")[0] for place in first["docs"]]
+    assert sides == ["original", "perturbed"]
 
 
 def test_texts_after_the_first_block_stand_beside_the_page(hub, tmp_path, monkeypatch):
     monkeypatch.setattr(texts, "BLOCK", 10)
-    for _ in range(2):  # a page replaces that of an earlier run
-        made = eraser_hub.report(hub / "eraser", [OURS, THEIRS], out=tmp_path, **MOVIES)
+    made = eraser_hub.report(hub / "eraser", [OURS, THEIRS], out=tmp_path, **MOVIES)
     index = json.loads(find(r'id="index">(.*?)</script>', read(made.page)))
     beside = [unpack(packed) for packed in re.findall(r'addBlock\(\d,"(.*?)"\)', read(tmp_path / "texts.js"))]
     assert len(index["ids"]) == 24 and [len(block["rows"]) for block in beside] == [10, 4]
     spread = [abs(a - b) for a, b in zip(*(one["token_macro_f1"] for one in index["values"]), strict=True)]
     assert spread == sorted(spread, reverse=True), "those first on which systems differ most"
+
+
+def test_a_report_replaces_the_files_of_the_one_before(hub, tmp_path, monkeypatch):
+    monkeypatch.setattr(texts, "BLOCK", 20)
+    eraser_hub.report(hub / "eraser", {"first": OURS, "日 x": THEIRS}, out=tmp_path, **MOVIES)
+    (tmp_path / "own.scores.json").write_bytes((tmp_path / "first.scores.json").read_bytes())
+    monkeypatch.undo()
+    made = eraser_hub.report(hub / "eraser", {"second": OURS}, out=tmp_path, **MOVIES)
+    kept = {*made.score_files, made.page, tmp_path / "own.scores.json"}
+    assert {*tmp_path.iterdir()} == kept, "a file that the page does not name is another's"
+
+
+def test_a_name_is_marked_where_it_stands_and_nowhere_else(hub, tmp_path):
+    page = read(eraser_hub.report(hub / "eraser", {"is": OURS, "a": THEIRS}, out=tmp_path, **MOVIES).page)
+    findings = find(r'<ul class="findings">(.*?)</ul>', page)
+    assert re.sub("<svg.*?</svg>", "", findings).count('<b class="system">is</b>') == findings.count("<li>") - 1
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,7 @@ async function show() {
   byId("found").textContent = state.list.length ? state.at + 1 + " of " + state.list.length : "no text passes the filter";
   byId("name").textContent = text === undefined ? "" : visible(index.ids[text]);
   byId("facts").replaceChildren();
+  byId("legend").replaceChildren();
   view.replaceChildren();
   if (text === undefined) return;
   let row;
@@ -104,11 +105,23 @@ async function show() {
   if (index.gold[text] >= 0) fact("gold label", index.labels[index.gold[text]]);
   if (row.empty) fact("empty evidence spans, not drawn", row.empty);
   const shown = index.systems.length ? state.shown : [-1];
+  drawLegend(row, shown.map((system) => row.systems[system] || {}));
   const kept = row.documents.map((_, d) => keepLines(row, d, shown));
   view.append(make("div", "columns", ...shown.map((system) => drawColumn(row, text, system, kept))));
   const names = several ? state.shown.map((system) => "&system=" + encodeURIComponent(index.systems[system])) : [];
   if (state.moved) history.replaceState(null, "", "#text=" + encodeURIComponent(index.ids[text]) + names.join(""));
   document.documentElement.dataset.ready = "yes";
+}
+// the marks that this text has
+function drawLegend(row, answers) {
+  const add = (...inside) => byId("legend").append(make("span", "text", ...inside));
+  const groups = [...new Set(row.gold.map((span) => span[3]))].sort((a, b) => a - b).slice(0, 5);
+  groups.forEach((group, at) => {
+    const words = [at ? "" : index.gold_words, groups.length > 1 ? "group " + (group + 1) : ""].filter(Boolean).join(", ");
+    add(make("span", "m gold", String(group + 1)), make("span", "g g" + (group % 5), words));
+  });
+  if (answers.some((said) => (said.hard || []).length)) add(make("span", "m pred", "["), make("span", "h", "predicted"), make("span", "m pred", "]"));
+  if (answers.some((said) => (said.soft || []).some(Boolean))) add(..."soft score,|from low|to|high".split("|").flatMap((words, at) => [make("span", "s" + (at + 1), words), " "]));
 }
 function drawColumn(row, text, system, kept) {
   const column = make("section", "column"), said = row.systems[system] || {};
@@ -149,7 +162,7 @@ function keepLines(row, d, shown) {
 }
 function drawDocument(row, said, d, kept) {
   const source = row.documents[d], text = make("div", "text"), gold = spansOf(row.gold, d), hard = spansOf(said.hard, d);
-  const shades = (said.soft || [])[d], ranks = (said.ranks || [])[d] || {};
+  const shades = (said.soft || [])[d];
   let token = 0, folded = 0;
   const fold = () => { if (folded) text.append(make("p", "fold", "… " + folded + (folded === 1 ? " line" : " lines") + " without a mark …")); folded = 0; };
   source.lines.forEach((line, at) => {
@@ -161,7 +174,7 @@ function drawDocument(row, said, d, kept) {
     let run = null;
     words.forEach((word) => {
       const groups = gold.filter((span) => span[0] <= token && token < span[1]).map((span) => span[2]), predicted = hard.some((span) => span[0] <= token && token < span[1]);
-      const shade = shades ? Math.floor(shades.charCodeAt(token) / 2) - 24 : 0; // a digit's code is 48 and more
+      const shade = shades ? Number(shades[token]) : 0;
       const css = [groups.length ? "g g" + (Math.min(...groups) % 5) : "", predicted ? "h" : "", shade > 0 ? "s" + shade : ""].filter(Boolean).join(" ");
       const before = gold.filter((span) => span[0] === token).map((span) => make("span", "m gold", String(span[2] + 1)));
       if (hard.some((span) => span[0] === token)) before.push(make("span", "m pred", "["));
@@ -171,14 +184,13 @@ function drawDocument(row, said, d, kept) {
         run = css ? make("span", css, visible(word)) : null;
         paragraph.append(blank, ...before, run || visible(word));
       }
-      if (ranks[token]) { paragraph.append(make("span", "m rank", String(ranks[token]))); run = null; }
       if (ends) { paragraph.append(make("span", "m pred", "]")); run = null; }
       token += 1;
     });
     text.append(paragraph);
   });
   fold();
-  const side = (row.titles || [])[d], heading = make("h4", "", (side ? side + " · " : "") + visible(source.id) + " · " + token + " tokens");
+  const heading = make("h4", "", visible(source.id) + " · " + token + " tokens");
   const article = make("article", "document", heading, text), tops = (said.tops || [])[d] || [];
   if (tops.length) article.append(make("p", "quiet", "top tokens: " + tops.map(visible).join(" · ")));
   text.lang = row.lang || "";
