@@ -19,7 +19,7 @@ import re
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -481,6 +481,33 @@ class HubDataset(ABC):
                 raise UsageError(describe_choice(name, list(self.configs)), argument="config")
         wanted = set(configs or there)
         return [name for name in self.configs if name in wanted]
+
+    def choose_found(
+        self,
+        configs: Sequence[str] | None,
+        found: Collection[str],
+        source: Path,
+        wanted: Mapping[str, str],
+        where: str = "",
+    ) -> list[str]:
+        """Return the configurations to build of those that were found; a line names the others where none is named.
+
+        Args:
+            configs: those that are asked for; None takes all that were found.
+            found: those whose files are there.
+            source: the folder in which they were looked for.
+            wanted: config -> its files, in words.
+            where: the address that has them all.
+
+        Raises:
+            DataError: one that is asked for is not there, or none is.
+        """
+        chosen = self.choose(configs, found)
+        if missing := [wanted[name] for name in chosen or self.configs if name not in found]:
+            raise DataError(f"expected {' or '.join(missing)}{where and f' of {where}'}, found none", file=source)
+        if left_out := [wanted[name] for name in self.configs if not configs and name not in found]:
+            log.warning(f"{source}: left out, since their files are not there: {', '.join(left_out)}")
+        return chosen
 
 
 def _count_rows(tables: Iterable[pa.Table], bar: Any) -> Iterator[pa.Table]:

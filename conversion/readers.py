@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -94,40 +94,60 @@ def file_name(docid: str) -> str:
     return docid if docid.isascii() else os.fsdecode(docid.encode("utf-8"))
 
 
-class NotCsvError(DataError):
-    """A file that cannot be taken apart into the records of a CSV."""
-
-
-def read_csv_records(path: str | PathLike[str], dialect: str = "excel") -> Iterator[tuple[int, list[str], str]]:
-    """Yield (1-based line, fields, text without the last line feed) of each record of a CSV; a record may span lines.
+def read_table(
+    path: str | PathLike[str], separator: str = ",", is_quoted: bool = True
+) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """Return the header of a CSV, and an iterator over its records, each with its first line (from 1).
 
     Args:
-        path: the file.
-        dialect: a dialect of the module csv; ``excel-tab`` reads tabs.
+        path: the file; a record may span lines.
+        separator: what stands between cells.
+        is_quoted: cells may stand in quotes; else a quote is a sign like any other.
 
     Raises:
-        NotCsvError: no CSV, with the line.
-        DataError: broken UTF-8, with the line.
+        DataError: broken UTF-8, no CSV, a column twice, or another number of cells than the header has, with the line.
     """
-    read: list[str] = []
+    header: list[str] = []
 
-    def read_lines() -> Iterator[str]:
-        for text in read_utf8_lines(path):
-            read.append(text)
-            yield text
+    def read_records() -> Iterator[tuple[int, list[str]]]:
+        limit, line = csv.field_size_limit(MAX_CELL), 1  # the limit is the process's
+        quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+        reader = csv.reader(read_utf8_lines(path), delimiter=separator, quoting=quoting, strict=True)
+        try:
+            for cells in reader:
+                yield line, cells
+                line = reader.line_num + 1
+        except csv.Error as error:
+            hint = describe_separator(header or [next(read_utf8_lines(path), "")], separator)
+            raise DataError(f"is no CSV: {error}{hint}", file=path, line=line) from None
+        finally:
+            csv.field_size_limit(limit)
 
-    limit = csv.field_size_limit(MAX_CELL)  # of the process: restored below
-    reader = csv.reader(read_lines(), dialect, strict=True)
-    line = 1
-    try:
-        for fields in reader:
-            yield line, fields, "".join(read).removesuffix("\n")
-            read.clear()
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise NotCsvError(f"is no CSV: {error}", file=path, line=line) from None
-    finally:
-        csv.field_size_limit(limit)
+    def read_rows() -> Iterator[tuple[int, dict[str, str]]]:
+        for line, cells in records:
+            if len(cells) != len(header):
+                message = f"expected {len(header)} fields, found {len(cells)}{describe_separator(header, separator)}"
+                raise DataError(message, file=path, line=line)
+            yield line, dict(zip(header, cells, strict=True))
+
+    records = read_records()
+    header += next(records, (1, []))[1]
+    if len(set(header)) < len(header):
+        raise DataError(f"expected each column once, found {show(header, 200)}", file=path, line=1)
+    return header, read_rows()
+
+
+def describe_separator(header: Sequence[str], separator: str = "") -> str:
+    """Describe another separator that a header of CSV seems to have; "" if it has none in each column.
+
+    >>> describe_separator(["id;text"], ",")
+    " (the header seems to be separated by ';'; .csv has ',', .tsv has '\\\\t')"
+    """
+    counts = {one: sum(name.count(one) for name in header) for one in ",\t;|" if one != separator}
+    other = max(counts, key=counts.__getitem__)
+    if counts[other] < max(1, len(header)):
+        return ""
+    return f" (the header seems to be separated by {other!r}; .csv has ',', .tsv has '\\t')"
 
 
 # -- JSON and YAML ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -64,22 +63,16 @@ class BilingualPerturbation(HubDataset):
 
     def find(self, source: Path | None, configs: Sequence[str] | None) -> Mapping[str, Callable[[], RawConfig]]:
         """Find the public files by name, and gold files beside them or in a folder ``gold`` or ``golden``."""
-        files = f"{' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl); {HOMEPAGE} has them"
         if source is None:
-            raise UsageError(f"expected the folder of {files}", argument="source")
+            files = f"{' '.join(CONFIGS)} (and gold files such as senti_ch_golden.jsonl)"
+            raise UsageError(f"expected the folder of {files}; {HOMEPAGE} has them", argument="source")
         found: dict[str, list[tuple[str, Path]]] = {}
         for place in (source, *(source / name for name in ("luge", self.name, *CONFIGS))):
             for folder in (place, *(place / name for name in GOLD_FOLDERS)):
                 for path in sorted(folder.iterdir()) if folder.is_dir() else ():
                     if path.is_file() and (match := NAME.fullmatch(path.name)):
                         found.setdefault(match[1], []).append((path.relative_to(place).as_posix(), path))
-        chosen = self.choose(configs, found)
-        if missing := [name for name in chosen or CONFIGS if name not in found]:
-            expected = ", ".join(str(source / name) for name in missing)
-            raise DataError(f"expected {expected} of the files {files}, found none", file=source)
-        if left_out := [name for name in CONFIGS if not configs and name not in found]:
-            log = logging.getLogger("eraser_hub")
-            log.warning(f"{source}: left out, since their files are not there: {', '.join(left_out)} ({HOMEPAGE})")
+        chosen = self.choose_found(configs, found, source, {name: str(source / name) for name in CONFIGS}, HOMEPAGE)
         return {name: partial(open_config, name, found[name]) for name in chosen}
 
     def check_config(self, built: BuiltDataset, config: str, result: CheckResult) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -99,11 +98,7 @@ class HumanRationales(HubDataset):
                 files = {split: path for split, name in names.items() if (path := source / place / name).is_file()}
                 if files and config not in found:
                     found[config] = source / place, files
-        chosen = self.choose(configs, found)
-        if missing := [WANTED[name] for name in chosen or FILES if name not in found]:
-            raise DataError(f"expected a file of {' or '.join(missing)}, found none", file=source)
-        if left_out := [f"{name}: no file of {WANTED[name]}" for name in FILES if not configs and name not in found]:
-            logging.getLogger("eraser_hub").warning(f"{source}: left out: {'; '.join(left_out)}")
+        chosen = self.choose_found(configs, found, source, WANTED)
         open_config = {"sst": open_trees, "wikiattack": open_wikiattack}
         return {name: partial(open_config[name], *found[name]) for name in chosen}
 

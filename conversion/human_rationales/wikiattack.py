@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from eraser_hub.conversion.readers import read_csv_records, read_utf8_lines
+from eraser_hub.conversion.readers import read_table
 from eraser_hub.records.errors import DataError, show
 
 RATIONALE_COLUMNS = ["platform_comment_id", "rationale"]
@@ -52,15 +52,12 @@ def read_masks(path: Path) -> dict[str, tuple[int, list[bool]]]:
             that is no JSON list of 0 and 1; no record.
     """
     masks: dict[str, tuple[int, list[bool]]] = {}
-    records = read_csv_records(path)
-    _, header, _ = next(records, (1, [], ""))
+    header, rows = read_table(path)
     if header != RATIONALE_COLUMNS:
         message = f"expected the columns {','.join(RATIONALE_COLUMNS)}, found {show(','.join(header))}"
         raise DataError(message, file=path, line=1)
-    for line, fields, _ in records:
-        if len(fields) != 2:
-            raise DataError(f"expected 2 fields, found {len(fields)}", file=path, line=line)
-        comment_id, text = fields
+    for line, row in rows:
+        comment_id, text = row.values()
         if not comment_id or comment_id in masks:
             before = f"it on line {masks[comment_id][0]} as well" if comment_id else "none"
             message, field = f"expected an id that no other record has, found {before}", RATIONALE_COLUMNS[0]
@@ -80,7 +77,7 @@ def read_masks(path: Path) -> dict[str, tuple[int, list[bool]]]:
 
 def find_kind(path: Path) -> str | None:
     """Return ``comments`` or ``annotations`` by the columns of a .tsv or .csv file; None for another file."""
-    _, header = next(_read_table(path), (1, []))
+    header, _ = _open_table(path)
     if not {*header} & {*ID_COLUMNS}:
         return None
     return "comments" if {*header} & {*TEXT_COLUMNS} else "annotations" if "attack" in header else None
@@ -115,31 +112,25 @@ def read_attacks(path: Path, wanted: Collection[str]) -> dict[str, float]:
     return {comment_id: sum(ballots) / len(ballots) for comment_id, ballots in votes.items()}
 
 
-def _read_table(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line, fields) of a comments or annotations file: a .csv, or tabs without quoting."""
-    if path.suffix.lower() == ".csv":
-        yield from ((line, fields) for line, fields, _ in read_csv_records(path))
-        return
-    for line, text in enumerate(read_utf8_lines(path), 1):
-        # the release maps quotes to ` and tabs to TAB_TOKEN, so a tab always separates
-        yield line, text.rstrip("\r\n").split("\t")
+def _open_table(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """Open a comments or annotations file: a .csv, or tabs without quoting.
+
+    The release maps quotes to ` and tabs to TAB_TOKEN, so that a tab always separates.
+    """
+    return read_table(path) if path.suffix.lower() == ".csv" else read_table(path, "\t", is_quoted=False)
 
 
 def _read_values(path: Path, columns: tuple[str, ...], wanted: Collection[str]) -> Iterator[tuple[int, str, str]]:
     """Yield (line, id, value in the first existing column of ``columns``) for the wanted ids."""
-    rows = _read_table(path)
-    _, header = next(rows, (1, []))
-    found = [next((header.index(name) for name in names if name in header), None) for names in (ID_COLUMNS, columns)]
-    id_column, value_column = found
+    header, rows = _open_table(path)
+    id_column, value_column = (next(filter(header.__contains__, names), None) for names in (ID_COLUMNS, columns))
     if id_column is None or value_column is None:
         message = f"expected the columns rev_id and {columns[0]}, found {show(header)}"
         raise DataError(message, file=path, line=1)
-    for line, fields in rows:
-        if len(fields) != len(header):
-            raise DataError(f"expected {len(header)} fields, found {len(fields)}", file=path, line=line)
-        comment_id = fields[id_column].removesuffix(".0")
+    for line, row in rows:
+        comment_id = row[id_column].removesuffix(".0")
         if comment_id in wanted:
-            yield line, comment_id, fields[value_column]
+            yield line, comment_id, row[value_column]
 
 
 def make_attack_rows(

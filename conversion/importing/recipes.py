@@ -7,14 +7,17 @@ rows), and ``sample`` (file -> text of this project's own writing) with ``expect
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from eraser_hub.conversion.readers import load_yaml
+from eraser_hub.conversion.typed import convert_type
 from eraser_hub.metrics.tokens import find_runs
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.readers import wrap_read_errors
@@ -30,8 +33,7 @@ Cells = dict[str, Any]
 Step = Callable[[Cells, Mapping[str, Any], Path], Iterator[Cells]]
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(msgspec.Struct, forbid_unknown_fields=True):
     """A way to import a released corpus; see the module for its fields."""
 
     title: str
@@ -42,9 +44,9 @@ class Recipe:
     layout: str
     tried: str
     columns: Columns
-    steps: Sequence[tuple[str, Mapping[str, Any]]] = ()
-    sample: Mapping[str, str] = field(default_factory=dict)
-    expect: Mapping[str, Any] = field(default_factory=dict)
+    steps: list[dict[str, dict[str, Any]]] = []
+    sample: dict[str, str] = {}
+    expect: dict[str, Any] = {}
 
     @property
     def facts(self) -> dict[str, str]:
@@ -69,15 +71,8 @@ def read_recipe(name: str) -> Recipe:
         raise UsageError(message, argument="recipe")
     with wrap_read_errors(path):
         values = load_yaml(path.read_text(encoding="utf-8"), path)
-    try:
-        columns: dict[str, Any] = {
-            key: tuple(cell) if isinstance(cell, list) else cell for key, cell in values["columns"].items()
-        }
-        steps = [pair for step in values.get("steps", ()) for pair in step.items()]
-        recipe = Recipe(**{**values, "columns": Columns(**columns), "steps": steps})
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DataError(f"expected a recipe, found none: {get_first_line(error)}", file=path) from None
-    if unknown := [step for step, _ in steps if step not in STEPS]:
+    recipe: Recipe = convert_type(values, Recipe, file=path)
+    if unknown := [name for step in recipe.steps for name in step if name not in STEPS]:
         message = f"expected steps of {', '.join(STEPS)}, found {show(unknown[0])}"
         raise DataError(message, file=path, field="steps")
     return recipe
@@ -95,7 +90,7 @@ def apply_steps(recipe: Recipe, source: Source, tally: Tally) -> Source:
         for row in source.rows():
             made: list[Cells] = [dict(row.cells)]
             try:
-                for name, arguments in recipe.steps:
+                for name, arguments in (pair for step in recipe.steps for pair in step.items()):
                     made = [each for cells in made for each in STEPS[name](cells, arguments, folder)]
             except DataError as error:
                 raise error if error.file else error.at(file=source.name, line=row.number) from None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import msgspec
 
 from eraser_hub.records.errors import DataError, show
 
@@ -33,8 +34,7 @@ from .texts import (
 QUERY_SEPARATOR = " [sep] "  # between the parts of a query, as in CoS-E
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Columns of the imported rows, by role.
 
     Attributes:

@@ -17,19 +17,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eraser_hub.conversion.readers import (
-    NotCsvError,
+    describe_separator,
     describe_value,
     parse_json,
-    read_csv_records,
     read_json_lines,
-    read_utf8_lines,
+    read_table,
 )
 from eraser_hub.metrics.rows import to_list
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show, show_controls
 from eraser_hub.records.places import find_place
 from eraser_hub.records.readers import read_limited
-
-from .texts import describe_separator
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet")
 WORKBOOKS = (".xlsx", ".xls", ".ods", ".numbers")
@@ -87,22 +84,8 @@ def open_file(path: Path) -> Source:
 
 def _read_csv(path: Path) -> Iterator[SourceRow]:
     """Yield the records below the header, each with its first line."""
-    header: list[str] = []
-    separator, dialect = ("\t", "excel-tab") if path.suffix == ".tsv" else (",", "excel")
-    try:
-        for line, fields, _ in read_csv_records(path, dialect):
-            if not header:
-                header = fields
-                if len(set(header)) < len(header):
-                    raise DataError(f"expected each column once, found {show(header, 200)}", file=path, line=line)
-            elif len(fields) != len(header):
-                message = f"expected {len(header)} fields, found {len(fields)}{describe_separator(header, separator)}"
-                raise DataError(message, file=path, line=line)
-            else:
-                yield SourceRow(line, None, dict(zip(header, fields, strict=True)))
-    except NotCsvError as error:
-        hint = describe_separator(header or [next(read_utf8_lines(path), "")], separator)
-        raise DataError(error.message + hint, file=error.file, line=error.line) from None
+    _, rows = read_table(path, "\t" if path.suffix == ".tsv" else ",")
+    return (SourceRow(line, None, row) for line, row in rows)
 
 
 def _read_json_lines(path: Path) -> Iterator[SourceRow]:

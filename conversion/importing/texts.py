@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
-from eraser_hub.conversion.readers import has_half_character, is_nested_deeper
+from eraser_hub.conversion.readers import describe_separator, has_half_character, is_nested_deeper
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 
@@ -207,19 +207,6 @@ def get_cell(row: Cells, column: str) -> Any:
     for name in column.split("."):
         value = get_member(value, name)
     return value
-
-
-def describe_separator(header: Sequence[str], separator: str = "") -> str:
-    """Describe another separator that a header of CSV seems to have; "" if it has none in each column.
-
-    >>> describe_separator(["id;text"], ",")
-    " (the header seems to be separated by ';'; .csv has ',', .tsv has '\\\\t')"
-    """
-    counts = {one: sum(name.count(one) for name in header) for one in ",\t;|" if one != separator}
-    other = max(counts, key=counts.__getitem__)
-    if counts[other] < max(1, len(header)):
-        return ""
-    return f" (the header seems to be separated by {other!r}; .csv has ',', .tsv has '\\t')"
 
 
 # strings, words and numbers, brackets and commas of a list in Python's or numpy's notation

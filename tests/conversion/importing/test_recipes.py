@@ -73,7 +73,7 @@ def test_a_copy_that_is_not_the_text(copy: str, mentioned: str, tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("text", "field", "mentioned"),
-    [("title: x\n", None, "columns"), ("- x", None, ""), ("letters", "steps", "'letters'"), ("{", None, "YAML")],
+    [("title: x\n", None, "title"), ("- x", None, ""), ("letters", "steps", "'letters'"), ("{", None, "YAML")],
 )
 def test_a_recipe_is_a_file(text: str, field: str | None, mentioned: str, tmp_path: Path) -> None:
     toxic = (FOLDER / "toxic-spans.yaml").read_text(encoding="utf-8")
