@@ -6,19 +6,17 @@ without some label still has the same ClassLabel. The kd of erasure is in ``pape
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+import msgspec
 
 from eraser_hub.papers import find_comprehensive
 from eraser_hub.records.places import dataset_split
 
 
-@dataclass(frozen=True, slots=True)
-class EraserConfig:
-    """The facts of one configuration.
+class EraserConfig(msgspec.Struct, frozen=True, rename={"label_names": "labels"}):
+    """The facts of one configuration, out of ``configs.json``, or out of a corpus.yaml with `YAML_KEYS` alone.
 
     Attributes:
         name: the configuration, and the folder (and archive) that the release ships it in.
@@ -43,11 +41,11 @@ class EraserConfig:
     """
 
     name: str
-    label_names: tuple[str, ...]
-    license: str
-    license_note: str
-    task: str
-    title: str
+    label_names: Annotated[tuple[Annotated[str, msgspec.Meta(min_length=1)], ...], msgspec.Meta(min_length=1)]
+    license: str = "unknown"
+    license_note: str = "Its corpus.yaml names no licence."
+    task: str = "text-classification"
+    title: str = ""
     sentence_end_inclusive: bool = False
     extra_splits: tuple[str, ...] = ()
     task_id: str = "other"
@@ -56,7 +54,7 @@ class EraserConfig:
     annotations_creators: tuple[str, ...] = ("crowdsourced",)
     language: tuple[str, ...] = ("en",)
     citation: str = ""
-    kd: float | None = None
+    kd: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
     comprehensive: bool | tuple[str, ...] | None = None
     corpus_yaml: str = ""
 
@@ -69,15 +67,10 @@ class EraserConfig:
         return self.comprehensive
 
 
-def _read_released_configs() -> Iterator[EraserConfig]:
-    """Read the release's nine configs, without msgspec, whose old versions decode no frozen dataclass."""
-    for row in json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8")):
-        facts: dict[str, Any] = {key: tuple(item) if isinstance(item, list) else item for key, item in row.items()}
-        yield EraserConfig(**facts)
-
-
-CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _read_released_configs()}
+_RELEASED = msgspec.json.decode(Path(__file__).with_name("configs.json").read_bytes(), type=list[EraserConfig])
+CONFIGS: dict[str, EraserConfig] = {config.name: config for config in _RELEASED}
 DEFAULT_CONFIG = "movies"
+YAML_KEYS = ("name", "labels", "language", "license", "citation", "kd", "comprehensive")
 CORPUS_YAML = "corpus.yaml"  # the file of a custom corpus, see the module `corpus_yaml`
 IMPORT_RECORD = ".import.json"  # the digests of the files that an import wrote
 

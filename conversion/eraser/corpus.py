@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from eraser_hub.conversion.readers import parse_json
-from eraser_hub.records.errors import DataError, make_printable, show
+from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.readers import read_line_batches, wrap_read_errors
 
 from .configs import CONFIGS, CORPUS_YAML, IMPORT_RECORD, EraserConfig
-from .format import is_double_encoded, read_annotations, read_first_annotation
+from .format import read_annotations, read_first_annotation
 
 SPLIT_FILES = ("train", "val", "validation", "test")
 BACKUP = ".jsonl.bak"
@@ -24,8 +24,6 @@ HOSTS = {"cose_simplified": "cose", "esnli_flat": "esnli"}  # config -> the conf
 class CorpusFolder(NamedTuple):
     """A corpus on disk: its split files (train, validation, test, then others by name), and path -> why it is none."""
 
-    config: EraserConfig
-    folder: Path
     splits: Mapping[str, Path]
     skipped: Mapping[Path, str]
 
@@ -61,7 +59,7 @@ def inspect_folder(folder: Path, config: EraserConfig) -> CorpusFolder:
         raise DataError(message, file=folder)
     order = {"train": 0, "validation": 1, "test": 2}
     ordered = dict(sorted(splits.items(), key=lambda item: (order.get(item[0], 3), item[0])))
-    return CorpusFolder(config, folder, ordered, skipped)
+    return CorpusFolder(ordered, skipped)
 
 
 def _find_skip_reason(path: Path, config: EraserConfig) -> str:
@@ -100,10 +98,10 @@ def _find_skip_reason(path: Path, config: EraserConfig) -> str:
     return ""
 
 
-def find_backups(corpus: CorpusFolder, ids: Mapping[str, set[str]]) -> list[str]:
+def find_backups(paths: Iterable[Path], ids: Mapping[str, set[str]]) -> list[str]:
     """Return a line for each backup of a split file with records that stand in it alone; they are not built."""
     lines = []
-    for path in (path for path in corpus.skipped if path.name.endswith(BACKUP)):
+    for path in (path for path in paths if path.name.endswith(BACKUP)):
         try:
             saved = [str(record.annotation_id) for run in read_annotations(path) for record in run.records]
         except DataError:
@@ -114,16 +112,6 @@ def find_backups(corpus: CorpusFolder, ids: Mapping[str, set[str]]) -> list[str]
             more = f" (and {len(alone) - 1} more)" if len(alone) > 1 else ""
             lines.append(f"{path}: the record {show(alone[0], 40)}{more} stands in this backup alone, and is not built")
     return lines
-
-
-def describe_skipped(corpus: CorpusFolder) -> list[str]:
-    """Return a line for each entry of the folder that is not built, with the reason."""
-    return [f"{make_printable(str(path))}: skipped: {why}" for path, why in corpus.skipped.items()]
-
-
-def is_double(path: Path) -> bool:
-    """Return True if the lines of a split file are JSON strings of JSON (evidence_inference's test_exhaustive)."""
-    return is_double_encoded(next(iter(read_line_batches(path, 1 << 16))).lines[0])
 
 
 # -- location ---------------------------------------------------------------------------------------------------------

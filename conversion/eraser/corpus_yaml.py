@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
@@ -27,23 +27,10 @@ from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.readers import wrap_read_errors
 
-from .configs import CONFIGS, CORPUS_YAML, EraserConfig
+from .configs import CONFIGS, CORPUS_YAML, YAML_KEYS, EraserConfig
 
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,95}")
 _TAKEN = (*CONFIGS, "documents", "annotators", "records", "eraser", "bilingual_perturbation", "human_rationales")
-_Words = Annotated[str, msgspec.Meta(pattern=r"\S")]
-
-
-class CorpusYaml(msgspec.Struct):
-    """Keys and types of a corpus.yaml."""
-
-    name: _Words
-    labels: Annotated[list[Annotated[str, msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
-    language: _Words | Annotated[list[_Words], msgspec.Meta(min_length=1)] = msgspec.field(default_factory=list)
-    license: _Words = "unknown"
-    citation: _Words = ""
-    kd: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
-    comprehensive: bool | list[_Words] | None = None
 
 
 def read_corpus_yaml(folder: Path) -> EraserConfig:
@@ -70,51 +57,41 @@ def parse_corpus_yaml(text: str, path: Path) -> EraserConfig:
         line = starts.index(str(key)) + 1 if str(key) in starts else None
         return DataError(message, file=path, line=line, field=field)
 
-    known = CorpusYaml.__struct_fields__
     for key in values:
-        if key not in known:
-            hint = f": did you mean {suggestion!r}?" if (suggestion := find_similar(key, known)) else ""
-            raise fail(key, f"expected the keys {', '.join(known)} alone, found {show(key)}{hint}")
+        if key not in YAML_KEYS:
+            hint = f": did you mean {suggestion!r}?" if (suggestion := find_similar(key, YAML_KEYS)) else ""
+            raise fail(key, f"expected the keys {', '.join(YAML_KEYS)} alone, found {show(key)}{hint}")
         if starts.count(key) > 1:
             raise fail(key, f"expected each key once, found {show(key)} again")
     for key in ("name", "labels"):
         if key not in values:
             raise DataError(f"expected the key {key}, found {show(list(values))}", file=path, field=key)
+    language = values.get("language", [])
+    languages = [language] if isinstance(language, str) else language
     try:
-        corpus: CorpusYaml = convert_type(values, CorpusYaml)
+        config: EraserConfig = convert_type({**values, "language": languages}, EraserConfig)
     except DataError as error:
         key = re.split(r"[.\[]", error.field or "")[0]
         hint = "" if key == "kd" else " (quote words like 'no' and numbers)"
         message = f"{error.message.partition(', found')[0]}, found {show(values[key])}{hint}"
         raise fail(key, message, key) from None
-    languages = [corpus.language] if isinstance(corpus.language, str) else corpus.language
     rules: tuple[tuple[str, object, str], ...] = (
-        ("name", NAME_PATTERN.fullmatch(corpus.name), "a name of letters, digits, '_' and '-'"),
-        ("name", corpus.name not in _TAKEN, f"another name than {', '.join(_TAKEN)}"),
-        ("labels", len(set(corpus.labels)) == len(corpus.labels), "each once"),
+        ("name", NAME_PATTERN.fullmatch(config.name), "a name of letters, digits, '_' and '-'"),
+        ("name", config.name not in _TAKEN, f"another name than {', '.join(_TAKEN)}"),
+        ("labels", len(set(config.label_names)) == len(config.label_names), "each once"),
         (
             "language",
             all(re.fullmatch(r"[a-z]{2,3}(-[A-Za-z0-9]+)*", language) for language in languages),
             "the Hub's name of a language, as en, or a list",
         ),
-        ("license", re.fullmatch(r"[a-z0-9][a-z0-9.-]*", corpus.license), "the Hub's name of a licence, as cc-by-4.0"),
+        ("license", re.fullmatch(r"[a-z0-9][a-z0-9.-]*", config.license), "the Hub's name of a licence, as cc-by-4.0"),
     )
     for key, fits, expected in rules:
         if not fits:
             raise fail(key, f"expected {expected}, found {show(values[key])}", key)
-    splits = corpus.comprehensive
-    return EraserConfig(
-        name=corpus.name,
-        label_names=tuple(corpus.labels),
-        license=corpus.license,
-        license_note="As its corpus.yaml says." if "license" in values else "Its corpus.yaml names no licence.",
-        task="text-classification",
-        title=corpus.name,
-        language=tuple(languages),
-        citation=corpus.citation.strip(),
-        kd=corpus.kd,
-        comprehensive=tuple(splits) if isinstance(splits, list) else splits,
-        corpus_yaml=text,
+    note = {"license_note": "As its corpus.yaml says."} if "license" in values else {}
+    return msgspec.structs.replace(
+        config, title=config.name, citation=config.citation.strip(), corpus_yaml=text, **note
     )
 
 

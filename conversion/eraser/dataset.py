@@ -16,7 +16,7 @@ from eraser_hub.conversion.built import RELEASE, BuiltDataset, describe_folder
 from eraser_hub.conversion.checks import CheckResult
 from eraser_hub.conversion.dataset import RECORDS, HubDataset, RawConfig, read_release
 from eraser_hub.conversion.leaderboard import SPAN_HEADLINES
-from eraser_hub.records.errors import DataError, UsageError, describe_choice, show
+from eraser_hub.records.errors import DataError, UsageError, describe_choice, make_printable, show
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.tables import Tables
 
@@ -24,7 +24,7 @@ from .annotators import read_annotators
 from .card import describe_config, make_card_parts
 from .check import QUIRKS, check_config
 from .configs import CONFIGS, CORPUS_YAML, DEFAULT_CONFIG, EraserConfig, get_annotators_path
-from .corpus import describe_skipped, find_backups, find_corpus, find_released, inspect_folder
+from .corpus import find_backups, find_corpus, find_released, inspect_folder
 from .corpus_yaml import find_own_corpora, list_own_folders, parse_corpus_yaml, read_corpus_yaml
 from .documents import read_documents
 from .export import export_config
@@ -80,7 +80,8 @@ class EraserDataset(HubDataset):
         corpus = inspect_folder(folder, facts)
         documents, others = read_documents(folder)
         splits = {split: SplitRows(path, facts, documents) for split, path in corpus.splits.items()}
-        raw = RawConfig(splits, notes=describe_skipped(corpus))
+        raw = RawConfig(splits)
+        raw.notes += [f"{make_printable(str(path))}: skipped: {why}" for path, why in corpus.skipped.items()]
         raw.notes += [f"{path}: skipped: is no document file" for path in others]
         raw.split_facts = {split: rows.facts for split, rows in splits.items()}
         raw.facts = {"layout": "docs.jsonl" if documents.path.name == "docs.jsonl" else "docs/"}
@@ -104,7 +105,7 @@ class EraserDataset(HubDataset):
 
         def finish() -> Iterator[pa.Table]:
             raw.notes.extend(note for rows in splits.values() for note in rows.describe_unknown())
-            raw.notes.extend(find_backups(corpus, {split: rows.ids for split, rows in splits.items()}))
+            raw.notes.extend(find_backups(corpus.skipped, {split: rows.ids for split, rows in splits.items()}))
             return documents.make_tables()
 
         def make_records() -> Iterator[pa.Table]:

@@ -81,6 +81,7 @@ class Annotations:
         records: the annotations.
         extras: index in the run -> unknown keys of the record, with their values.
         sizes: bytes of each line.
+        double: whether a line is a JSON string that holds the record's JSON.
     """
 
     file: Path
@@ -88,6 +89,7 @@ class Annotations:
     records: list[Annotation]
     extras: dict[int, dict[str, Any]]
     sizes: list[int]
+    double: bool
 
     def make_error(self, place: int, message: str, path: str) -> DataError:
         """Return the error for a record, by its index."""
@@ -128,7 +130,7 @@ def read_annotations(path: Path, batch_bytes: int = BATCH_BYTES) -> Iterator[Ann
             checked = [_checked_annotation(line, path, number, double) for line, number in pairs]
             records = [record for record, _ in checked]
             extras = {place: extra for place, (_, extra) in enumerate(checked) if extra}
-        yield Annotations(path, numbers, records, extras, sizes)
+        yield Annotations(path, numbers, records, extras, sizes, double)
 
 
 def read_first_annotation(line: bytes, file: Path) -> Annotation:

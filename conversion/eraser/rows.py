@@ -26,9 +26,8 @@ from eraser_hub.records.readers import BATCH_BYTES
 
 from .checked import CheckedAnnotations, read_checked
 from .configs import EraserConfig
-from .corpus import is_double
 from .documents import Documents
-from .format import MAX_INT, Annotation
+from .format import MAX_INT, Annotation, Annotations
 from .schema import EVIDENCE, SCHEMA
 
 SEPARATOR = " … "  # between the evidence texts of `rationale`
@@ -67,7 +66,7 @@ class SplitRows:
         runs, sizes, numbers = list[pa.Table](), list[int](), dict[str, int]()
         for checked in read_checked(self.path, self.config.label_names, self.documents, numbers, BATCH_BYTES):
             if not runs:
-                self._describe_form(checked.run.records[0])
+                self._describe_form(checked.run)
             self._keep_odd(checked)
             runs.append(number_rows(checked, self.config.label_names, self.config.sentence_end_inclusive))
             sizes += checked.run.sizes
@@ -103,10 +102,10 @@ class SplitRows:
             [f"{self.path}: keys beyond the format are kept for export, and are no columns: {words}"] if words else []
         )
 
-    def _describe_form(self, record: Annotation) -> None:
-        docids = record.docids
+    def _describe_form(self, run: Annotations) -> None:
+        record, docids = run.records[0], run.records[0].docids
         self.facts |= {
-            "encoding": "json in a json string" if is_double(self.path) else "json",
+            "encoding": "json in a json string" if run.double else "json",
             "annotation_id": "integer" if isinstance(record.annotation_id, int) else "string",
             "docids": "absent" if docids is UNSET else "null" if docids is None else "list",
             "query_type": "absent" if record.query_type is UNSET else "present",

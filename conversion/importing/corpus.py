@@ -12,6 +12,7 @@ The spans of one annotator are one group of evidences; several annotators are al
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shlex
 from collections import Counter
@@ -39,7 +40,9 @@ from .tally import Tally
 from .texts import Span
 
 BATCH_ROWS = 10_000
+MAX_FEW_LABELS, MAX_LABEL_LENGTH = 5, 60  # beyond these a column may hold texts or ids
 DOCUMENTS = "docs.jsonl"
+log = logging.getLogger("eraser_hub")
 HINTS = """\
 # what the card and explain would like to know:
 # language: en
@@ -136,6 +139,10 @@ def write_corpus(
             raise DataError(f"{message} (`allow_unfound` leaves them out)", file=", ".join(inputs))
         writer.write_annotators(folder / get_annotators_path(name))
         names = sort_labels(writer.labels) if labels is None else list(labels)
+        longest, total = max(names, key=len), sum(rows.values())
+        if labels is None and (len(names) > max(MAX_FEW_LABELS, total / 2) or len(longest) > MAX_LABEL_LENGTH):
+            words = f"labels: {len(names):,} in {total:,} rows, such as {show(longest)}"
+            log.warning(f"{words}: is this the column of the label? (`label` names another)")
         values = {"name": name, "labels": names, **old.get("facts", {}), **dict(facts or {})}
         text = yaml.safe_dump(values, allow_unicode=True, sort_keys=False, width=10_000)
         (folder / CORPUS_YAML).write_text(text + HINTS, encoding="utf-8")

@@ -102,6 +102,13 @@ def test_the_only_candidate_is_the_label(tmp_path: Path) -> None:
         import_corpus(rows, "m", out=tmp_path, tokens="tokens")
 
 
+def test_a_column_of_texts_as_the_label_is_noted_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for labels, notes in (([f"text {at}" for at in range(8)], 1), (["x" * 70, "y"], 1), ([*"abcdefgh"] * 2, 0)):
+        caplog.clear()
+        import_corpus([{**GOOD, "label": label} for label in labels], "mine", out=tmp_path, force=True, **MASKS)
+        assert sum(f"labels: {len({*labels})} in {len(labels)} rows" in line for line in caplog.messages) == notes
+
+
 @pytest.mark.parametrize(
     ("name", "content", "line", "mentions"),
     [
