@@ -146,7 +146,7 @@ def read_probabilities(match: Match, side: str, label: np.ndarray) -> np.ndarray
     matrix, known = np.full((owner.size, len(codes)), np.nan), [name in codes for name in p.labels]
     matrix[:, [codes[name] for name in p.labels if name in codes]] = table[:, known]
     lacks = (label[owner] >= 0) & np.isnan(matrix[np.arange(owner.size), label[owner]])
-    predicted = np.array(p.classification, object)[owner]
+    predicted = [p.classification[row] for row in owner] if lacks.any() else ()
     check(lacks, p.error, owner, path, "expected a probability of {!r}, found none", predicted)
     if full is not None:
         scored = np.zeros((n, len(p.labels)), dtype=bool)
@@ -156,7 +156,7 @@ def read_probabilities(match: Match, side: str, label: np.ndarray) -> np.ndarray
     with np.errstate(invalid="ignore"):
         unsound = (named & ~((table >= 0) & (table < np.inf))).any(axis=1)
     check(unsound, p.error, owner, path, "expected probabilities, found {}", matrix)
-    matrix = np.nan_to_num(matrix)
+    matrix = np.where(np.isnan(matrix), 0.0, matrix)
     total = matrix.sum(axis=1)
     off = np.abs(total - 1) > PROBABILITY_SLACK
     check(off, p.error, owner, path, "expected probabilities that sum to 1, found a sum of {:g}", total)

@@ -169,17 +169,19 @@ def read_predictions(
 def _fill(p: Predictions, rows: Sequence[Row]) -> dict[tuple[str, ...], int]:
     """Fill the arrays, and return {fields of a row, or of a rationale, in their order: the first row that has them}."""
     n, instances = len(rows), np.arange(len(rows))
-    layouts = Counter(map(tuple, rows))
+    names = list(map(tuple, rows))
+    layouts = Counter(names)
     fields = set(chain.from_iterable(layouts))
 
     def column(path: str) -> list[Any]:
         return [row.get(path) for row in rows] if path in fields else [None] * n
 
-    p.answered = np.array([outcome in (None, "answered") for outcome in column("outcome")], bool)
+    p.answered = np.ones(n, dtype=bool)
+    p.answered[[at for at, outcome in enumerate(column("outcome")) if outcome not in (None, "answered")]] = False
     p.classification = column("classification")
     several = column("rationales")
     sizes, rationales = _count(several), list(chain.from_iterable(filter(None, several)))
-    p.owner, inner = np.repeat(instances, np.maximum(sizes, 0)), Counter(map(tuple, rationales))
+    p.owner, inner = np.repeat(instances, np.maximum(sizes, 0)), list(map(tuple, rationales))
     p.docids = [rationale["docid"] for rationale in rationales]
     p.docids = p.docids if set(map(type, p.docids)) <= {str} else list(map(str, p.docids))
     lists = [rationale.get(HARD_FIELD) for rationale in rationales]
@@ -208,14 +210,16 @@ def _fill(p: Predictions, rows: Sequence[Row]) -> dict[tuple[str, ...], int]:
             p.numbers[name] = np.array([np.nan if value is None else float(value) for value in values])
     p.has = {"rationales": sizes >= 0, "classification": np.array([x is not None for x in p.classification], bool)}
     p.has |= {name: getattr(p, name).size >= 0 for name in ("hard", *SOFT_FIELDS, "thresholds")}
-    p.has |= {side: np.isin(instances, p.scores[side].owner if side in p.scores else NOTHING) for side in SIDES}
-    p.has |= {name: ~np.isnan(p.numbers[name]) if name in p.numbers else instances < 0 for name in NUMBERS}
-    for before, counted, names in (("", layouts, INSTANCE), ("rationales.", inner, INSTANCE["rationales"][0])):
+    nowhere = np.zeros(n, dtype=bool)
+    p.has |= {
+        side: np.bincount(p.scores[side].owner, minlength=n) > 0 if side in p.scores else nowhere for side in SIDES
+    }
+    p.has |= {name: ~np.isnan(p.numbers[name]) if name in p.numbers else nowhere for name in NUMBERS}
+    for before, counted, known in (("", layouts, INSTANCE), ("rationales.", Counter(inner), INSTANCE["rationales"][0])):
         for layout, count in counted.items():
-            p.unknown.update({f"{before}{name}": count for name in layout if name not in names})
-    found = dict(zip(reversed([*map(tuple, rationales)]), reversed(p.owner.tolist()), strict=True))
-    # of equal keys a dict keeps the last
-    return found | dict(zip(reversed([*map(tuple, rows)]), reversed(range(n)), strict=True))
+            p.unknown.update({f"{before}{name}": count for name in layout if name not in known})
+    first = reversed([*names, *inner]), reversed([*range(n), *p.owner.tolist()])
+    return dict(zip(*first, strict=True))  # of equal keys a dict keeps the last
 
 
 def _count(lists: Sequence[Sequence[Any] | None]) -> np.ndarray:
@@ -239,20 +243,20 @@ def _add_probabilities(
         there = [each for each in scores if each is not None]
         if there:
             owner = owner if len(there) == len(scores) else owner[[each is not None for each in scores]]
-            sides[side] = there, list(map(tuple, there)), owner
-    layouts = [dict.fromkeys(names) for _, names, _ in sides.values()]
+            sides[side] = there, owner, list(map(tuple, there))
+    layouts = [dict.fromkeys(names) for _, _, names in sides.values()]
     p.labels = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(layouts))))
     places = {label: column for column, label in enumerate(p.labels)}
-    for side, (there, names, owner) in sides.items():
-        listed = list(chain.from_iterable(each.values() for each in there))
-        values = np.array(array("d", listed))
+    for (side, (there, owner, names)), layouts_of_side in zip(sides.items(), layouts, strict=True):
+        listed = list(chain.from_iterable(map(dict.values, there)))
+        values = np.frombuffer(array("d", listed))
         if bool in set(map(type, listed)) or np.isnan(values).any():
             raise TypeError  # to Python a boolean is a number; NaN marks what is absent
-        codes = {layout: code for code, layout in enumerate(dict.fromkeys(names))}
-        layout_codes = np.array([codes[layout] for layout in names], np.int64)
-        widths = np.array([len(layout) for layout in codes], np.int64)[layout_codes]
-        first, table = np.cumsum(widths) - widths, np.full((len(there), len(places)), np.nan)
-        for layout, code in codes.items():
-            rows, columns = np.flatnonzero(layout_codes == code), [places[label] for label in layout]
+        table, codes = np.full((len(there), len(places)), np.nan), {each: at for at, each in enumerate(layouts_of_side)}
+        layout = np.fromiter(map(codes.__getitem__, names), np.int64, len(names))
+        width = np.fromiter(map(len, codes), np.int64)[layout]
+        first = np.cumsum(width) - width
+        for labels, code in codes.items():
+            rows, columns = np.flatnonzero(layout == code), [places[label] for label in labels]
             table[rows[:, None], columns] = values[first[rows][:, None] + np.arange(len(columns))]
         p.scores[side] = Probabilities(owner, table)

@@ -43,8 +43,11 @@ def to_list(value: Any) -> Any:
 
 def row_id(row: Any) -> str | None:
     """Return the id of a row (``annotation_id``, ``id`` or ``sent_id``); None if it has none."""
-    names = ID_FIELDS if isinstance(row, Mapping) else ()
-    value = to_list(next((row[name] for name in names if row.get(name) is not None), None))
+    value = None
+    for name in ID_FIELDS if isinstance(row, (dict, Mapping)) else ():
+        if (value := row.get(name)) is not None:
+            break
+    value = value if isinstance(value, str) else to_list(value)
     return str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else None
 
 
