@@ -35,6 +35,7 @@ FIDELITY_INSTANCE["occluded_scores"] = [
     {"occlusion_rate": float, "trial": int, **{FIDELITY_FIELDS[key]: {} for key in ("p_rationale", "p_complement")}}
 ]
 MIN_NULL_DIFFERENCE = 1e-5
+SMALL_NULL_DIFFERENCE = 0.01  # below it normalised scores say little, see `describe_fidelity`
 
 
 def normalized_fidelity(p: np.ndarray, smallest: float = MIN_NULL_DIFFERENCE) -> dict[str, np.ndarray]:
@@ -172,9 +173,23 @@ def fidelity_columns(
     columns: dict[str, np.ndarray] = {}
     for key, values in scores.items():
         columns |= mean_columns(key, values[:, : rates.count(0)].mean(axis=1))
+    columns["null_difference.small"] = (columns["null_difference.sum"] < SMALL_NULL_DIFFERENCE).astype(float)
     if rates[-1] > 0:
         columns |= {f"{curve}.sum": scores[key] for curve, key in CURVES.items()}
     return columns, rates
+
+
+def describe_fidelity(columns: Columns) -> list[str]:
+    """Return a line on instances whose normalised scores are a quotient of two numbers near 0, if there are any.
+
+    Carton et al. find high scores of a model that is never sure, and that its small null differences make them.
+
+    Args:
+        columns: of `fidelity_columns`, per instance or summed over groups.
+    """
+    small, n = (int(columns[f"null_difference.{part}"].sum()) for part in ("small", "count"))
+    words = f"the null difference is below {SMALL_NULL_DIFFERENCE:g} in {small:,} of {n:,} instances"
+    return [f"{words}: the model hardly reads them, and their normalised scores say little"] if small else []
 
 
 def compute_trials(curve: str, sums: Columns) -> np.ndarray:
@@ -253,4 +268,5 @@ def measure_fidelity(
         settings["smallest_null_difference"] = smallest_null_difference
     extra = {"occlusion_rates": sorted(set(rates))} if rates[-1] > 0 else {}
     clustering = "none" if clusters is None else "documents"
-    return Measured(Statistics(list(points), columns, fidelity_scores(rates), clusters, clustering), settings, extra)
+    statistics = Statistics(list(points), columns, fidelity_scores(rates), clusters, clustering)
+    return Measured(statistics, settings, extra, describe_fidelity(columns))

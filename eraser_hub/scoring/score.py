@@ -22,7 +22,7 @@ from eraser_hub.metrics.erasure import (
     report_labels,
 )
 from eraser_hub.metrics.errors import DataError, check_choice, cut
-from eraser_hub.metrics.fidelity import fidelity_columns, fidelity_scores, read_fidelity
+from eraser_hub.metrics.fidelity import describe_fidelity, fidelity_columns, fidelity_scores, read_fidelity
 from eraser_hub.metrics.gold import Gold
 from eraser_hub.metrics.match import Matcher
 from eraser_hub.metrics.plain import is_plain, to_instances
@@ -458,7 +458,8 @@ def measure_metric(metric: str, statistics: Statistics, tally: Tally, sentence_e
         return Measured(statistics, {"functions": ",".join(tally.functions)})
     if metric == "normalized_fidelity":
         statistics.scores, rates = fidelity_scores(tally.rates), sorted(set(tally.rates))
-        return Measured(statistics, extra={"occlusion_rates": rates} if rates[-1] > 0 else {})
+        extra = {"occlusion_rates": rates} if rates[-1] > 0 else {}
+        return Measured(statistics, extra=extra, notes=describe_fidelity(table))
     if metric == "eraser_faithfulness":
         statistics.scores = erasure_scores(table)
         thresholds = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
