@@ -134,8 +134,9 @@ class ScoredSplit:
             path = self.data_dir / f"{name}.jsonl"
             if path.is_file():
                 return path
-        message = f"no annotation file {release_split(self.split)}.jsonl for the split {self.split!r}"
-        raise DataError(message, file=self.data_dir)
+        splits = sorted(path.stem for path in self.data_dir.glob("*.jsonl") if path.stem != "docs")
+        message = f"no annotation file {release_split(self.split)}.jsonl, {describe_choice(self.split, splits)}"
+        raise DataError(message, file=self.data_dir, argument="split")
 
     @cached_property
     def built(self) -> BuiltDataset:
