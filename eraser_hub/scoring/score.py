@@ -167,20 +167,14 @@ def score(
         settings = replace(settings, unmarked="score" if source.is_shipped else "skip")
     whole, notes = read_gold(source)
     gold, of_form = choose_gold(whole, source, settings.gold)
-    groups = {} if settings.by is None else dict(zip(gold.ids, read_column(source, settings.by), strict=True))
-    clusters = find_clusters(source, gold, settings)
-    functions = dict(map(load_metric, metrics))
-    tally = Tally(gold, settings, functions, list_rows(source) if functions else ())
-    digest = hashlib.sha256()
+    scorer, digest = Scorer(source, gold, settings, metrics), hashlib.sha256()
+    scores = Scores(names=source.names, by=settings.by, paper=settings.paper, iou_thresholds=settings.iou_thresholds)
     try:
         chunks, changes = read_answers(source, predictions, digest, has_labels=bool(gold.labels))
         for rows, lines in chunks:
-            tally.add(rows, lines)
-        kept = tally.finish()
-        scores = Scores(names=source.names, ids=[gold.ids[int(row)] for row in kept], by=settings.by)
+            scorer.add(rows, lines)
         scores.notes += [note for note in (source.labels.note, *notes, *of_form, *changes) if note]
-        scores.data_digest, scores.paper, scores.iou_thresholds = gold.digest(), settings.paper, settings.iou_thresholds
-        add_metrics(scores, tally, kept, groups, clusters, source.labels.sentence_end_inclusive)
+        scorer.finish(scores)
     except DataError as error:
         if error.field == "annotation_id" and error.file is None:
             error.message += find_split(source, predictions, gold.ids)
@@ -188,7 +182,7 @@ def score(
         raise
     if scores.gold and scores.names:
         scores.gold |= {"split": scores.names["split"], "comprehensive": source.is_comprehensive()}
-    scores.notes += ask_about(scores, tally.gaps)
+    scores.notes += ask_about(scores, scorer.gaps)
     scores.files, scores.predictions_sha256 = [predictions], [digest.hexdigest()]
     scores.run = read_signature(predictions)
     scores.signatures += [scores.run] if scores.run else []
@@ -234,29 +228,32 @@ def read_answers(
     return iter([(instances, range(1, len(instances) + 1))]), notes
 
 
-def find_clusters(source: ScoredSplit, gold: Gold, settings: ScoreSettings) -> tuple[str, Sequence[Any] | None]:
-    """Return what clusters are, and the cluster of each annotation; None: one annotation each."""
-    if settings.cluster_by not in ("auto", "none"):
-        return settings.cluster_by, read_column(source, settings.cluster_by)
-    clusters = gold.clusters() if settings.cluster_by == "auto" and settings.by_rows else None
-    return ("none", None) if clusters is None else ("documents", clusters.tolist())
-
-
-class Tally:
-    """Columns of all metrics, added a chunk at a time: a row per annotation, or sums of those without and with gold.
+class Scorer:
+    """Adds columns of all metrics, a chunk at a time: a row per annotation, or sums of those without and with gold.
 
     Args:
-        gold: the annotations.
+        source: the split.
+        gold: its annotations.
         settings: how they are scored.
-        functions: a user's own scores, by name.
-        rows: the dataset's rows, for these.
+        metrics: further scores, as of `score`.
     """
 
-    def __init__(self, gold: Gold, settings: ScoreSettings, functions: Mapping[str, CustomMetric], rows: Rows) -> None:
-        if known := (AGREEMENT_SCORES.keys() | ERASURE_SCORES.keys()) & functions.keys():
+    def __init__(
+        self, source: ScoredSplit, gold: Gold, settings: ScoreSettings, metrics: Sequence[str | CustomMetric]
+    ) -> None:
+        self.source, self.gold, self.settings, self.agreement = source, gold, settings, settings.agreement
+        self.functions = dict(map(load_metric, metrics))
+        if known := (AGREEMENT_SCORES.keys() | ERASURE_SCORES.keys()) & self.functions.keys():
             raise DataError(f"expected names that no score has, found {', '.join(known)}", argument="metric")
-        self.gold, self.settings, self.agreement, self.functions = gold, settings, settings.agreement, functions
-        self.rows_by_id = dict(zip(gold.ids, rows, strict=True)) if functions else {}
+        self.rows_by_id = dict(zip(gold.ids, list_rows(source), strict=True)) if self.functions else {}
+        self.groups: dict[str, Any] = {}
+        if settings.by is not None:
+            self.groups = dict(zip(gold.ids, read_column(source, settings.by), strict=True))
+        self.clusters: tuple[str, Sequence[Any] | None] = "none", None
+        if settings.cluster_by not in ("auto", "none"):
+            self.clusters = settings.cluster_by, read_column(source, settings.cluster_by)
+        elif settings.by_rows and settings.cluster_by == "auto" and (found := gold.clusters()) is not None:
+            self.clusters = "documents", found.tolist()
         self.matcher = Matcher(gold, settings.only_predicted, thresholds=settings.aopc_thresholds)
         self.layouts: set[tuple[str, ...]] = set()
         self.parts: list[dict[str, dict[str, np.ndarray]]] = []
@@ -274,14 +271,12 @@ class Tally:
             DataError: the first instance at fault, with its line.
         """
         match = self.matcher.add(read_predictions(rows, lines, parsed=True, known=self.layouts))
-        found = {"eraser_agreement": agreement_columns(match, self.agreement)}
-        found["eraser_faithfulness"] = measure_erasure(match)
+        agreement = agreement_columns(match, self.agreement)
+        found = {"eraser_agreement": agreement, "eraser_faithfulness": measure_erasure(match)}
         if "null" in self.matcher.used and match.answered.any():
             found["normalized_fidelity"], self.rates = measure_nulls(rows, match.answered, self.rates)
         if self.functions:
             found["custom"] = measure_functions(self.functions, self.rows_by_id, rows)
-        self.places.append(match.rows)
-        agreement = found["eraser_agreement"]
         marked, ranked = agreement["gold.marked"] > 0, "average_precision"
         if f"{ranked}.sum" in agreement:
             gap = agreement[f"{ranked}.sum"] - agreement[f"chance.{ranked}.sum"]
@@ -292,6 +287,7 @@ class Tally:
                 for metric, columns in found.items()
             }
         self.parts.append(found)
+        self.places.append(match.rows)
         self.sizes.append(marked.size if self.settings.by_rows else 2)
         quotes = [row.get("quotes") is not None for row in rows]
         for row, line, name, has_quotes in zip(rows, lines, match.ids, quotes, strict=True) if any(quotes) else ():
@@ -300,84 +296,111 @@ class Tally:
         if self.unquoted is None and not all(quotes):
             self.unquoted = match.ids[quotes.index(False)], lines[quotes.index(False)]
 
-    def finish(self) -> np.ndarray:
-        """Return the rows of the annotations that are scored, ascending; errors as of `Matcher.finish`."""
-        self.matcher.finish()
-        return np.sort(np.concatenate(self.places))
+    def finish(self, scores: Scores) -> None:
+        """Put what the instances give into ``scores``.
 
-    def join(self, metric: str, ids: Sequence[str]) -> Statistics | None:
-        """Return the columns of a metric, of these annotations or without and with gold; None where it has none."""
-        parts = [part.get(metric, {}) for part in self.parts]
-        if not any(parts):
-            return None
-        columns = concatenate(parts, self.sizes)
+        Raises:
+            DataError: an annotation without an instance; nothing that can be scored.
+        """
+        gold, settings, matcher = self.gold, self.settings, self.matcher
+        matcher.finish()
+        places = np.concatenate(self.places)
+        order = np.argsort(places, kind="stable")
+        kept = places[order]
+        scores.ids, scores.data_digest = [gold.ids[int(row)] for row in kept], gold.digest()
+        scores.notes += matcher.notes()
+        if kept.size < len(gold.ids):
+            scores.notes.append(f"{kept.size:,} of {len(gold.ids):,} annotations have an instance, and are scored")
+        facts = matcher.facts() | ({"gold": settings.gold} if settings.gold != "evidence" else {})
+        for metric in METRICS:
+            parts = [part.get(metric, {}) for part in self.parts]
+            if not any(parts):
+                continue
+            columns = concatenate(parts, self.sizes)
+            if settings.by_rows:
+                columns = {name: values[order] for name, values in columns.items()}
+                statistics = Statistics(scores.ids, columns, {})
+                self.cluster(statistics, kept)
+            else:
+                columns = {name: v.reshape(-1, 2, *v.shape[1:]).sum(axis=0) for name, v in columns.items()}
+                statistics = Statistics(["without gold", "with gold"], columns, {})
+            measured = self.measure(metric, statistics)
+            if statistics.scores:
+                measured.settings = {**facts, **measured.settings}
+                n = measured.statistics.columns["gold.rows"].sum() if metric == "eraser_agreement" else kept.size
+                scores.add_measured(metric, measured, settings, self.groups, int(n))
+            else:
+                scores.notes += measured.notes
+            if "accuracy" in statistics.scores:
+                scores.label_report = report_labels(columns, matcher.labels)
+        if self.quoted:
+            measured = self.measure_quotes()
+            measured.settings = {**matcher.facts(), **measured.settings}
+            ids = measured.statistics.ids
+            self.cluster(measured.statistics, np.array([matcher.index[name] for name in ids]))
+            scores.add_measured("quote_faithfulness", measured, settings, self.groups, len(ids))
+        if not scores.scores:
+            fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
+            raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
+
+    def cluster(self, statistics: Statistics, rows: np.ndarray) -> None:
+        """Set the clusters of some annotations, unless sums are all that is kept of them."""
+        name, values = self.clusters
         if self.settings.by_rows:
-            order = np.argsort(np.concatenate(self.places), kind="stable")
-            return Statistics(ids, {name: values[order] for name, values in columns.items()}, {})
-        sums = {name: values.reshape(-1, 2, *values.shape[1:]).sum(axis=0) for name, values in columns.items()}
-        return Statistics(["without gold", "with gold"], sums, {})
+            statistics.set_clusters(name, None if values is None else [values[row] for row in rows.tolist()])
 
+    def measure(self, metric: str, statistics: Statistics) -> Measured:
+        """Set the scores of a metric, none where nothing can be scored; return them with settings and notes."""
+        table, matcher, used = statistics.columns, self.matcher, self.matcher.used
+        if metric == "custom":
+            statistics.scores = {name: Score(mean(name), None, None, None) for name in self.functions}
+            return Measured(statistics, {"functions": ",".join(self.functions)})
+        if metric == "normalized_fidelity":
+            statistics.scores, rates = fidelity_scores(self.rates), sorted(set(self.rates))
+            extra = {"occlusion_rates": rates} if rates[-1] > 0 else {}
+            return Measured(statistics, extra=extra, notes=describe_fidelity(table))
+        if metric == "eraser_faithfulness":
+            statistics.scores = erasure_scores(table)
+            thresholds = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
+            aopc = {"aopc_thresholds": thresholds} if thresholds else {}
+            facts = {**({"aopc": thresholds} if thresholds else {}), **count_bounded(table, matcher.answered)}
+            lacking = find_lacking(statistics.scores, used, with_gold=True) if not used.isdisjoint(ERASED) else {}
+            words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
+            return Measured(statistics, facts, aopc, [f"left out: {'; '.join(words)}"] if words else [])
+        facts, notes = list_facts(table, self.agreement, used)
+        if self.agreement.unmarked == "score" or table["gold.marked"].any():
+            statistics.scores = agreement_scores(table, self.agreement, used)
+        if not statistics.scores:
+            return Measured(statistics, facts, notes=notes)
+        if self.source.labels.sentence_end_inclusive and "sentence_micro_f1" in statistics.scores:
+            facts["sentences"] = "[start,end)"  # they are read as exclusive ones, as the reference scorer does
+        scored, extra = agreement_extra(statistics, self.agreement)
+        return Measured(scored, facts, extra, notes)
 
-def add_metrics(
-    scores: Scores,
-    tally: Tally,
-    kept: np.ndarray,
-    groups: Mapping[str, Any],
-    clusters: tuple[str, Sequence[Any] | None],
-    sentence_end_inclusive: bool,
-) -> None:
-    """Put what the instances give into ``scores``.
+    def measure_quotes(self) -> Measured:
+        """Return what a language model's quotes give; a corpus folder does not say which documents it read.
 
-    Args:
-        scores: of the split.
-        tally: the columns of all instances.
-        kept: the annotations that are scored.
-        groups: id -> value of the column ``by``.
-        clusters: what clusters are, and the cluster of each annotation.
-        sentence_end_inclusive: ends of gold sentences are inclusive (BoolQ as released): they are read as exclusive
-            ones, as the reference scorer does, and the signature says so.
+        Raises:
+            DataError: an instance without quotes, or with faulty ones.
+        """
+        from eraser_hub.metrics.quotes import measure_quotes
 
-    Raises:
-        DataError: nothing that can be scored.
-    """
-    gold, settings, matcher = tally.gold, tally.settings, tally.matcher
-    scores.notes += matcher.notes()
-    if kept.size < len(gold.ids):
-        scores.notes.append(f"{kept.size:,} of {len(gold.ids):,} annotations have an instance, and are scored")
-
-    def cluster(statistics: Statistics, rows: np.ndarray) -> None:
-        statistics.set_clusters(clusters[0], clusters[1] and [clusters[1][row] for row in rows.tolist()])
-
-    facts = matcher.facts() | ({"gold": settings.gold} if settings.gold != "evidence" else {})
-    for metric in METRICS:
-        statistics = tally.join(metric, scores.ids)
-        if statistics is None:
-            continue
-        if settings.by_rows:
-            cluster(statistics, kept)
-        measured = measure_metric(metric, statistics, tally, sentence_end_inclusive)
-        if statistics.scores:
-            measured.settings = {**facts, **measured.settings}
-            n = measured.statistics.columns["gold.rows"].sum() if metric == "eraser_agreement" else kept.size
-            scores.add_measured(metric, measured, settings, groups, int(n))
-        else:
-            scores.notes += measured.notes
-    if "accuracy" in scores:
-        columns = scores.statistics["eraser_faithfulness"].columns
-        scores.label_report = report_labels(columns, matcher.labels)
-    if tally.quoted:
-        if tally.unquoted is not None:
-            name, line = tally.unquoted
+        if self.unquoted is not None:
+            name, line = self.unquoted
             raise DataError("expected quotes, as in others, found none", line=line, instance=name, field="quotes")
-        measured = score_quotes(gold, tally.quoted)
-        measured.settings = {**matcher.facts(), **measured.settings}
-        rows = np.array([matcher.index[name] for name in measured.statistics.ids])
-        if settings.by_rows:
-            cluster(measured.statistics, rows)
-        scores.add_measured("quote_faithfulness", measured, settings, groups, rows.size)
-    if not scores.scores:
-        fields = "hard_rationale_predictions, soft_rationale_predictions, soft_sentence_predictions, classification"
-        raise DataError(f"nothing to score: expected one of {fields}, classification_scores, found none of them")
+        gold, whole = self.gold, self.gold.documents.packed.size > 0
+        sizes: dict[str, dict[str, int]] = {name: {} for name in self.quoted}
+        if whole:
+            tokens = gold.documents.lengths(*gold.listed)[0]
+            for row, doc, count in zip(*gold.listed, tokens, strict=True):
+                if (name := gold.ids[int(row)]) in sizes:
+                    sizes[name][gold.docids[int(doc)]] = int(count)
+        try:
+            statistics, counts = measure_quotes({name: row for name, (row, _) in self.quoted.items()}, sizes)
+        except DataError as error:
+            error.line = self.quoted[str(error.instance)][1]
+            raise
+        return Measured(statistics, {"coverage": "documents"} if whole else {}, counts, [] if whole else [NO_COVERAGE])
 
 
 def ask_about(scores: Scores, gaps: Sequence[np.ndarray] = ()) -> Iterator[str]:
@@ -441,69 +464,6 @@ def measure_functions(
                 raise DataError(message, instance=row["annotation_id"], argument="metric") from error
         columns |= mean_columns(name, np.array(values))
     return columns
-
-
-def measure_metric(metric: str, statistics: Statistics, tally: Tally, sentence_end_inclusive: bool) -> Measured:
-    """Set the scores of a metric's columns, none where nothing can be scored; return them with settings and notes.
-
-    Args:
-        metric: one of `METRICS`.
-        statistics: its columns; receives the scores.
-        tally: what the columns are from.
-        sentence_end_inclusive: see `add_metrics`.
-    """
-    table, matcher, used = statistics.columns, tally.matcher, tally.matcher.used
-    if metric == "custom":
-        statistics.scores = {name: Score(mean(name), None, None, None) for name in tally.functions}
-        return Measured(statistics, {"functions": ",".join(tally.functions)})
-    if metric == "normalized_fidelity":
-        statistics.scores, rates = fidelity_scores(tally.rates), sorted(set(tally.rates))
-        extra = {"occlusion_rates": rates} if rates[-1] > 0 else {}
-        return Measured(statistics, extra=extra, notes=describe_fidelity(table))
-    if metric == "eraser_faithfulness":
-        statistics.scores = erasure_scores(table)
-        thresholds = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
-        aopc = {"aopc_thresholds": thresholds} if thresholds else {}
-        facts = {**({"aopc": thresholds} if thresholds else {}), **count_bounded(table, matcher.answered)}
-        lacking = find_lacking(statistics.scores, used, with_gold=True) if not used.isdisjoint(ERASED) else {}
-        words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
-        return Measured(statistics, facts, aopc, [f"left out: {'; '.join(words)}"] if words else [])
-    facts, notes = list_facts(table, tally.agreement, used)
-    if tally.agreement.unmarked == "score" or table["gold.marked"].any():
-        statistics.scores = agreement_scores(table, tally.agreement, used)
-    if not statistics.scores:
-        return Measured(statistics, facts, notes=notes)
-    if sentence_end_inclusive and "sentence_micro_f1" in statistics.scores:
-        facts["sentences"] = "[start,end)"
-    scored, extra = agreement_extra(statistics, tally.agreement)
-    return Measured(scored, facts, extra, notes)
-
-
-def score_quotes(gold: Gold, quoted: Mapping[str, tuple[Mapping[str, Any], int]]) -> Measured:
-    """Return what a language model's quotes give; a corpus folder does not say which documents it read.
-
-    Args:
-        gold: the annotations.
-        quoted: id -> instance, and its line.
-
-    Raises:
-        DataError: an instance with faulty quotes.
-    """
-    from eraser_hub.metrics.quotes import measure_quotes
-
-    sizes: dict[str, dict[str, int]] = {name: {} for name in quoted}
-    whole = gold.documents.packed.size > 0
-    if whole:
-        tokens = gold.documents.lengths(*gold.listed)[0]
-        for row, doc, count in zip(*gold.listed, tokens, strict=True):
-            if (name := gold.ids[int(row)]) in sizes:
-                sizes[name][gold.docids[int(doc)]] = int(count)
-    try:
-        statistics, counts = measure_quotes({name: row for name, (row, _) in quoted.items()}, sizes)
-    except DataError as error:
-        error.line = quoted[str(error.instance)][1]
-        raise
-    return Measured(statistics, {"coverage": "documents"} if whole else {}, counts, [] if whole else [NO_COVERAGE])
 
 
 def load_metric(metric: str | CustomMetric) -> tuple[str, CustomMetric]:
