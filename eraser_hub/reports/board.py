@@ -50,21 +50,13 @@ def board(
         $ eraser-hub board --scores report --scores "LIME@movies=scores.json" --out board
         $ eraser-hub board --scores report/ours.scores.json --scores report/theirs.scores.json --format latex
     """
-    from eraser_hub.records.files import OutputWriter
+    from eraser_hub.records.files import OutputWriter, to_json_bytes
 
-    from .board_page import (
-        FILES,
-        BoardResult,
-        group_lines,
-        list_arguments,
-        list_printed_lines,
-        read_score_file,
-        render_board,
-    )
-    from .page import to_json_text, write_files
+    from .board_page import BoardResult, group_lines, list_arguments, list_printed_lines, read_score_file, render_board
+    from .page import write_files
 
-    named = list(list_arguments(scores))
-    paths = {Path(out) / name: name for name in FILES} if out is not None else {}
+    named = list_arguments(scores)
+    paths = [Path(out) / name for name in ("index.html", "board.json")] if out is not None else []
     writer = OutputWriter(tuple(path for _, path in named), force)
     for path in paths:
         writer.check(path)
@@ -77,11 +69,12 @@ def board(
         raise UsageError("nothing to show: expected score files, found none", argument="scores")
     unknown = [line.system for line in lines if not line.data]
     notes = [f"{len(unknown)} score files have no digest of their data: {show(unknown[:5])}"] if unknown else []
-    result = BoardResult(groups, list(paths), notes)
+    if repeated := [path.name for (_, path), count in named.items() if count > 1]:
+        notes.append(f"{len(repeated)} score files are given twice, and shown once: {show(repeated[:5])}")
+    result = BoardResult(groups, paths, notes)
     if paths:
-        text = to_json_text(result.as_json(), indent=1)
-        page = [render_board(result, title)]
-        write_files({path: page if name == FILES[0] else text for path, name in paths.items()}, writer)
+        contents = [render_board(result, title)], to_json_bytes(result.as_json())
+        write_files(dict(zip(paths, contents, strict=True)), writer)
     for path in paths:
         log.info(f"wrote {path}")
     return result

@@ -7,10 +7,12 @@ range that their metric declares.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,8 @@ from eraser_hub.records.readers import read_json_object
 from eraser_hub.records.tables import Cell, Table, Tables
 from eraser_hub.scoring.result import HEADLINE, INTERVAL, SPREAD, describe_gold
 
-from .catalogue import FAMILIES, format_number, metric
+from .catalogue import find_range, format_number, metric
 from .page import render
-from .score_ranges import check_scores
 
 log = logging.getLogger("eraser_hub")
 NOTE = (
@@ -37,13 +38,41 @@ NOTE = (
     "with the same settings; numbers of different tables are not comparable, and faithfulness compares methods on one "
     "model."
 )
-FILES = ("index.html", "board.json")
 SUFFIX = "scores.json"  # of the score files in a folder
 MAX_FILES, MAX_SCORES, MAX_SIGNATURE = 5_000, 1_000, 10_000
 # parts of a signature that are facts of the data, or how intervals were drawn; all others are settings of the scores
 FACTS = {"data", "config", "split", "n", "version", "answered", "by", "marked_rows", "unmarked_rows"}
 FACTS |= {"level", "resamples", "seed", "cluster", "clusters"}
 OPERATOR = re.compile(r"\|(erase:[^|]+)")  # how tokens were erased, in the signature of the run
+LEVEL = re.compile(r"\|level:(\d*\.?\d+(?:e-\d+)?)")
+# with lower levels than this the interval of a skewed score may lie beside it
+MIN_LEVEL = 0.5
+# a score is a sum of many rounded numbers
+SLACK = 1e-9
+
+
+class GoldFacts(msgspec.Struct):
+    """What a score file says of the gold, see `Scores.gold`."""
+
+    marked_rows: int
+    unmarked_rows: int
+    density: float
+    split: str | None = None
+    comprehensive: bool | None = None
+
+
+class ScoreFile(msgspec.Struct):
+    """The fields of a score file beside its scores."""
+
+    signature: list[str] | str = ""
+    run: str = ""
+    system: str = ""
+    dataset: str = ""
+    config: str = ""
+    split: str = ""
+    data_digest: str = ""
+    gold: GoldFacts | None = None
+    chance: dict[str, float | None] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +91,7 @@ class BoardLine:
         data: the first digits of the digest of the gold; "" where it is not known.
         settings: metric -> the settings in its signature.
         annotations: the number of annotations; None where it is not known.
-        gold: of the split, as of `Scores.gold`.
+        about: what is known of the gold.
     """
 
     system: str
@@ -78,7 +107,7 @@ class BoardLine:
     data: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
     annotations: int | None = None
-    gold: Mapping[str, Any] = field(default_factory=dict)
+    about: str = ""
 
     def small_print(self, key: str) -> str:
         """Return what stands below a score: its interval, its spread over runs, and chance."""
@@ -106,8 +135,7 @@ class BoardGroup:
     def keys(self) -> list[str]:
         """The keys that have a number, by family, then by label."""
         keys = {key for line in self.lines for key, value in line.scores.items() if value is not None}
-        families = {family: at for at, family in enumerate(FAMILIES)}
-        return sorted(keys, key=lambda key: (families.get(metric(key).family, 9), metric(key).label.lower()))
+        return sorted(keys, key=lambda key: metric(key).rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,24 +195,26 @@ class BoardResult:
         return tables
 
 
-def list_arguments(scores: str | Sequence[str]) -> Iterator[tuple[str, Path]]:
-    """Yield ("" or the name that is given, score file); links in a folder are not followed."""
+def list_arguments(scores: str | Sequence[str]) -> Counter[tuple[str, Path]]:
+    """Count ("" or the name that is given, score file); links in a folder are not followed."""
+    found = Counter[tuple[str, Path]]()
     for argument in map(os.fspath, [scores] if isinstance(scores, str | os.PathLike) else scores):
         name, equals, path = argument.partition("=")
         if equals and "://" not in name and not os.path.exists(argument):  # an address may hold a =
-            yield name, Path(path)
+            found[name, Path(path)] += 1
         elif not os.path.isdir(argument):
-            yield "", Path(argument)
+            found["", Path(argument)] += 1
         else:
-            found = [Path(folder, file) for folder, _, files in os.walk(argument) for file in files]
-            found = sorted(file for file in found if file.name.endswith(SUFFIX))
-            files = [file for file in found if not file.is_symlink()]
-            if len(files) < len(found):
-                log.warning(f"{argument}: {len(found) - len(files):,} links to score files are not followed")
+            every = sorted(Path(folder, file) for folder, _, files in os.walk(argument) for file in files)
+            every = [file for file in every if file.name.endswith(SUFFIX)]
+            files = [file for file in every if not file.is_symlink()]
+            if len(files) < len(every):
+                log.warning(f"{argument}: {len(every) - len(files):,} links to score files are not followed")
             if not 1 <= len(files) <= MAX_FILES:
                 message = f"expected 1 to {MAX_FILES:,} files that end in {SUFFIX}, found {len(files):,}"
                 raise DataError(message, file=argument)
-            yield from (("", file) for file in files)
+            found.update(("", file) for file in files)
+    return found
 
 
 # -- score files ------------------------------------------------------------------------------------------------------
@@ -204,45 +234,24 @@ def read_score_file(path: Path, *, system: str = "", dataset: str = "") -> Board
     """
     content = read_json_object(path)
     try:
-        return _make_line(content, path.name, system, dataset)
+        return make_line(content, path.name, system, dataset)
     except DataError as error:
         raise error.at(file=path) from None
 
 
-class _Gold(msgspec.Struct):
-    marked_rows: int
-    unmarked_rows: int
-    density: float
-    split: str | None = None
-    comprehensive: bool | None = None
-
-
-class _ScoreFile(msgspec.Struct):
-    signature: list[str] | str | None = None
-    run: str = ""
-    system: str = ""
-    dataset: str = ""
-    config: str = ""
-    split: str = ""
-    data_digest: str = ""
-    gold: _Gold | None = None
-    chance: dict[str, float | None] = {}
-
-
-def _make_line(content: Mapping[str, Any], file_name: str, system: str, dataset: str) -> BoardLine:
-    """Return the line of a score file's content."""
+def make_line(content: Mapping[str, Any], file_name: str, system: str, dataset: str) -> BoardLine:
+    """Return the line of a score file's content; arguments and errors as of `read_score_file`."""
     try:
-        file = msgspec.convert({name: value for name, value in content.items() if value is not None}, _ScoreFile)
+        file = msgspec.convert({name: value for name, value in content.items() if value is not None}, ScoreFile)
     except msgspec.ValidationError as error:
-        message, _, path = str(error).partition(" - at `$.")
-        raise DataError(message.lower().replace(", got", ", found"), field=path.rstrip("`")) from None
-    listed = [file.signature] if isinstance(file.signature, str) else file.signature or []
+        message, _, place = str(error).partition(" - at `$.")
+        raise DataError(message.lower().replace(", got", ", found"), field=place.rstrip("`")) from None
+    listed = [file.signature] if isinstance(file.signature, str) else file.signature
     signatures = [text for text in dict.fromkeys(listed) if text.strip() and text != file.run]
     if not signatures:
         words = "expected a signature, found none: a number without the settings that made it is not shown"
         raise DataError(f"{words}; score the predictions with `eraser-hub score`", field="signature")
-    settings: dict[str, str] = {}
-    stated: dict[str, str] = {}
+    settings, stated = dict[str, str](), dict[str, str]()
     for text in [*signatures, file.run]:
         if show_controls(text) != text or len(text) > MAX_SIGNATURE:
             words = f"expected one printable line of at most {MAX_SIGNATURE:,} characters, found {show(text)}"
@@ -264,11 +273,14 @@ def _make_line(content: Mapping[str, Any], file_name: str, system: str, dataset:
             raise DataError(f"{words} (SYSTEM@DATASET=FILE gives names)", field=name)
     if not names["dataset"]:
         raise DataError("expected the dataset's name (SYSTEM@DATASET=FILE), found none in the file")
-    scores, intervals, spread = _read_scores(content, signatures)
+    holds = all(float(level) >= MIN_LEVEL for level in LEVEL.findall("".join(signatures)))
+    scores, intervals, spread = read_scores(content, holds)
     if not 1 <= sum(value is not None for value in scores.values()) <= MAX_SCORES:
         raise DataError(f"expected 1 to {MAX_SCORES:,} scores, found {len(scores):,}")
-    chance, _, _ = _read_scores(file.chance, (), "chance.")
+    chance, _, _ = read_scores(file.chance, holds, "chance.")
     count = stated.get("n", "")
+    annotations = int(count) if count.isdecimal() and len(count) < 12 else None
+    about = f"{annotations:,} annotations" if annotations else ""
     return BoardLine(
         **names,
         source=file_name,
@@ -278,13 +290,13 @@ def _make_line(content: Mapping[str, Any], file_name: str, system: str, dataset:
         spread=spread,
         chance={key: value for key, value in chance.items() if value is not None and key in scores},
         settings=settings,
-        annotations=int(count) if count.isdecimal() and len(count) < 12 else None,
-        gold=msgspec.structs.asdict(file.gold) if file.gold else {},
+        annotations=annotations,
+        about=describe_gold(msgspec.structs.asdict(file.gold)) if file.gold else about,
     )
 
 
-def _read_scores(
-    content: Mapping[str, Any], signatures: Sequence[str], place: str = ""
+def read_scores(
+    content: Mapping[str, Any], holds: bool, place: str = ""
 ) -> tuple[dict[str, float | None], dict[str, tuple[float, float]], dict[str, float]]:
     """Return scores, their intervals and their spread over runs, each in its range.
 
@@ -292,38 +304,44 @@ def _read_scores(
 
     Args:
         content: scores by key, with KEY_ci and KEY_spread; other values are left out.
-        signatures: they state the level of the intervals.
+        holds: whether an interval holds its score.
         place: what stands before the fields in errors.
     """
-
-    def read(value: Any, key: str) -> float | None:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is None or (is_number and abs(value) <= sys.float_info.max):
-            return None if value is None else float(value)
-        raise DataError(f"expected a number that a float holds, or null, found {describe_value(value)}", field=key)
-
     scores: dict[str, float | None] = {}
+    for key, value in content.items():
+        is_own = isinstance(value, float) and not key.endswith((INTERVAL, SPREAD))
+        if is_own or metric(key).family != "other":
+            scores[key] = read_number(value, f"{place}{key}", *find_range(key))
     intervals: dict[str, tuple[float, float]] = {}
     spread: dict[str, float] = {}
-    try:
-        for key, value in content.items():
-            name = key.removesuffix(INTERVAL).removesuffix(SPREAD)
-            known = metric(name).family != "other"
-            if key == name and (known or isinstance(value, float)):
-                scores[key] = read(value, key)
-            elif known and key.endswith(INTERVAL) and name in content:
-                if not isinstance(value, list) or len(value) != 2:
-                    raise DataError(f"expected an interval [low, high], found {describe_value(value)}", field=key)
-                low, high = (read(end, key) for end in value)
-                if low is not None and high is not None:
-                    intervals[name] = (low, high)
-            elif known and key.endswith(SPREAD) and (number := read(value, key)) is not None:
-                spread[name] = number
-        check_scores(scores, intervals, spread, signatures)
-    except DataError as error:
-        error.field = f"{place}{error.field}"
-        raise
+    for key, score in scores.items():
+        field, ends = f"{place}{key}{INTERVAL}", content.get(f"{key}{INTERVAL}")
+        if ends is not None:
+            if not isinstance(ends, list) or len(ends) != 2:
+                raise DataError(f"expected an interval [low, high], found {describe_value(ends)}", field=field)
+            least, greatest = find_range(key)
+            low, high = (read_number(end, f"{field}[{at}]", least, greatest) for at, end in enumerate(ends))
+            if low is not None and high is not None:
+                middle = score if score is not None and holds else None
+                read_number(low, f"{field}[0]", least, high if middle is None else middle)
+                read_number(high, f"{field}[1]", low if middle is None else middle, greatest)
+                intervals[key] = low, high
+        deviation = read_number(content.get(f"{key}{SPREAD}"), f"{place}{key}{SPREAD}", 0.0, math.inf)
+        spread |= {} if deviation is None else {key: deviation}
     return scores, intervals, spread
+
+
+def read_number(value: Any, field: str, low: float, high: float) -> float | None:
+    """Return a number of a score file, or None for null; a `DataError` for one outside its range."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        message = f"expected a number that a float holds, or null, found {describe_value(value)}"
+        raise DataError(message, field=field)
+    if not low - SLACK <= value <= high + SLACK:
+        ends = [f"at least {low:g}"] * math.isfinite(low) + [f"at most {high:g}"] * math.isfinite(high)
+        raise DataError(f"expected {' and '.join(ends)}, found {value:g}", field=field)
+    return float(value)
 
 
 # -- printed results and groups ---------------------------------------------------------------------------------------
@@ -351,37 +369,32 @@ def group_lines(lines: Sequence[BoardLine]) -> list[BoardGroup]:
     Settings are the same if no metric that two lines have in common was set differently. Data of printed figures have
     no digest, so that these stand apart.
     """
-    found: list[tuple[tuple[str, str, str, str], dict[str, str], list[BoardLine]]] = []
+    parts: dict[tuple[str, str, str, str], list[tuple[dict[str, str], list[BoardLine]]]] = {}
     for line in sorted(lines, key=lambda line: (line.kind, line.system.lower(), line.source)):
-        key = (line.kind, line.dataset, line.split, line.data)
-        for other, settings, members in found:
-            if other == key and all(settings.get(name, value) == value for name, value in line.settings.items()):
+        alike = parts.setdefault((line.kind, line.dataset, line.split, line.data), [])
+        for settings, members in alike:
+            if all(settings.get(name, value) == value for name, value in line.settings.items()):
                 settings.update(line.settings)
                 members.append(line)
                 break
         else:
-            found.append((key, dict(line.settings), [line]))
+            alike.append((dict(line.settings), [line]))
     released, groups = read_released_gold(), []
-    for key, settings, members in found:
-        kind, dataset, split, data = key
-        words, first = [dataset, split or "split unknown"], members[0]
-        if kind == "printed":
-            words.append("printed")
-            facts = ["figures that papers print", f"gold {COMPREHENSIVE[find_comprehensive(dataset, split)]}"]
-        else:
-            facts = [describe_gold(first.gold)] if first.gold else []
-            facts = facts or ([f"{first.annotations:,} annotations"] if first.annotations else [])
-            facts += [f"data {data}"] if data else []
-            release = released.get(dataset, {}).get(split)
-            if data and release and not release["digest"].startswith(data):
-                facts.append(f"not the release's data, which have {release['num_examples']:,} annotations")
-        if len({other[3] for other, _, _ in found if other[:3] == key[:3]}) > 1:
+    for (kind, dataset, split, data), alike in parts.items():
+        words = [dataset, split or "split unknown", *(["printed"] if kind == "printed" else [])]
+        if sum(key[:3] == (kind, dataset, split) for key in parts) > 1:
             words.append(f"data {data or 'unknown'}")
-        alike = [other for same, other, _ in found if same == key]
-        differing = [name for name in settings if len({other.get(name) for other in alike}) > 1]
-        if len(alike) > 1:
-            words.append("; ".join(f"{name} {settings[name]}" for name in differing if settings[name]) or "defaults")
-        groups.append(BoardGroup(", ".join(words), facts, members))
+        facts = [f"data {data}"] if data else []
+        release = released.get(dataset, {}).get(split)
+        if data and release and not release["digest"].startswith(data):
+            facts.append(f"not the release's data, which have {release['num_examples']:,} annotations")
+        if kind == "printed":
+            facts = ["figures that papers print", f"gold {COMPREHENSIVE[find_comprehensive(dataset, split)]}"]
+        for settings, members in alike:
+            differing = [name for name in settings if len({other.get(name) for other, _ in alike}) > 1]
+            set_apart = "; ".join(f"{name} {settings[name]}" for name in differing if settings[name]) or "defaults"
+            name = ", ".join([*words, *([set_apart] if len(alike) > 1 else [])])
+            groups.append(BoardGroup(name, [*filter(None, [members[0].about]), *facts], members))
     return sorted(groups, key=lambda group: (group.lines[0].kind, group.name.lower()))
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from eraser_hub.records.errors import show_controls
 from eraser_hub.records.files import GENERATOR, OutputWriter
@@ -72,55 +72,28 @@ def render(
 
 def to_embedded_json(value: Any) -> str:
     """Return JSON that is safe inside a script element, NaN and infinity as null."""
-    text = json.dumps(_finite(value), ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+    text = msgspec.json.encode(value).decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value
 
 
 def pack(value: Any) -> str:
     """Return JSON in gzip in base64; without a time stamp, so that equal data gives equal text."""
-    raw = to_embedded_json(value).encode("ascii")
-    return base64.b64encode(gzip.compress(raw, compresslevel=6, mtime=0)).decode("ascii")
-
-
-def to_json_text(content: Any, indent: int) -> Iterator[str]:
-    """Yield JSON as `write_files` takes it, without NaN."""
-    yield json.dumps(content, indent=indent, ensure_ascii=False, allow_nan=False)
-    yield "\n"
+    return base64.b64encode(gzip.compress(msgspec.json.encode(value), compresslevel=6, mtime=0)).decode("ascii")
 
 
 def write_files(contents: Mapping[Path, Iterable[str] | bytes], writer: OutputWriter) -> None:
-    """Write texts, or bytes, that belong together: after an error of writing, the old files are there.
-
-    All are written before the first takes its name. If a name cannot be taken, the error lists the files that are new.
+    """Write texts, or bytes, that belong together: all are written before the first takes its name.
 
     Raises:
         DataError: what the writer refuses.
-        OSError: a file cannot be written (a full disk); it names the file.
+        OSError: a file cannot be written (a full disk); it names the file, and the old files are there.
     """
-    renamed: list[Path] = []
-    try:
-        with ExitStack() as stack:
-            for path, pieces in contents.items():
-                stack.push(lambda kind, *_, path=path: renamed.append(path) if kind is None else None)
-                beside = stack.enter_context(writer.open(path))
-                if isinstance(pieces, bytes):
-                    beside.write_bytes(pieces)
-                    continue
-                # a lone surrogate in a document cannot be written: it is shown as the replacement sign
-                with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
-                    stream.writelines(pieces)
-    except OSError as error:
-        if not renamed:
-            raise
-        words = f"{error.strerror or error}; written before: {', '.join(map(str, renamed))}"
-        raise OSError(error.errno, words, error.filename) from error
+    with ExitStack() as stack:
+        for path, pieces in contents.items():
+            beside = stack.enter_context(writer.open(path))
+            if isinstance(pieces, bytes):
+                beside.write_bytes(pieces)
+                continue
+            # a lone surrogate in a document cannot be written: it is shown as the replacement sign
+            with beside.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+                stream.writelines(pieces)

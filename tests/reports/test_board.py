@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 
 import pytest
@@ -12,7 +11,6 @@ from eraser_hub.records.errors import make_printable
 from eraser_hub.reports.board import board
 from eraser_hub.reports.board_page import BoardLine, group_lines, list_printed_lines, read_score_file
 from eraser_hub.reports.catalogue import METRICS
-from eraser_hub.reports.score_ranges import find_range
 
 from ..refusals import refused
 
@@ -70,9 +68,6 @@ def test_scores_at_the_ends_of_their_ranges(tmp_path):
     assert read_score_file(write(tmp_path / "s.json", **content)).scores == content
     beside = {"auprc_ci": [0.51, 0.52], "signature": f"{SIGNATURE}|level:0.1"}  # which leaves a skewed score out
     assert read_score_file(write(tmp_path / "s.json", **beside)).intervals == {"auprc": (0.51, 0.52)}
-    endless = {key for key in METRICS if find_range(key) == (-math.inf, math.inf)}
-    sides = ("comprehensiveness", "sufficiency")
-    assert endless - {"pairwise_kappa"} == {f"{side}_entropy" for side in sides} | {f"naopc_{side}" for side in sides}
 
 
 GOLD = {"marked_rows": 24, "unmarked_rows": 0, "density": 0.1}
@@ -99,7 +94,7 @@ GOLD = {"marked_rows": 24, "unmarked_rows": 0, "density": 0.1}
         ({"auprc": 7.5}, "auprc", "at most 1, found 7.5"),
         ({"sufficiency": -1.2}, "sufficiency", "at least -1 and at most 1, found -1.2"),
         ({"token_f1": [0.5]}, "token_f1", "a list"),
-        ({"auprc_ci": [0, "1"]}, "auprc_ci", "the string '1'"),
+        ({"auprc_ci": [0, "1"]}, "auprc_ci[1]", "the string '1'"),
         ({"auprc_ci": [0.6, 0.7]}, "auprc_ci[0]", "at most 0.5, found 0.6"),
         ({"auprc_ci": [-3, 0.7]}, "auprc_ci[0]", "at least 0"),
         ({"auprc": None, "map": 1, "auprc_ci": [0.3, 0.2]}, "auprc_ci[0]", "at most 0.2, found 0.3"),
@@ -180,6 +175,12 @@ def test_the_tables_and_the_data_of_a_board(tmp_path):
     assert board().table().tables, "without score files the printed ones"
     with refused(argument="scores"):
         board(published=False)
+
+
+def test_a_file_that_is_given_twice_is_a_row(tmp_path):
+    file = write(tmp_path / "ours.scores.json")
+    made = board([str(tmp_path), str(file), f"theirs={file}"], published=False)
+    assert [line.system for line in made.lines] == ["ours", "theirs"] and "1 score files" in made.notes[-1]
 
 
 def test_links_in_a_folder_are_not_followed(tmp_path, caplog):
