@@ -133,8 +133,7 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         DataError: a row that is not as it should be; a tokenizer that takes no words.
         ValueError: a length that leaves no room for text, or a stride that leaves no progress.
     """
-    from .models.pieces import decode_places, lay_out
-    from .models.words import CutWords
+    from .models.subwords import CutWords, decode_places, lay_out
 
     instance, words = read_instance(row), CutWords(tokenizer)
     ids, owners = words.cut_flat(instance.tokens)

@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from eraser_hub.attribution.models.pieces import decode_places
-from eraser_hub.attribution.models.words import (
-    count_positions,
-    find_loading_options,
-    load_tokenizer,
-    make_open_error,
-    silence,
-)
+from eraser_hub.attribution.models.loading import find_loading_options, load_tokenizer, make_open_error, silence
+from eraser_hub.attribution.models.subwords import count_positions, decode_places
 from eraser_hub.records.errors import DataError, show
 
 from .readings import PAD, SPECIAL, Lexicon, PaddedReadings, SubwordLexicon, Vocabulary

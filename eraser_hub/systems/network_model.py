@@ -17,9 +17,8 @@ from torch import Tensor
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.methods._captum import Embedded, GradientMethod
 from eraser_hub.attribution.models.devices import find_device, move_network, to_float64
-from eraser_hub.attribution.models.embedding import FULL_LENGTH_ROWS, map_inputs
 from eraser_hub.attribution.models.inputs import ModelInput
-from eraser_hub.attribution.models.model import Model, Selection
+from eraser_hub.attribution.models.model import FULL_LENGTH_ROWS, Model, Selection
 from eraser_hub.attribution.models.question_answering import explains_logits, find_best_span
 from eraser_hub.records.errors import DataError
 
@@ -105,7 +104,7 @@ class NetworkModel(Model):
             return self._to_scores(readings, method.attribute(inputs).detach())
 
         with torch.backends.cudnn.flags(enabled=False):  # a fused LSTM has no gradient outside of training
-            return map_inputs(self, method, work, texts, [text.reading.size for text in texts])
+            return self.map_inputs(method, work, texts, [text.reading.size for text in texts])
 
     def explained(self, text: Text) -> tuple[int, ...]:
         """Return the outputs of the network that explain a text."""
@@ -140,7 +139,7 @@ class NetworkModel(Model):
     def _map(
         self, readings: Sequence[ReadInstance], work: Callable[[list[ReadInstance]], list[Scores]]
     ) -> list[Scores]:
-        return self.map_batches(work, readings, [one.size for one in readings], FULL_LENGTH_ROWS)
+        return self.map_batches(work, readings, [one.size for one in readings])
 
     def _pad(self, readings: Sequence[ReadInstance]) -> PaddedReadings:
         return pad_readings([one.reading for one in readings], self.device)

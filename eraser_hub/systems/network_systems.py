@@ -26,8 +26,9 @@ from torch import Tensor
 
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.models.devices import find_device, to_float64
+from eraser_hub.attribution.models.loading import load_tokenizer, silence
 from eraser_hub.attribution.models.opening import ModelSettings
-from eraser_hub.attribution.models.words import CutWords, load_tokenizer, silence
+from eraser_hub.attribution.models.subwords import CutWords
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.readers import read_json
 from eraser_hub.records.registry import make_settings

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.words import CutWords
+from eraser_hub.attribution.models.subwords import CutWords
 
 PAD, UNKNOWN, SEPARATOR = 0, 1, 2  # in every lexicon
 STAYS = -1  # in place of a token's number: a separator or a word of the query

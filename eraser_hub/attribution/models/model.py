@@ -19,6 +19,7 @@ from eraser_hub.attribution.engine import Engine
 from eraser_hub.attribution.instances import Instance, make_text_instance
 from eraser_hub.papers.presets import Choices
 from eraser_hub.records.errors import DataError
+from eraser_hub.records.extras import need
 
 from .inputs import ModelInput, Notes, run_in_halves
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+FULL_LENGTH_ROWS = 16  # half as many as forward passes take: the backward pass keeps every layer's values
 
 
 class Selection(NamedTuple):
@@ -189,7 +191,7 @@ class Model(ABC):
         return Engine(self, batch_size=batch_size).proba_of_whole(readings)
 
     def map_batches(
-        self, work: Callable[[list[Item]], Sequence[Result]], items: Sequence[Item], sizes: Sequence[int], rows: int
+        self, work: Callable[[list[Item]], Sequence[Result]], items: Sequence[Item], sizes: Sequence[int]
     ) -> list[Result]:
         """Return the results of work on batches of similar length (:meth:`rows_for`), in the order of the items.
 
@@ -198,8 +200,21 @@ class Model(ABC):
         order, results, start = sorted(range(len(items)), key=lambda at: -sizes[at]), dict[int, Result](), 0
         while start < len(order):
             size = sizes[order[start]]
-            batch = order[start : start + max(1, self.rows_for(size, rows))]
+            batch = order[start : start + max(1, self.rows_for(size, FULL_LENGTH_ROWS))]
             batch = batch if self.pads else [at for at in batch if sizes[at] == size]
             results.update(zip(batch, run_in_halves(work, [items[at] for at in batch], self.notes), strict=True))
             start += len(batch)
         return [results[at] for at in range(len(items))]
+
+    def map_inputs(
+        self,
+        method: GradientMethod,
+        work: Callable[[list[Item]], Sequence[Result]],
+        items: Sequence[Item],
+        sizes: Sequence[int],
+    ) -> list[Result]:
+        """Return the results of work that attributes batches of a gradient method's inputs, see :meth:`map_batches`."""
+        need("captum")
+        if method.one_by_one:
+            return [result for item in items for result in run_in_halves(work, [item], self.notes)]
+        return self.map_batches(work, items, sizes)

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from eraser_hub.attribution.instances import Instance
 from eraser_hub.records.errors import DataError
 
-from .embedding import Explained
 from .inputs import ModelInput
 from .model import Model
-from .pieces import Reading, lay_out, make_key
-from .transformer import TransformerModel
+from .subwords import Reading, lay_out, make_key
+from .transformer import Explained, TransformerModel
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.text import Text

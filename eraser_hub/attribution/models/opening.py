@@ -23,15 +23,15 @@ from eraser_hub.records.readers import read_json_object
 from eraser_hub.records.registry import describe_expected, make_settings, parse_call
 
 from .labels import align_labels
+from .loading import hint
 from .model import Model
-from .words import hint
 
 # a folder in a model's while it is trained, and a file there while it is written
 CHECKPOINT_DIR, SAVING = ".training", "saving"
 FACTS = "model.json"
 # kinds of model.json, and the modules that open them; a higher layer's is found by name alone
 KINDS = {
-    "transformers": "eraser_hub.attribution.models.transformer",
+    "transformers": "eraser_hub.attribution.models.loading",
     "scikit-learn": "eraser_hub.attribution.models.scikit_learn",
     "network": "eraser_hub.systems.network_systems",
     "pipeline": "eraser_hub.systems.pipeline",
@@ -285,7 +285,7 @@ def _open_object(model: Any, settings: Opening) -> Model:
         return ObjectModel(model, uses_query=bool(settings.query))
     pair = model if isinstance(model, tuple) else (getattr(model, "model", None), getattr(model, "tokenizer", None))
     if len(pair) == 2 and hasattr(pair[0], "parameters") and callable(pair[1]):
-        from .transformer import from_objects
+        from .loading import from_objects
 
         return from_objects(*pair, settings)
     message = f"expected a model with predict_proba(token lists), found {type(model).__name__}"

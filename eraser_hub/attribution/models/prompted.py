@@ -22,9 +22,8 @@ from eraser_hub.attribution.prompts import LABEL, find_language, open_prompt
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 
 from .devices import keep_heads_in_float32, to_float32
-from .pieces import Reading, Template, encode_places
+from .subwords import CutWords, Reading, Template, encode_places
 from .transformer import TransformerModel
-from .words import CutWords
 
 LEADS = {"en": "\n\nLabel:", "zh": "\n\n标签："}  # before the answer of a model without chat template
 _MARKS = "\ue000{}\ue001"  # where a document stands in the prompt

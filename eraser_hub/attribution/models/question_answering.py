@@ -17,10 +17,9 @@ from eraser_hub.attribution.method import METHODS
 from eraser_hub.records.errors import DataError
 
 from .devices import to_float32, to_float64
-from .embedding import Explained
 from .model import Model
-from .pieces import Ints, Reading
-from .transformer import TransformerModel
+from .subwords import Ints, Reading
+from .transformer import Explained, TransformerModel
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Scores

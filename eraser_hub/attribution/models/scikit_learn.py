@@ -19,10 +19,10 @@ from eraser_hub.records.extras import need
 
 from . import linear
 from .inputs import ModelInput
+from .loading import find_loading_options
 from .objects import TokenModel
 from .skops_files import check_takes_strings, load_pipeline
 from .skops_files import save_pipeline as save_pipeline
-from .words import find_loading_options
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Method, Scores

@@ -1,25 +1,24 @@
 """Networks of ``transformers``: word tokens in, sub-words inside, probabilities out.
 
-Each word is cut into sub-words once; erased inputs are cut from the sub-word arrays (:mod:`pieces`). A text longer than
-the model's window goes in as overlapping windows whose probabilities are averaged; how many did is counted and said.
+Each word is cut into sub-words once; erased inputs are cut from the sub-word arrays (:mod:`subwords`). A text longer
+than the model's window goes in as overlapping windows whose probabilities are averaged; how many did is counted and
+said. Scores of sub-words are summed to words: as a text's probability is the mean of its windows', the gradient with
+respect to a sub-word is the sum over the windows that hold it, divided by the number of windows.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
-import transformers
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.attribution.methods._captum import Embedded, GradientMethod
 from eraser_hub.records.errors import DataError
-from eraser_hub.records.extras import need
 
 from .devices import (
     describe_half,
@@ -30,38 +29,43 @@ from .devices import (
     to_float32,
     to_float64,
 )
-from .embedding import Explained, compute_attention, compute_gradients, compute_masked
 from .inputs import ModelInput
-from .model import Model
-from .pieces import Ints, Reading, decode_places, encode_places, lay_out, make_key, pad_codes
-from .words import (
+from .model import FULL_LENGTH_ROWS, Model
+from .subwords import (
     CutWords,
-    check_vocabulary,
-    find_loading_options,
+    Ints,
+    Reading,
+    decode_places,
+    encode_places,
     find_longest_input,
-    load_tokenizer,
-    make_open_error,
-    prepare_tokenizer,
-    silence,
+    lay_out,
+    make_key,
+    pad_codes,
 )
 
 if TYPE_CHECKING:
     from eraser_hub.attribution.method import Scores
-    from eraser_hub.attribution.methods._captum import GradientMethod
     from eraser_hub.attribution.text import Text
 
-    from .opening import Opening
 
+MAX_MASKS = 1 << 22  # numbers of embeddings that are masked together
 PADDING_SEEN = 1e-4  # relative difference of logits; rounding makes a hundredth of it
 UNKNOWN = "texts most of whose tokens the tokenizer does not know: is it the model's own?"
 HEADS_CUT = "queries or first texts cut, as they and the text exceed the window"
-# task -> our module and class, and the ends of its architectures' names; the first is that of the class that opens it
-KINDS = {
-    "classification": ("transformer", "TransformerModel", "ForSequenceClassification"),
-    "multiple-choice": ("multiple_choice", "ChoiceModel", "ForMultipleChoice"),
-    "question-answering": ("question_answering", "AnswerModel", "ForQuestionAnswering"),
-    "generation": ("prompted", "PromptedModel", "ForCausalLM", "LMHeadModel"),
-}
+
+
+class Explained(NamedTuple):
+    """An input whose output is explained.
+
+    Attributes:
+        data: what :meth:`TransformerModel.tensors` takes.
+        rows: the reading, and the places of it, of each row that the input consists of: a choice has one an answer.
+        output: what is explained: a column, or the first and the last place of an answer.
+    """
+
+    data: Any
+    rows: Sequence[tuple[Reading, Ints]]
+    output: tuple[int, ...]
 
 
 class TransformerModel(Model):
@@ -235,19 +239,7 @@ class TransformerModel(Model):
             logits = to_float32(self.network(**self.tensors(inputs)).logits)
         return to_float64(logits).softmax(dim=-1)
 
-    def gradients(self, texts: Sequence[Text], method: GradientMethod) -> list[Scores]:
-        """Return token scores by a gradient method."""
-        return compute_gradients(self, texts, method)
-
-    def attention(self, texts: Sequence[Text]) -> list[Scores]:
-        """Return the last layer's attention from the CLS token to each token, the mean over heads."""
-        return compute_attention(self, texts)
-
-    def mask_elements(
-        self, reading: Any, label: int, keep: NDArray[np.float64], draws: int, random: np.random.Generator
-    ) -> NDArray[np.float64]:
-        """Return p of a label where each number of a sub-word's embedding stays with its token's probability."""
-        return compute_masked(self, reading, label, keep, draws, random)
+    # --- inside the network --------------------------------------------------------------------------------------
 
     def explained(self, text: Text) -> list[Explained]:
         """Return the inputs of a text, whose mean output is explained."""
@@ -266,115 +258,150 @@ class TransformerModel(Model):
         row: NDArray[np.float64] = matrix[0 if first == self.tokenizer.cls_token_id else len(places) - 1]
         return row
 
+    def gradients(self, texts: Sequence[Text], method: GradientMethod) -> list[Scores]:
+        """Return token scores by a gradient method, which gets the embedded windows of texts in batches."""
+        items = [(number, item) for number, text in enumerate(texts) for item in self.explained(text)]
+        parts = np.bincount([number for number, _ in items], minlength=len(texts))
 
-def find_task(architecture: str, task: str = "auto", name: str = "") -> str:
-    """Return what a network computes, one of :data:`KINDS`.
+        def work(batch: list[tuple[int, Explained]]) -> list[NDArray[np.float64]]:
+            tensors = self.tensors([item.data for _, item in batch])
+            with torch.no_grad():
+                vectors = self.network.get_input_embeddings()(tensors["input_ids"])
+            outputs = torch.tensor([item.output for _, item in batch], device=vectors.device)
 
-    Args:
-        architecture: the name of its class.
-        task: what it is said to compute; auto: by its architecture.
-        name: of the model, for the error.
+            def output(points: Any, outputs: Any, *values: Any) -> Any:
+                out = self.run_embedded(points, dict(zip(tensors, values, strict=True)))
+                return self.explained_output(out, outputs, method)
 
-    Raises:
-        DataError: none of these, or another architecture that generates no text.
-    """
-    found = next((kind for kind, (_, _, *ends) in KINDS.items() if architecture.endswith(tuple(ends))), "")
-    chosen = found if task in ("auto", found) else "" if task == "generation" else task
-    if not chosen:
-        message = "expected a model for sequence classification, multiple choice, question answering or generation, "
-        message += f"found {architecture}; fine-tune it first (eraser-hub train --model {name})"
-        raise DataError(message, argument="model")
-    return chosen
+            inputs = Embedded(
+                output=output,
+                vectors=vectors,
+                more=(outputs, *tensors.values()),
+                baseline=self._make_baseline(tensors["input_ids"]),
+                network=self.network,
+                rows=self.rows_for(vectors.shape[-2], FULL_LENGTH_ROWS),
+                choices=self.choices,
+                notes=self.notes,
+                description=self.description,
+            )
+            values = to_float64(method.attribute(inputs).detach()).cpu().numpy()
+            return list(values.reshape(len(batch), -1, values.shape[-1]))
 
+        rows = self.map_inputs(method, work, items, [len(item.rows[0][1]) for _, item in items])
+        scores = [np.zeros(text.tokens + 1) for text in texts]  # one more for what is no token
+        for (number, item), values in zip(items, rows, strict=True):
+            for (reading, places), row in zip(item.rows, values, strict=True):
+                values_of_window = row[self.inside(len(places), len(row))] / parts[number]
+                np.add.at(scores[number], reading.source[places], values_of_window)
+        return [row[:-1] for row in scores]
 
-def open_folder(place: str | Path, facts: Mapping[str, Any], settings: Opening) -> TransformerModel:
-    """Open a network of transformers by its architecture.
+    def run_embedded(self, vectors: Any, inputs: dict[str, Any]) -> Any:
+        """Run the network with ``vectors`` instead of its input embeddings.
 
-    Args:
-        place: folder or Hub id.
-        facts: what ``train`` wrote beside it: a model reads as much at a time as it did in training.
-        settings: of the model.
+        The ids go in as well, since a network may look at more in them than their embeddings: one that classifies at
+        the last token finds by them where padding begins.
 
-    Raises:
-        DataError: it cannot be opened, or is no network for one of the tasks.
-    """
-    name = str(place)
-    if settings.device_map and settings.device is not None:
-        message = f"expected `device` or `device_map`, found both: {settings.device} and {settings.device_map}"
-        raise DataError(message, argument="device_map")
-    options = find_loading_options(name, settings.trust_remote_code)
-    need(*(["accelerate"] if settings.device_map else []))
+        Raises:
+            DataError: the network does not embed its input exactly once.
+        """
+        times = 0
 
-    silence()
-    try:
-        config = transformers.AutoConfig.from_pretrained(name, **options)
-        architecture = (config.architectures or ["an encoder without a task"])[0]
-        task = find_task(architecture, settings.task, name)
-        weights = dict(options)
-        if task == "generation":  # its tokenizer stays as it is: the prompt is one text
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **options)
-            check_vocabulary(tokenizer, name)
-            weights |= {"dtype": getattr(torch, settings.dtype)} if settings.dtype != "float32" else {}
-            weights |= {"device_map": settings.device_map} if settings.device_map else {}
-        else:
-            tokenizer = load_tokenizer(name, options)
-        kind = getattr(transformers, f"AutoModel{KINDS[task][2]}")
-        network, loaded = kind.from_pretrained(name, output_loading_info=True, **weights)
-        if missing := sorted(loaded["missing_keys"]):
-            message = f"its files lack {len(missing)} of the weights of {type(network).__name__}, which transformers "
-            message += f"would draw at random ({', '.join(missing[:3])}): fine-tune it first"
-            raise DataError(f"{message} (eraser-hub train --model {name})", file=name)
-        return _make_model(
-            network,
-            tokenizer,
-            task,
-            settings,
-            query_last=bool(facts.get("query_last")),
-            window=facts.get("window") if settings.window is None else settings.window,
-            device=settings.device,
-            description=f"{architecture} {Path(name).name}",
-        )
-    except DataError:
-        raise
-    except Exception as error:  # transformers and tokenizers raise many kinds; the first line names what is missing
-        raise make_open_error(error, name) from error
+        def instead(module: Any, ids: Any, embedded: Any) -> Any:
+            nonlocal times
+            times += 1
+            if self.network.config.model_type == "xlnet":
+                return vectors.transpose(0, 1)  # it puts places before inputs
+            if embedded.numel() == vectors.numel():
+                return vectors.reshape(embedded.shape)
+            # a network that pads by itself (Longformer, to whole attention windows): its padding stays
+            rows = vectors.reshape(-1, *vectors.shape[-2:])
+            return torch.cat([rows, embedded[:, rows.shape[1] :]], dim=1)
 
+        hook = self.network.get_input_embeddings().register_forward_hook(instead)
+        try:
+            out = self.network(**inputs)
+        finally:
+            hook.remove()
+        if times != 1:
+            message = f"{self.description}: gradients need a network that looks up its input embeddings once, found "
+            raise DataError(f"{message}{times} times; use occlusion or lime")
+        return out
 
-def from_objects(network: Any, tokenizer: Any, settings: Opening) -> TransformerModel:
-    """Return a loaded network and its tokenizer, of a pipeline or as they are, as a model; it stays where it is.
+    def _make_baseline(self, ids: Any) -> Any:
+        """Return the embeddings from which integrated gradients start, by the paper's choice; None for zeros.
 
-    Raises:
-        DataError: a network of transformers for none of the tasks; a tokenizer that takes no words.
-    """
-    architecture, task = type(network).__name__, "classification"
-    if settings.task != "auto" or type(network).__module__.startswith("transformers."):
-        task = find_task(architecture, settings.task)  # else it is a class of one's own
-    model = _make_model(
-        network,
-        tokenizer if task == "generation" else prepare_tokenizer(tokenizer),
-        task,
-        settings,
-        window=settings.window,
-        device=settings.device or str(next(network.parameters()).device),
-        description=architecture,
-    )
-    # no record tells one network of a class from another but by these
-    name = Path(getattr(network, "name_or_path", "")).name or architecture
-    facts = f"network:{name},{sum(weights.numel() for weights in network.parameters())}"
-    model.details = f"{model.details}|{facts}" if model.details else facts
-    return model
+        ``pads``: padding between the first and the last token (Wang 2022's code), with the model's own ids in place of
+        the authors' fixed ones, which are those of Chinese BERT alone.
+        """
+        if self.choices.baseline == "zero":
+            return None
+        pads = torch.full_like(ids, self.words.pad)
+        pads[..., 0], pads[..., -1] = ids[..., 0], ids[..., -1]
+        with torch.no_grad():
+            return self.network.get_input_embeddings()(pads)
 
+    def attention(self, texts: Sequence[Text]) -> list[Scores]:
+        """Return the last layer's attention to each token; a sub-word in several windows takes their mean."""
+        windows = [(text.reading, places) for text in texts for places in text.reading.windows()]
 
-def _make_model(network: Any, tokenizer: Any, task: str, settings: Opening, **options: Any) -> TransformerModel:
-    module, name, *_ = KINDS[task]
-    kind: type[TransformerModel] = getattr(importlib.import_module(f"{__package__}.{module}"), name)
-    options |= {"uses_query": bool(settings.query), "precision": settings.precision}
-    if task == "generation":
-        names = ("prompt", "label_words", "label_score", "dtype", "config")
-        options |= {name: getattr(settings, name) for name in names}
-    if task == "classification":
-        problem = getattr(network.config, "problem_type", None)
-        if problem not in (None, "single_label_classification") or getattr(network.config, "num_labels", 2) == 1:
-            message = f"expected a classifier with one label per text, found {problem or 'one output'}"
-            raise DataError(f"{options['description']}: {message}")
-    return kind(network, tokenizer, **options)
+        def work(batch: list[tuple[Reading, Ints]]) -> list[NDArray[np.float64]]:
+            inputs = self.tensors([reading.code[places] for reading, places in batch])
+            with torch.inference_mode():
+                layers = getattr(self.network(**inputs, output_attentions=True), "attentions", None)
+            size = inputs["input_ids"].shape[-1]
+            last = layers[-1] if layers else None
+            if last is None or last.ndim != 4 or last.shape[-2:] != (size, size):
+                message = f"{self.description} gives no attention weights of every place to every other"
+                raise DataError(message, argument="method")
+            rows = []
+            for (reading, places), matrix in zip(batch, to_float64(last.mean(dim=1)).cpu().numpy(), strict=True):
+                inside = self.inside(len(places), size)
+                rows.append(self.select_attention(reading, places, matrix[inside, inside]))
+            return rows
+
+        before = self.network.config._attn_implementation
+        self.network.set_attn_implementation("eager")  # the fused kernels do not give their weights
+        try:
+            rows = iter(self.map_batches(work, windows, [len(places) for _, places in windows]))
+        finally:
+            self.network.set_attn_implementation(before)
+        scores = []
+        for text in texts:
+            sums, times = np.zeros((2, len(text.reading.code)))
+            for places in text.reading.windows():
+                sums[places] += next(rows)
+                times[places] += 1
+            by_token = np.bincount(text.reading.source, weights=sums / times, minlength=text.tokens + 1)
+            scores.append(by_token[: text.tokens].astype(np.float64))
+        return scores
+
+    def mask_elements(
+        self,
+        reading: Reading,
+        label: int,
+        keep: NDArray[np.float64],
+        draws: int,
+        random: np.random.Generator,
+    ) -> NDArray[np.float64]:
+        """Return p of a label, (draws,), with numbers of sub-words' embeddings masked at random.
+
+        Special tokens and the query stay whole; overlapping windows share a sub-word's mask, and p is the mean over
+        windows.
+        """
+        embedding, column = self.network.get_input_embeddings(), self.column(label)
+        shape = len(reading.code), embedding.weight.shape[1]
+        is_text, windows = reading.is_text, reading.windows()
+        share = keep[reading.source[is_text]][:, None]
+        p = np.zeros(draws)
+        rows = max(1, min(MAX_MASKS // (shape[0] * shape[1]), self.rows_for(len(windows[0]), FULL_LENGTH_ROWS)))
+        for start in range(0, draws, rows):
+            drawn = slice(start, min(start + rows, draws))
+            masks = np.ones((drawn.stop - start, *shape), dtype=bool)
+            masks[:, is_text] = random.random((len(masks), len(share), shape[1])) < share
+            for places in windows:
+                inputs = self.tensors([reading.code[places]] * len(masks))
+                with torch.inference_mode():
+                    vectors = embedding(inputs["input_ids"])
+                    out = self.run_embedded(vectors * torch.from_numpy(masks[:, places]).to(vectors), inputs)
+                    p[drawn] += to_float64(out.logits).softmax(dim=-1)[:, column].cpu().numpy() / len(windows)
+        return p

@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub.errors import HFValidationError
 
 from eraser_hub.attribution import explain_texts, open_model
-from eraser_hub.attribution.models import words
+from eraser_hub.attribution.models import loading
 
 from ...needs import needs
 from ...refusals import refused
@@ -62,7 +62,7 @@ def test_a_name_that_is_nowhere(tmp_path, monkeypatch, name, near, is_asked):
     """Told at once, whether the Hub has no such model or does not answer."""
     (tmp_path / "models" / "mine").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(words, "HUB_SECONDS", 0.5)
+    monkeypatch.setattr(loading, "HUB_SECONDS", 0.5)
 
     def answer(hub, name, timeout):
         sleep(0 if is_asked else 9)
@@ -76,6 +76,6 @@ def test_a_name_that_is_nowhere(tmp_path, monkeypatch, name, near, is_asked):
 def test_a_model_in_the_cache_needs_no_network(tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: sleep(9))
     monkeypatch.setattr("huggingface_hub.try_to_load_from_cache", lambda name, file: "a file")
-    monkeypatch.setattr(words, "HUB_SECONDS", 0.1)
-    options = [words.find_loading_options(name, False)["local_files_only"] for name in ("org/m", str(tmp_path))]
+    monkeypatch.setattr(loading, "HUB_SECONDS", 0.1)
+    options = [loading.find_loading_options(name, False)["local_files_only"] for name in ("org/m", str(tmp_path))]
     assert options == [True, False]

@@ -20,7 +20,7 @@ from .networks import ask, only, scores, without
 pytestmark = needs("torch", "transformers", "captum")
 torch, transformers = late("torch"), late("transformers")
 MODELS = "eraser_hub.attribution.models"
-pieces, transformer = late(f"{MODELS}.pieces"), late(f"{MODELS}.transformer")
+subwords = late(f"{MODELS}.subwords")
 DOCUMENT = "the good plays - with bad 好电影 scene"
 HALVES = ("bfloat16", "float16")
 
@@ -92,8 +92,8 @@ def test_erased_inputs_are_those_of_a_text_that_was_so_written(model, erase, sha
             fill = {"remove": [], "mask": ["[MASK]"], "pad": ["[PAD]"]}[erase]
             texts.append(tuple(word for token in document for word in ([token] if next(stays) else fill)))
         written = model.read(Instance("x", query, one.names, tuple(texts)))
-        expected = [pieces.decode_places(written.code[places]) for places in written.windows()]
-        found = [pieces.decode_places(unit.data) for unit in units]
+        expected = [subwords.decode_places(written.code[places]) for places in written.windows()]
+        found = [subwords.decode_places(unit.data) for unit in units]
         for (ids, types, seen), (own, kinds, _) in zip(found, expected, strict=True):
             assert (ids.tolist(), types.tolist()) == (own.tolist(), kinds.tolist())
             assert seen.tolist() == [not (erase == "pad" and number == model.words.pad) for number in ids]
@@ -125,7 +125,7 @@ def test_the_query_may_stand_behind_the_text_in_every_window(model):
     model.uses_query = model.query_last = True
     one = Instance("a", ("Is", "it", "good", "?"), ("d",), (("the", "film", "bad") * 12,))
     query, reading = model.tokenizer.convert_tokens_to_ids(list(one.query)), model.read(one)
-    windows = [pieces.decode_places(reading.code[places]) for places in reading.windows()]
+    windows = [subwords.decode_places(reading.code[places]) for places in reading.windows()]
     assert len(windows) > 1
     for ids, types, _ in windows:
         assert len(ids) <= model.window and ids[-5:-1].tolist() == query and (types[1], types[-2]) == (0, 1)

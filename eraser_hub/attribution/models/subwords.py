@@ -1,4 +1,4 @@
-"""An instance in sub-words, and the inputs of a network that are cut from it, hundreds at a time.
+"""Words in sub-words, and the inputs of a network that are cut from an instance, hundreds at a time.
 
 Thousands of erased inputs differ from their instance in nothing but the tokens that are gone. So the whole input is
 laid out once (special tokens, query, text), and erased ones are taken from it by their places, many in one step of
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.attribution.instances import Instance
+from eraser_hub.records.errors import DataError
 
 Ints = NDArray[np.int64]
 OVERLAP = 4  # a window starts three quarters of its length after the one before it
@@ -175,3 +176,83 @@ def lay_out(
     if not len(code):
         code, source = np.array([blank]), np.array([instance.bounds[-1]])
     return Reading(instance, code, source, before, behind, window, blank)
+
+
+class CutWords:
+    """Words to sub-words by any tokenizer that takes words.
+
+    Attributes:
+        single, pair: what stands around a text, and around two.
+        pad, mask: ids; ``can_pad`` is False where the tokenizer has no padding of its own, and another id stands in.
+        blank: the code of what stands for a text of which nothing is left, where no special token does.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.single, self.pair = self.make_template("a"), self.make_template("ab")
+        pad = tokenizer.pad_token_id
+        self.pad: int = pad if pad is not None else (tokenizer.eos_token_id or 0)
+        self.can_pad, self.mask = pad is not None, tokenizer.mask_token_id
+        starts = (tokenizer.bos_token_id, tokenizer.eos_token_id, self.pad)
+        self.blank = int(encode_places(next(start for start in starts if start is not None), 0, 1))
+
+    def make_template(self, words: str) -> Template:
+        """Return what stands around a text of the one word, and around a second of the other.
+
+        Raises:
+            DataError: the tokenizer cannot be used with words.
+        """
+        encoded = self.tokenizer(*([word] for word in words), is_split_into_words=True)
+        ids = encoded["input_ids"]
+        types = encoded.get("token_type_ids") or [0] * len(ids)
+        special: list[Ints] = []
+        kinds: list[int] = []
+        behind = 0
+        for word in words:
+            pieces = self.tokenizer([word], is_split_into_words=True, add_special_tokens=False)["input_ids"]
+            starts = (at for at in range(behind, len(ids)) if pieces and ids[at : at + len(pieces)] == pieces)
+            start = next(starts, None)
+            if start is None:
+                raise DataError(f"the tokenizer gives no sub-word for the word {word!r}: it cannot be used with words")
+            special.append(encode_places(ids[behind:start], types[behind:start], 1))
+            kinds.append(types[start])
+            behind = start + len(pieces)
+        return Template((*special, encode_places(ids[behind:], types[behind:], 1)), tuple(kinds))
+
+    def cut(self, words: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none."""
+        ids, owners = self.cut_flat(words)
+        ends = np.searchsorted(owners, np.arange(1, len(words)))
+        return [tuple(part.tolist()) for part in np.split(ids, ends)][: len(words)]
+
+    def cut_flat(self, words: Sequence[str]) -> tuple[Ints, Ints]:
+        """Return the sub-word ids of a text's words, and the number of the word that each belongs to."""
+        options = {"is_split_into_words": True, "add_special_tokens": False, "truncation": False, "verbose": False}
+        if not words:
+            pairs = []
+        elif self.tokenizer.is_fast:
+            encoded = self.tokenizer(list(words), **options)
+            pairs = list(zip(encoded["input_ids"], encoded.word_ids(), strict=True))
+        else:  # it does not tell the words of sub-words
+            cut = self.tokenizer([[word] for word in words], **options)["input_ids"]
+            pairs = [(piece, number) for number, pieces in enumerate(cut) for piece in pieces]
+        kept = np.asarray([pair for pair in pairs if pair[1] is not None], dtype=np.int64).reshape(-1, 2)
+        return kept[:, 0], kept[:, 1]
+
+
+def find_longest_input(network: Any, tokenizer: Any) -> int:
+    """Return the longest input in sub-words that both the tokenizer and the position embeddings allow."""
+    limits = [tokenizer.model_max_length] if tokenizer.model_max_length < 1_000_000 else []
+    limits += filter(None, [count_positions(network)])
+    return int(min(limits, default=512))
+
+
+def count_positions(network: Any) -> int:
+    """Return the longest input in sub-words that the position embeddings allow; 0 for any."""
+    positions = getattr(network.config, "max_position_embeddings", None)
+    if not isinstance(positions, int) or positions <= 0:
+        return 0
+    # RoBERTa and its kin number positions from the one behind the padding's on
+    embeddings = getattr(getattr(network, "base_model", None), "embeddings", None)
+    padding = getattr(getattr(embeddings, "position_embeddings", None), "padding_idx", None)
+    return positions if padding is None else positions - padding - 1
