@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import math
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from itertools import pairwise
@@ -18,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from eraser_hub.metrics.tokens import find_runs
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -43,49 +40,28 @@ def count_tokens_at(rate: float, tokens: int) -> int:
     return min(tokens, math.ceil(rate * tokens))
 
 
-def select_top(scores: NDArray[np.float64], rate: float, ties: str = "first") -> NDArray[np.int64]:
-    """Return ascending positions of the highest-scored ``rate`` of the tokens."""
-    return np.sort(rank_tokens(scores, ties)[: count_tokens_at(rate, len(scores))])
-
-
-def select_top_units(
-    values: NDArray[np.float64], bounds: NDArray[np.int64], rate: float, ties: str = "first"
+def select_top(
+    scores: NDArray[np.float64], rate: float, ties: str = "first", bounds: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Return ascending positions of the highest-scored units, as many as hold ``rate`` of the tokens between them.
+    """Return ascending positions of the tokens of the highest-scored units, as few as hold ``rate`` of all tokens.
 
     Args:
-        values: a score of each unit.
-        bounds: the first token of each unit, and the number of all tokens.
+        scores: a score of each unit.
         rate: the share of tokens.
         ties: of equal scores the first of the text leads, or the last.
+        bounds: the first token of each unit, and the number of all tokens; None where each unit is a token.
 
-    >>> select_top_units(np.array([0.1, 0.5, 0.3]), np.array([0, 3, 5, 9]), 0.3).tolist()
+    >>> select_top(np.array([0.1, 0.5, 0.3]), 0.3, bounds=np.array([0, 3, 5, 9])).tolist()
     [3, 4, 5, 6, 7, 8]
     """
-    sizes = np.diff(bounds)
-    order = rank_tokens(values, ties)
-    count = int(np.searchsorted(np.cumsum(sizes[order]), count_tokens_at(rate, int(bounds[-1])), side="left")) + 1
-    chosen = np.zeros(len(values), dtype=bool)
-    chosen[order[:count]] = count_tokens_at(rate, int(bounds[-1])) > 0
+    order = rank_tokens(scores, ties)
+    if bounds is None:
+        return np.sort(order[: count_tokens_at(rate, len(scores))])
+    sizes, tokens = np.diff(bounds), count_tokens_at(rate, int(bounds[-1]))
+    count = int(np.searchsorted(np.cumsum(sizes[order]), tokens, side="left")) + 1
+    chosen = np.zeros(len(scores), dtype=bool)
+    chosen[order[:count]] = tokens > 0
     return np.flatnonzero(np.repeat(chosen, sizes))
-
-
-def to_spans(positions: Iterable[int], bounds: Sequence[int]) -> list[list[tuple[int, int]]]:
-    """Convert flat positions to spans per document; neighbours within one document are merged.
-
-    Args:
-        positions: ascending flat positions.
-        bounds: the documents' offsets, ``Instance.bounds``.
-
-    Returns:
-        For each document its (start_token, end_token) pairs, the end exclusive, counted within the document.
-
-    >>> to_spans([0, 1, 4, 5, 6], [0, 5, 8])
-    [[(0, 2), (4, 5)], [(0, 2)]]
-    """
-    ascending = list(map(int, positions))
-    ends = pairwise(bisect_left(ascending, bound) for bound in bounds)
-    return [find_runs(ascending[low:high], -start) for start, (low, high) in zip(bounds, ends, strict=False)]
 
 
 def make_generator(seed: int, identity: str, purpose: str) -> np.random.Generator:

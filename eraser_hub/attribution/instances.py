@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from eraser_hub.conversion.built import get_label_name
 from eraser_hub.conversion.typed import convert_type
-from eraser_hub.metrics.tokens import mask_from_spans, sentence_sizes, split_sentences, split_tokens
+from eraser_hub.metrics.tokens import mask_from_spans, split_sentences, split_tokens
 from eraser_hub.records.errors import DataError, show
 
 if TYPE_CHECKING:
@@ -120,13 +120,15 @@ def make_text_instance(identity: str, text: str | Sequence[str], query: str | Se
     if not isinstance(query, Iterable) or isinstance(query, bytes):
         message = f"expected a string or a list of tokens, found {show(query)}"
         raise DataError(message, instance=identity, field="query")
-    tokens, asked = (tuple(split_tokens(one) if isinstance(one, str) else one) for one in (text, query))
+    asked = split_tokens(query) if isinstance(query, str) else query
+    parts: Sequence[Sequence[str]] = split_sentences(text) if isinstance(text, str) else [text]
+    tokens = list(chain.from_iterable(parts))
     for place, token in chain(enumerate(asked), enumerate(tokens)):
         if not isinstance(token, str):
             message = f"expected a string as token {place}, found {show(token)}"
             raise DataError(message, instance=identity)
-    sentences = (tuple(sentence_sizes(text)),) if isinstance(text, str) else ()
-    return Instance(identity, asked, (identity,), (tokens,), sentences=sentences)
+    sentences = (tuple(map(len, parts)),) if isinstance(text, str) else ()
+    return Instance(identity, tuple(asked), (identity,), (tuple(tokens),), sentences=sentences)
 
 
 def split_into_chunks(instances: Iterable[Instance], size: int) -> Iterator[tuple[int, list[Instance]]]:

@@ -67,7 +67,8 @@ class Method:
             allowed = ", ".join(name for name in METHODS if model.supports(METHODS[name]))
             message = f"{call(self)} is not possible with {model.description}; it allows {allowed}"
             raise DataError(message, argument="method")
-        need(*self.packages)
+        if self.packages:
+            need(*self.packages)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eraser_hub.metrics.predictions import HARD_FIELD, SIDES, SOFT_FIELDS
+from eraser_hub.metrics.tokens import find_runs
 from eraser_hub.records.errors import DataError, show
 
 from . import erasure
@@ -24,13 +25,11 @@ from .instances import Instance, split_into_chunks
 from .method import Scores, Search, call
 from .models.model import Model
 from .settings import MODEL, TARGETS, ExplainSettings
-from .text import Text, compute_unit_bounds
+from .text import Text
 
 ALL_ZERO = "instances whose scores are all zero: nothing to normalise"
 DIGITS = 9  # significant digits of a written token score; rankings are made from what is written
 FULL, WITHOUT, ONLY, NOTHING = (SIDES[side] for side in ("full", "comprehensiveness", "sufficiency", "null"))
-# further fields of a prediction, in the order in which they are written
-FIELDS = ("thresholded_scores", "tokens_to_flip", "random_rationales", "occluded_scores")
 
 
 def explain_instances(
@@ -60,16 +59,19 @@ def explain_chunk(
     Raises:
         DataError: a method that the model does not allow, outputs that are no probabilities, scores that are infinite.
     """
-    model.choices = settings.choices
+    model.choices, pairs = settings.choices, kind == "perturbation"
+    if model.answers:
+        _check_answering(model, settings, pairs)
     seen = [model.see(instance) for instance in instances]
     readings, filler = [model.read(one) for one in seen], settings.choices.filler
     engine = Engine(model, readings, settings.erase, settings.batch_size, on_passes, filler)
-    pairs = kind == "perturbation"
     texts = [Text(one, reading, settings, model.notes, pairs) for one, reading in zip(seen, readings, strict=True)]
     if model.answers:
         return _answer(model, texts, engine), engine
     for text, p in zip(texts, engine.proba_of_whole(readings), strict=True):
-        text.p, text.label = p, _find_label(text.instance, settings.target, model, p)
+        text.p, text.label = p, int(p.argmax())
+        if settings.target != "predicted":
+            text.label = _find_label(text.instance, settings.target, model.label_names)
     _find_rationales(model, texts, engine)
     if pairs:
         return engine.run([_predict_pair(text) for text in texts]), engine
@@ -78,9 +80,6 @@ def explain_chunk(
     for prediction, *fields in zip(predictions, *measured, strict=True):
         for more in fields:
             prediction |= more
-    order = [name for name in FIELDS if any(name in one for one in predictions)]
-    for prediction in predictions:  # the further fields behind the others, in their order
-        prediction |= {name: prediction.pop(name) for name in order if name in prediction}
     return predictions, engine
 
 
@@ -102,18 +101,15 @@ def to_json(prediction: dict[str, Any]) -> str:
     return msgspec.json.encode(prediction).decode()
 
 
-def _find_label(instance: Instance, target: str, model: Model, p: NDArray[np.float64]) -> int:
-    """Return the label that an instance's scores explain: predicted, gold, or one by its name."""
-    if target == "predicted":
-        return int(p.argmax())
-    names, gold = model.label_names, target == "gold"
-    name = instance.label if gold else target
-    if gold and name is None:
-        raise DataError("expected a label for `target` gold, found none", instance=instance.id, argument="target")
+def _find_label(instance: Instance, target: str, names: Sequence[str]) -> int:
+    """Return the label that an instance's scores explain: gold, or one by its name."""
+    is_gold = target == "gold"
+    name = instance.label if is_gold else target
     if name not in names:
-        message = f"expected one of {', '.join((*TARGETS, *names))}; found {show(name if gold else target)}"
-        raise DataError(message, instance=instance.id if gold else None, argument="target")
-    return names.index(str(name))
+        expected = "a label" if name is None else f"one of {', '.join((*TARGETS, *names))}"
+        message = f"expected {expected}, found {'none' if name is None else show(name)}"
+        raise DataError(message, instance=instance.id if is_gold else None, argument="target")
+    return names.index(name)
 
 
 def _find_rationales(model: Model, texts: Sequence[Text], engine: Engine) -> None:
@@ -191,7 +187,7 @@ def select_tokens(text: Text, rate: float) -> NDArray[np.int64]:
     settings, ties, bounds = text.settings, text.settings.choices.ties, text.instance.bounds
     if text.sentences is not None and settings.units == "sentences":
         values = np.asarray([score for document in text.sentences for score in document])
-        return erasure.select_top_units(values, compute_unit_bounds(text.instance, "sentences"), rate, ties)
+        return erasure.select_top(values, rate, ties, text.bounds)
     if not text.by_sequence:
         return erasure.select_top(text.scores, rate, ties)
     parts = zip(pairwise(bounds), find_kd_of_sequences(text), strict=True)
@@ -263,14 +259,13 @@ def _draw_erased_sets(text: Text) -> list[tuple[str, dict[str, Any], NDArray[np.
 
 def _make_rationales(text: Text) -> list[dict[str, Any]]:
     """Return the hard rationale of each document, and the soft where there are scores, of tokens or of sentences."""
-    instance, bounds = text.instance, text.instance.bounds
     rationales: list[dict[str, Any]] = []
-    spans = erasure.to_spans(text.rationale.tolist(), bounds)
-    for place, (name, pairs) in enumerate(zip(instance.names, spans, strict=True)):
-        hard = [{"start_token": start, "end_token": end} for start, end in pairs]
+    for place, (name, (start, end)) in enumerate(zip(text.instance.names, pairwise(text.instance.bounds), strict=True)):
+        inside = text.rationale[(text.rationale >= start) & (text.rationale < end)]
+        hard = [{"start_token": first, "end_token": last} for first, last in find_runs(inside.tolist(), -start)]
         rationale: dict[str, Any] = {"docid": name, HARD_FIELD: hard}
         if text.scores is not None:
-            rationale[SOFT_FIELDS["soft"]] = text.scores[bounds[place] : bounds[place + 1]].tolist()
+            rationale[SOFT_FIELDS["soft"]] = text.scores[start:end].tolist()
         if text.sentences is not None:
             rationale[SOFT_FIELDS["sentence"]] = list(map(float, text.sentences[place]))
         rationales.append(rationale)
@@ -314,35 +309,34 @@ def _predict_pair(text: Text) -> Search[dict[str, Any]]:
     }
 
 
-def _answer(model: Model, texts: Sequence[Text], engine: Engine) -> list[dict[str, Any]]:
-    """Return rankings for question answering: an answer in the label's place, no probabilities of erased inputs.
-
-    The answer's own probability has a name of its own: beside ``pred_proba`` the label would have to be a class.
-
-    Raises:
-        DataError: another target than the answer, given rationales, sentences, or an erasure that leaves marks: there
-            is no probability to score them by.
-    """
-    settings = texts[0].settings
+def _check_answering(model: Model, settings: ExplainSettings, pairs: bool) -> None:
+    """Refuse what has no meaning without probabilities of labels: a target, given rationales, sentences, marks."""
     wrong = {
         "erase": settings.erase != "remove",
         "rationales": settings.rationales,
         "target": settings.target != "predicted",
         "units": settings.units != "tokens",
+        "model": not pairs,
     }
-    for argument, given in wrong.items():
-        if given or not texts[0].by_sequence:
-            message = f"{model.description} answers with words, and has no probabilities of labels: rankings alone"
-            raise DataError(message, argument=argument if given else "model")
+    for argument in (argument for argument, is_wrong in wrong.items() if is_wrong):
+        message = f"{model.description} answers with words, and has no probabilities of labels: rankings alone"
+        raise DataError(message, argument=argument)
+
+
+def _answer(model: Model, texts: Sequence[Text], engine: Engine) -> list[dict[str, Any]]:
+    """Return rankings for question answering: an answer in the label's place, no probabilities of erased inputs.
+
+    The answer's own probability has a name of its own: beside ``pred_proba`` the label would have to be a class.
+    """
     predictions = []
     for text in texts:
         text.label = 0
     for text, scores in zip(texts, compute_scores(model, texts, engine), strict=True):
         answer, p = model.answer(text.reading)
         text.scores = round_scores(scores)
-        text.rationale = select_tokens(text, settings.kd)
+        text.rationale = select_tokens(text, text.settings.kd)
         without = text.without(text.rationale)
-        rests = [text.instance.left(kept, settings.choices.filler) for kept in (~without, without)]
+        rests = [text.instance.left(kept, text.settings.choices.filler) for kept in (~without, without)]
         with model.uncounted():
             only, rest = (model.answer(model.read(one))[0] if one.tokens else "" for one in rests)
         prediction = {"id": text.instance.id, "pred_label": answer, **_make_sequences(text), "answer_proba": p}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,13 @@ class Text:
         scores: of the tokens, as they are written, float64 (tokens,).
         sentences: per document a score of each sentence; None where sentences are not scored.
         rationale: the tokens of the rationale, ascending flat positions.
+        tokens: number of tokens of all documents.
+        bounds: the first token of each unit (a token, or a sentence), and the number of tokens behind them; int64
+            (units + 1,), ascending.
+        size: number of units.
+
+    Raises:
+        DataError: sentences are asked for, of a text that is not divided into any.
     """
 
     instance: Instance
@@ -46,12 +54,19 @@ class Text:
     scores: Scores | None = None
     sentences: tuple[tuple[float, ...], ...] | None = None
     rationale: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    _bounds: NDArray[np.int64] | None = None
+    tokens: int = field(init=False)
+    bounds: NDArray[np.int64] = field(init=False)
+    size: int = field(init=False)
 
-    @property
-    def tokens(self) -> int:
-        """Number of tokens of all documents."""
-        return self.instance.bounds[-1]
+    def __post_init__(self) -> None:
+        self.tokens, sentences = self.instance.bounds[-1], self.instance.sentences
+        self.bounds = np.arange(self.tokens + 1)
+        if self.settings.units == "sentences":
+            if self.tokens and not sentences:
+                message = "expected documents with sentences, found tokens alone"
+                raise DataError(message, instance=self.instance.id, argument="units")
+            self.bounds = np.cumsum([0, *chain.from_iterable(sentences)])
+        self.size = len(self.bounds) - 1
 
     @property
     def predicted(self) -> int:
@@ -62,18 +77,6 @@ class Text:
     def full(self) -> float:
         """p of the explained label on the whole input."""
         return float(self.p[self.label])
-
-    @property
-    def bounds(self) -> NDArray[np.int64]:
-        """The first token of each unit, and the number of tokens behind them; int64 (units + 1,), ascending."""
-        if self._bounds is None:
-            self._bounds = compute_unit_bounds(self.instance, self.settings.units)
-        return self._bounds
-
-    @property
-    def size(self) -> int:
-        """Number of units: tokens, or sentences."""
-        return len(self.bounds) - 1
 
     @property
     def unit_scores(self) -> Scores:
@@ -104,18 +107,3 @@ class Text:
     def random(self, purpose: str) -> np.random.Generator:
         """Return the random generator of this text and purpose."""
         return make_generator(self.settings.seed, self.instance.id, purpose)
-
-
-def compute_unit_bounds(instance: Instance, units: str) -> NDArray[np.int64]:
-    """Return the offsets of the units in the instance's tokens, the end included.
-
-    Raises:
-        DataError: sentences of a text that is not divided into any.
-    """
-    tokens = instance.bounds[-1]
-    if units == "tokens":
-        return np.arange(tokens + 1)
-    if tokens and not instance.sentences:
-        message = "expected documents with sentences, found tokens alone"
-        raise DataError(message, instance=instance.id, argument="units")
-    return np.cumsum([0, *(size for sizes in instance.sentences for size in sizes)])

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances, explain_texts, open_model
-from eraser_hub.attribution.erasure import draw_shifted_rationale, select_top_units
+from eraser_hub.attribution.erasure import draw_shifted_rationale, select_top
 
 from ..refusals import refused
 from .conftest import CountingModel, instance
@@ -210,5 +210,5 @@ def test_shifted_spans_stay_in_their_document_and_keep_their_size(lengths, seed,
     [(0.0, []), (0.01, [2, 3, 4]), (0.5, [2, 3, 4]), (0.51, [0, 1, 2, 3, 4]), (1.0, [0, 1, 2, 3, 4, 5])],
 )
 def test_as_few_units_as_hold_the_share(rate, expected):
-    found = select_top_units(np.array([0.2, 0.9, 0.2]), np.array([0, 2, 5, 6]), rate)
+    found = select_top(np.array([0.2, 0.9, 0.2]), rate, bounds=np.array([0, 2, 5, 6]))
     assert found.tolist() == expected
