@@ -36,8 +36,7 @@ from eraser_hub.records.predictions import read_tables
 from eraser_hub.records.readers import wrap_read_errors
 
 from .eraser.configs import CORPUS_YAML
-from .readers import load_yaml, read_utf8_lines
-from .typed import convert_type
+from .readers import convert_type, load_yaml, read_utf8_lines
 
 LABEL_COLUMNS = ("classification", "label")
 RELEASE = "release.json"  # of a built folder: what its rows cannot hold

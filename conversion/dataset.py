@@ -41,20 +41,22 @@ from eraser_hub.version import __version__
 from .built import RELEASE, BuiltDataset, describe_folder, open_built, read_card, read_rows
 from .card import (
     CARDS,
+    EVAL_YAML,
     ConfigInfo,
+    Headline,
     compute_content_version,
     fill_prose,
     insert_picture,
     make_card_metadata,
     make_card_text,
+    make_eval_yaml,
     make_features,
 )
 from .checks import ALL, CheckResult, Quirk
 from .download import NotReleased, Unreachable
 from .files import carry_over, link_or_copy, rebuild_folder
-from .leaderboard import EVAL_YAML, Headline, make_eval_yaml
 from .parquet import describe_feature, write_parquet
-from .typed import convert_type
+from .readers import convert_type
 
 pc: Any = pyarrow.compute  # its functions are made when it is imported, unseen by type checkers
 log = logging.getLogger("eraser_hub")

@@ -12,17 +12,15 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.built import BuiltDataset
-from eraser_hub.conversion.card import ConfigInfo
+from eraser_hub.conversion.card import ConfigInfo, Headline
 from eraser_hub.conversion.checks import CheckResult, Quirk
 from eraser_hub.conversion.dataset import HubDataset, RawConfig
-from eraser_hub.conversion.leaderboard import Headline
 from eraser_hub.conversion.readers import read_json_lines
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.tables import Cell, Table, Tables
 
-from .format import CONFIGS, GOLD_FIELDS, LABEL_NAMES, read_records
-from .rows import SCHEMA, join, make_rows
+from .format import CONFIGS, GOLD_FIELDS, LABEL_NAMES, SCHEMA, join, make_rows, read_records
 
 HOMEPAGE = "https://www.luge.ai/#/luge/task/taskDetail?taskId=15"
 SPLIT = "test"

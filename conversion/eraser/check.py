@@ -12,15 +12,14 @@ import pyarrow as pa
 from eraser_hub.conversion.arrays import get_bytes, make_numbers, make_strings
 from eraser_hub.conversion.built import BuiltDataset, read_rows
 from eraser_hub.conversion.checks import ALL, CheckResult, Quirk
-from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.metrics.tokens import find_token_starts, split_tokens
 from eraser_hub.records.errors import show
 
+from .checked import compute_offsets
 from .configs import EraserConfig
 from .documents import SCHEMA as DOCUMENTS
-from .documents import Documents
-from .flat_rows import FlatRows, flatten_rows, open_documents
-from .rows import derive
+from .documents import Documents, open_documents
+from .rows import FlatRows, derive, flatten_rows
 from .schema import SCHEMA
 
 MAIN_SPLITS = ("train", "validation", "test")

@@ -9,7 +9,6 @@ from typing import Protocol
 
 import numpy as np
 
-from eraser_hub.conversion.offsets import compute_offsets
 from eraser_hub.records.errors import DataError, show
 
 from .format import Annotation, Annotations, number_ids, read_annotations
@@ -177,3 +176,10 @@ def _find_document_by_id(record: Annotation, documents: DocumentLookup) -> list[
     identity = str(record.annotation_id)
     names = [identity, identity.rsplit(":", 2)[0]]
     return [name for name, number in zip(names, documents.number(names).tolist(), strict=True) if number >= 0][:1]
+
+
+def compute_offsets(lengths: np.ndarray) -> np.ndarray:
+    """Return the start of each list and the end of the last, int64 (lengths + 1,)."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

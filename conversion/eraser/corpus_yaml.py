@@ -21,8 +21,7 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.conversion.readers import has_half_character, load_yaml, read_utf8_file
-from eraser_hub.conversion.typed import convert_type
+from eraser_hub.conversion.readers import convert_type, has_half_character, load_yaml, read_utf8_file
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.readers import wrap_read_errors

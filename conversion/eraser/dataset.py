@@ -13,14 +13,13 @@ import pyarrow as pa
 
 from eraser_hub.conversion.arrays import make_strings
 from eraser_hub.conversion.built import RELEASE, BuiltDataset, describe_folder
+from eraser_hub.conversion.card import SPAN_HEADLINES
 from eraser_hub.conversion.checks import CheckResult
 from eraser_hub.conversion.dataset import RECORDS, HubDataset, RawConfig, read_release
-from eraser_hub.conversion.leaderboard import SPAN_HEADLINES
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, make_printable, show
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.tables import Tables
 
-from .annotators import read_annotators
 from .card import describe_config, make_card_parts
 from .check import QUIRKS, check_config
 from .configs import CONFIGS, CORPUS_YAML, DEFAULT_CONFIG, EraserConfig, get_annotators_path
@@ -28,6 +27,7 @@ from .corpus import find_backups, find_corpus, find_released, inspect_folder
 from .corpus_yaml import find_own_corpora, list_own_folders, parse_corpus_yaml, read_corpus_yaml
 from .documents import read_documents
 from .export import export_config
+from .human_agreement import read_annotators
 from .rows import SplitRows
 from .schema import SCHEMA
 from .statistics import make_tables

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from eraser_hub.conversion.arrays import get_bytes, make_numbers, make_strings
-from eraser_hub.conversion.built import read_rows
-from eraser_hub.conversion.offsets import compute_offsets
+from eraser_hub.conversion.built import BuiltDataset, read_rows
 from eraser_hub.conversion.readers import file_name, read_utf8_file
 from eraser_hub.metrics.tokens import find_token_starts
 from eraser_hub.records.errors import DataError, show
 
+from .checked import compute_offsets
 from .format import read_document_lines
 
 # documents/CONFIG.parquet of a built dataset
@@ -128,16 +128,19 @@ def read_documents(folder: Path) -> tuple[Documents, list[Path]]:
     return Documents(docs, sorted(found), chunks), others
 
 
-def read_built_documents(path: Path, with_texts: bool = True) -> Documents:
-    """Read ``documents/CONFIG.parquet`` of a built dataset.
+def open_documents(built: BuiltDataset, config: str, with_texts: bool = True) -> Documents:
+    """Read ``documents/CONFIG.parquet`` of a built dataset; that of a dataset of the Hub is fetched.
 
     Args:
-        path: the file.
+        built: the dataset.
+        config: the configuration.
         with_texts: read the texts, and count their tokens anew; else take the counts that stand there.
 
     Raises:
         DataError: the file cannot be read, lacks a value, or repeats an id.
     """
+    built.paths(f"documents/{config}.parquet")
+    path = built.folder / "documents" / f"{config}.parquet"
     columns = ("docid", "text") if with_texts else ("docid", "num_tokens", "num_sentences")
     tables = list(read_rows([path], columns, kinds=SCHEMA, whole=columns))
     names = [name for table in tables for name in table["docid"].to_pylist()]

@@ -11,8 +11,7 @@ import msgspec
 
 from eraser_hub.conversion.built import RELEASE, BuiltDataset, read_rows
 from eraser_hub.conversion.dataset import RECORDS
-from eraser_hub.conversion.readers import file_name
-from eraser_hub.conversion.typed import convert_type
+from eraser_hub.conversion.readers import convert_type, file_name
 from eraser_hub.records.errors import DataError, show
 
 from .configs import CORPUS_YAML, EraserConfig, get_annotators_path

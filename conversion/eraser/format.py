@@ -21,8 +21,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from eraser_hub.conversion.readers import parse_json
-from eraser_hub.conversion.typed import convert_type
+from eraser_hub.conversion.readers import convert_type, parse_json
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, show
 from eraser_hub.records.readers import BATCH_BYTES, JSON_ERRORS, LineBatch, read_line_batches

@@ -3,6 +3,9 @@
 Movies and BoolQ compare each annotator with the annotators' majority, per token; the others compare each annotator with
 the release's rationale (DeYoung et al., 2020, Table 2). A text is all documents of an annotation. Figures are means and
 standard deviations over (text, annotator).
+
+The annotators of a corpus of one's own are in ``annotators/CONFIG.parquet``, in corpus folders and built datasets: a
+row per text and person (:data:`.schema.ANNOTATORS`).
 """
 
 from __future__ import annotations
@@ -13,14 +16,23 @@ from pathlib import Path
 import numpy as np
 
 from eraser_hub.conversion.built import BuiltDataset, read_rows
-from eraser_hub.metrics.annotators import compare_marks, compute_annotator_statistics, majority
+from eraser_hub.metrics.annotators import (
+    AnnotatedText,
+    compare_marks,
+    compute_annotator_statistics,
+    majority,
+    read_annotated_texts,
+)
+from eraser_hub.metrics.errors import DataError as RowError
 from eraser_hub.metrics.predictions import HARD_FIELD
+from eraser_hub.records.errors import DataError
+from eraser_hub.records.places import dataset_split
 from eraser_hub.records.predictions import read_instances
 from eraser_hub.records.tables import Cell
 
-from .annotators import read_annotators
-from .flat_rows import PLACES, open_documents
-from .schema import SCHEMA
+from .documents import open_documents
+from .rows import PLACES
+from .schema import ANNOTATORS, SCHEMA
 
 PATTERN = "human_performance*.jsonl"
 AMONG_THEMSELVES = ("movies", "boolq")
@@ -123,3 +135,27 @@ def compute_annotator_agreement(path: Path) -> tuple[dict[str, Cell], dict[str, 
     marks = [text.marks for text in texts if len(text.names) > 1]
     cells = _make_cells([compare_marks(one, majority(one)) for one in marks]) if marks else {}
     return cells | {"documents": Cell(len(marks))}, between | {"documents": Cell(len(texts))}, note
+
+
+# columns that hold no null; others may hold one as a whole
+_WHOLE = ("annotation_id", "annotator", "split", "docids", "num_tokens", "rationale_positions[]")
+
+
+def read_annotators(path: Path, split: str | None = None) -> Mapping[str, AnnotatedText]:
+    """Return annotation id -> the marks and labels of its annotators.
+
+    Args:
+        path: the file.
+        split: the split, under the dataset's name or the release's; None: all.
+
+    Raises:
+        DataError: the file cannot be read, or has other columns; marks of one text differ in length; a person stands
+            twice in a text.
+    """
+    wanted = None if split is None else dataset_split(split)
+    tables = read_rows([path], ANNOTATORS.names, kinds=ANNOTATORS, whole=_WHOLE)
+    rows = [row for table in tables for row in table.to_pylist() if wanted in (None, row["split"])]
+    try:
+        return {text.id: text for text in read_annotated_texts(rows)}
+    except RowError as error:
+        raise DataError(error.message, file=path, instance=error.instance, field=error.field) from None

@@ -31,10 +31,9 @@ from eraser_hub.records.tables import EMPTY, Cell, Table, Tables
 from .check import MAIN_SPLITS
 from .configs import CONFIGS, EraserConfig, get_annotators_path
 from .corpus import find_corpus
-from .documents import Documents
-from .flat_rows import PLACES, flatten_rows, open_documents
+from .documents import Documents, open_documents
 from .human_agreement import BETWEEN, compute_annotator_agreement, human_agreement
-from .rows import find_covered_tokens
+from .rows import PLACES, find_covered_tokens, flatten_rows
 from .schema import SCHEMA
 
 # config -> True if the query counts, as the printed lengths imply

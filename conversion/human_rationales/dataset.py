@@ -10,10 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from eraser_hub.conversion.built import BuiltDataset
-from eraser_hub.conversion.card import ConfigInfo
+from eraser_hub.conversion.card import SPAN_HEADLINES, ConfigInfo
 from eraser_hub.conversion.checks import CheckResult, Quirk
 from eraser_hub.conversion.dataset import HubDataset, RawConfig
-from eraser_hub.conversion.leaderboard import SPAN_HEADLINES
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.tables import Cell, Table, Tables

@@ -16,8 +16,7 @@ from typing import Any
 
 import msgspec
 
-from eraser_hub.conversion.readers import load_yaml
-from eraser_hub.conversion.typed import convert_type
+from eraser_hub.conversion.readers import convert_type, load_yaml
 from eraser_hub.metrics.tokens import find_runs
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 from eraser_hub.records.readers import wrap_read_errors

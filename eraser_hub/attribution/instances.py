@@ -18,7 +18,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from eraser_hub.conversion.built import get_label_name
-from eraser_hub.conversion.typed import convert_type
+from eraser_hub.conversion.readers import convert_type
 from eraser_hub.metrics.tokens import mask_from_spans, split_sentences, split_tokens
 from eraser_hub.records.errors import DataError, show
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from eraser_hub.conversion import get_dataset, list_datasets
-from eraser_hub.conversion.leaderboard import SPAN_HEADLINES, is_ranked, task_id
+from eraser_hub.conversion.card import SPAN_HEADLINES, is_ranked, task_id
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.readers import read_json_object

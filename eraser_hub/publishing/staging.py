@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from eraser_hub.conversion import list_datasets
 from eraser_hub.conversion.built import RELEASE, open_built
-from eraser_hub.conversion.card import get_dataset_version
+from eraser_hub.conversion.card import EVAL_YAML, get_dataset_version
 from eraser_hub.conversion.dataset import read_release
-from eraser_hub.conversion.leaderboard import EVAL_YAML
 from eraser_hub.conversion.verbs import recognize_dataset
 from eraser_hub.records.errors import DataError, add_count
 from eraser_hub.version import __version__

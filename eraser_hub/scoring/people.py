@@ -42,7 +42,7 @@ def read_people(source: ScoredSplit) -> tuple[dict[str, AnnotatedText], Path | N
         paths = source.built.paths(get_annotators_path(source.built_config))
     if len(paths) != 1:
         return {}, None
-    from eraser_hub.conversion.eraser.annotators import read_annotators
+    from eraser_hub.conversion.eraser.human_agreement import read_annotators
 
     texts = read_annotators(paths[0], source.split)
     return {name: text for name, text in texts.items() if len(text.names)}, paths[0]

@@ -12,7 +12,7 @@ import pytest
 
 from eraser_hub import build, import_corpus
 from eraser_hub import score as score_by_api
-from eraser_hub.conversion.eraser.annotators import read_annotators
+from eraser_hub.conversion.eraser.human_agreement import read_annotators
 from eraser_hub.scoring.score import ScoreSettings, score
 from eraser_hub.scoring.scored_split import ScoredSplit
 

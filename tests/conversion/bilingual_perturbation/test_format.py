@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from eraser_hub.conversion.bilingual_perturbation.format import CONFIGS, read_records
-from eraser_hub.conversion.bilingual_perturbation.rows import join, make_rows
+from eraser_hub.conversion.bilingual_perturbation.format import CONFIGS, join, make_rows, read_records
 
 from ...refusals import refused
 
