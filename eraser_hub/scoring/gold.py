@@ -213,12 +213,19 @@ def read_column(source: ScoredSplit, name: str) -> list[Any]:
     Raises:
         DataError: an annotation lacks it, or its value is a list or an object.
     """
-    label = "label" if source.kind in ("perturbation", "file") else "classification"
+    label = "classification" if source.kind == "eraser" else "label"
     rows: Iterable[tuple[int, Mapping[str, Any]]]
-    if source.kind == "file":
+    if source.dataset is not None:
+        known, path = (
+            source.built.columns(source.built_config),
+            source.built.files(source.built_config, source.split)[0],
+        )
+        field = label if name in ("classification", "label") and name not in known else name
+        if known and field not in known:
+            raise DataError(describe_choice(name, known), file=path)
+        rows = enumerate(source.built.rows(source.built_config, source.split, [field]), 1)
+    elif source.kind == "file":
         rows, path = enumerate(source.rows, 1), source.data_dir
-    elif source.dataset is not None:
-        rows, path = enumerate(source.labelled, 1), source.built.files(source.built_config, source.split)[0]
     else:
         rows, path = source.read_records(), source.annotation_file
     values = []
@@ -228,7 +235,7 @@ def read_column(source: ScoredSplit, name: str) -> list[Any]:
             raise DataError(describe_choice(name, row), file=path, line=line)
         if isinstance(row[field], (list, dict)):
             raise DataError(f"expected a single value, found {cut(row[field])}", file=path, line=line, field=name)
-        values.append(row[field])
+        values.append(source.name_label(row[field]) if field == label else row[field])
     return values
 
 

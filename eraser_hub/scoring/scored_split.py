@@ -213,16 +213,18 @@ class ScoredSplit:
         """The id of each row."""
         return [str(row["id" if self.kind == "perturbation" else "annotation_id"]) for row in self.rows]
 
+    def name_label(self, label: Any, instance: str | None = None) -> Any:
+        """Return the name of a row's label in a built dataset, which may hold its number; see `get_label_name`."""
+        from eraser_hub.conversion.built import get_label_name
+
+        return label if self.dataset is None else get_label_name(label, self.labels.names, instance=instance)
+
     @cached_property
     def labelled(self) -> list[dict[str, Any]]:
         """The rows with the label's name in place of its number."""
-        from eraser_hub.conversion.built import get_label_name
-
-        field, names = "label" if self.kind == "perturbation" else "classification", self.labels.names
-        return [
-            {**row, field: get_label_name(row.get(field), names, instance=name, field=field)}
-            for name, row in zip(self.ids, self.rows, strict=True)
-        ]
+        field = "label" if self.kind == "perturbation" else "classification"
+        pairs = zip(self.ids, self.rows, strict=True)
+        return [{**row, field: self.name_label(row.get(field), name)} for name, row in pairs]
 
 
 def read_flat_rows(path: Path) -> list[dict[str, Any]]:
