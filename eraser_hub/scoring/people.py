@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eraser_hub.metrics.annotators import majority
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.gold import Gold
 from eraser_hub.metrics.match import Matcher
@@ -66,6 +65,8 @@ def choose_gold(gold: Gold, source: ScoredSplit, form: str, without: str | None 
     if not texts:
         message = f"{form} needs annotators of this split, found no annotators/NAME.parquet with marks of it"
         raise DataError(message, file=source.dataset or source.data_dir, argument="gold")
+    from eraser_hub.metrics.annotators import majority  # most scores do without
+
     spans: list[tuple[int, int, int, int]] = []
     changed = np.zeros(len(gold.ids), dtype=bool)
     for row, name in enumerate(gold.ids):

@@ -159,7 +159,7 @@ def compare(
         systems: two or more: files of predictions, or one mapping of names to files, which need ``dataset``; or what
             ``score(.., per_instance=True)`` gave; or statistics of a metric module.
         predictions: FILE, NAME=FILE, or NAME=FILE,FILE for runs of one system; repeat it for each system.
-        dataset: Built dataset, a corpus as released, or Hub id.
+        dataset: Built dataset, a corpus as released, Hub id, or file of gold rationales.
         config: Config; by default the only or the default one.
         split: Split, as the Hub or the release calls it.
         gold: Gold rationales: as they stand, or the majority or union of the annotators' marks.

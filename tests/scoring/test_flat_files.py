@@ -108,6 +108,7 @@ def test_runs_a_function_of_a_row_and_what_a_file_has_not(tmp_path: Path) -> Non
     write(gold, GOLD)
     scores = eraser_hub.score(f"ours={predicted},{other}", gold)
     assert len(scores.runs) == 2 and scores.name == "ours"
+    assert eraser_hub.compare(predicted, other, dataset=gold)["comparisons"][0]["keys"]["accuracy"]["difference"] == 0
     with refused(file="none.jsonl"):
         eraser_hub.score(f"ours={predicted},{tmp_path / 'none.jsonl'}", gold)
     assert eraser_hub.score(predicted, gold, metric=lambda row, _: len(row["tokens"]) if "tokens" in row else 0)

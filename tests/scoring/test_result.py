@@ -9,7 +9,7 @@ import pytest
 
 from eraser_hub.metrics.errors import DataError
 from eraser_hub.metrics.statistics import Score, Statistics, mean
-from eraser_hub.scoring.result import Scores, average_runs, choose_headline
+from eraser_hub.scoring.result import Scores, average_runs
 
 AGREEMENT = {
     "token_macro_f1": 0.5,
@@ -95,12 +95,6 @@ def test_headline_scores_are_printed_beside_chance_and_people() -> None:
     scores.add("custom", {"length": 1.0}, one)
     assert scores.headline == ["token_macro_f1", "auprc", "sufficiency", "length"]
     assert "in_text" in repr(Scores(scores={"in_text": 1.0}))  # no headline score: all
-
-
-def test_headline_scores_prefer_curves_and_follow_the_preset() -> None:
-    keys = ["map", "comprehensiveness", "comprehensiveness_aopc", "auprc", "average_precision"]
-    assert choose_headline(keys) == ["average_precision", "comprehensiveness_aopc", "map"]
-    assert choose_headline(keys, "eraser") == ["auprc", "comprehensiveness_aopc", "map"]
 
 
 def test_runs_are_averaged_with_their_spread() -> None:
