@@ -169,7 +169,7 @@ def build_settings(
         embeds: whether the model embeds its tokens, which decides a preset's method.
         selects: whether the model selects its rationale, which is erased where nothing says otherwise.
         method: the method, or its call: ``lime(samples=1000)``.
-        measures: the same of measures; the beginning of a name will do.
+        measures: the same of measures.
         rationales: instead of a method; see :class:`ExplainSettings`.
         scores: likewise.
         **options: attributes of :class:`ExplainSettings`; None where the preset, else the default, decides.
@@ -212,25 +212,18 @@ def build_settings(
 
 
 def read_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
-    """Return measures, each by its call: ``soft(draws=20)``; the beginning of a name will do.
+    """Return measures by name, each given by its call: ``soft(draws=20)``.
 
     Raises:
-        DataError: no measure, or several, have a name that begins so; a measure is named twice; a wrong setting.
+        DataError: there is no such measure; a measure is named twice; a wrong setting.
     """
     found: dict[str, Measure] = {}
-    for text in as_calls(measures, "measure"):
-        if isinstance(text, Measure):
-            found[MEASURES.name_of(type(text))] = text
-            continue
-        beginning, given = parse_call(text, "measure")
-        fitting = [beginning] if beginning in MEASURES else [name for name in MEASURES if name.startswith(beginning)]
-        if len(fitting) > 1:
-            raise DataError(f"expected one of {', '.join(fitting)}, found {beginning!r}", argument="measure")
-        name = fitting[0] if fitting else beginning
-        MEASURES.find(name, argument="measure")
+    for given in as_calls(measures, "measure"):
+        measure = given if isinstance(given, Measure) else MEASURES.make(given, "measure")
+        name = MEASURES.name_of(type(measure))
         if name in found:
             raise DataError(f"expected each measure once, found {name} again", argument="measure")
-        found[name] = MEASURES.build(name, given, "measure")
+        found[name] = measure
     return tuple(found[name] for name in sorted(found))
 
 

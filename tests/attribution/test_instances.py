@@ -69,38 +69,30 @@ def span(start, end, docid="d"):
     return {"docid": docid, "start_token": start, "end_token": end}
 
 
+READERS = {"documents": read_eraser_row, "tokens": read_tokens_row, "sequences": read_perturbation_row}
+
+
 @pytest.mark.parametrize(
-    ("change", "field", "mention"),
+    ("kind", "change", "field", "mention"),
     [
-        ({"annotation_id": None}, "annotation_id", "null"),
-        ({"documents": [D, {"docid": "e", "text": None}]}, "documents[1].text", "null"),
-        ({"documents": [D, D]}, "documents[1]", "'d'"),
-        ({"evidences": [[span(0, 3)]]}, "evidences[0][0]", "0 and 3"),
-        ({"evidences": [[span("0", 1)]]}, "evidences[0][0].start_token", "'0'"),
-        ({"evidences": [[span(0, 1, "e")]]}, "evidences[0][0]", "'d'"),
+        ("documents", {"annotation_id": None}, "annotation_id", "null"),
+        ("documents", {"documents": [D, {"docid": "e", "text": None}]}, "documents[1].text", "null"),
+        ("documents", {"documents": [D, D]}, "documents[1]", "'d'"),
+        ("documents", {"evidences": [[span(0, 3)]]}, "evidences[0][0]", "0 and 3"),
+        ("documents", {"evidences": [[span("0", 1)]]}, "evidences[0][0].start_token", "'0'"),
+        ("documents", {"evidences": [[span(0, 1, "e")]]}, "evidences[0][0]", "'d'"),
+        ("tokens", {"tokens": ["a", None]}, "tokens[1]", "null"),
+        ("tokens", {"tokens": ["a", "b"], "rationale_mask": [1, 0, 1]}, "rationale_mask", "3"),
+        ("tokens", {"tokens": ["a", "b"], "rationale_mask": [1, 2]}, "rationale_mask", "2"),
+        ("tokens", {"tokens": ["a", "b"], "rationale_mask": [1, None]}, "rationale_mask[1]", "null"),
+        ("sequences", {"rationale_ids": [[[0, 2]]]}, "rationale_ids[0][0]", "2"),
+        ("sequences", {"rationale_ids": [[], []]}, "rationale_ids", "2"),
     ],
 )
-def test_rows_that_are_none(change, field, mention):
-    (row,) = rows_of(7, **change)
+def test_rows_that_are_none(kind, change, field, mention):
+    row = {"annotation_id": "7", "id": "7", "documents": [D], "tokens": [["a", "b"]], **change}
     with refused(mention, field=field, instance=None if field == "annotation_id" else "7"):
-        read_eraser_row(row)
-
-
-@pytest.mark.parametrize(
-    ("change", "field", "mention"),
-    [
-        ({"tokens": ["a", None]}, "tokens[1]", "null"),
-        ({"tokens": ["a", "b"], "rationale_mask": [1, 0, 1]}, "rationale_mask", "3"),
-        ({"tokens": ["a", "b"], "rationale_mask": [1, 2]}, "rationale_mask", "2"),
-        ({"tokens": ["a", "b"], "rationale_mask": [1, None]}, "rationale_mask[1]", "null"),
-        ({"rationale_ids": [[[0, 2]]]}, "rationale_ids[0][0]", "2"),
-        ({"rationale_ids": [[], []]}, "rationale_ids", "2"),
-    ],
-)
-def test_rows_of_tokens_that_are_none(change, field, mention):
-    row = {"id": "s", "tokens": [["a", "b"]], **change}
-    with refused(mention, instance="s", field=field):
-        (read_tokens_row if isinstance(row["tokens"][0], str) else read_perturbation_row)(row)
+        READERS[kind](row)
 
 
 def rows_of(*ids, **more):
