@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import evaluate
 
 from .annotators import LABEL_SCORES, TOKEN_SCORES, measure_annotators
-from .module import RationaleMetric
+from .module import DEYOUNG2020, RationaleMetric
 from .statistics import Measured
 
 
@@ -61,16 +61,7 @@ class AnnotatorAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         (0.9167, 0.9444, 0.1242)
     """
 
-    CITATION = """\
-@inproceedings{deyoung2020eraser,
-  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
-  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
-            Socher, Richard and Wallace, Byron C.},
-  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
-  year = {2020},
-  url = {https://aclanthology.org/2020.acl-main.408}
-}
-"""
+    CITATION = DEYOUNG2020
     SCORES: ClassVar = {**TOKEN_SCORES, **LABEL_SCORES}
     HEADLINE = ("krippendorff_alpha", "leave_one_out_f1")
 

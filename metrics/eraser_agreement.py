@@ -11,7 +11,7 @@ import numpy as np
 from .errors import DataError
 from .gold import read_gold
 from .match import Matcher
-from .module import RationaleMetric
+from .module import DEYOUNG2020, RationaleMetric
 from .plain import to_instances
 from .predictions import read_predictions
 from .ranking import (
@@ -93,15 +93,7 @@ class EraserAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  
         0.5
     """
 
-    CITATION = """\
-@inproceedings{deyoung2020eraser,
-  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
-  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
-            Socher, Richard and Wallace, Byron C.},
-  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
-  year = {2020}
-}
-"""
+    CITATION = DEYOUNG2020
     SCORES = AGREEMENT_SCORES
     HEADLINE = ("token_macro_f1", "iou_macro_f1", "average_precision")
 

@@ -12,7 +12,7 @@ from .erasure import ERASURE_SCORES, count_bounded, erasure_scores, find_lacking
 from .errors import DataError
 from .gold import read_gold
 from .match import Matcher
-from .module import RationaleMetric
+from .module import DEYOUNG2020, RationaleMetric
 from .predictions import read_predictions
 from .statistics import Measured, Statistics, find_components, number_values
 
@@ -69,15 +69,7 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         1.0
     """
 
-    CITATION = """\
-@inproceedings{deyoung2020eraser,
-  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
-  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
-            Socher, Richard and Wallace, Byron C.},
-  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
-  year = {2020}
-}
-"""
+    CITATION = DEYOUNG2020
     SCORES = ERASURE_SCORES
     HEADLINE = ("comprehensiveness_aopc", "sufficiency_aopc", "macro_f1")
 

@@ -189,7 +189,7 @@ def describe_fidelity(columns: Columns) -> list[str]:
     """
     small, n = (int(columns[f"null_difference.{part}"].sum()) for part in ("small", "count"))
     words = f"the null difference is below {SMALL_NULL_DIFFERENCE:g} in {small:,} of {n:,} instances"
-    return [f"{words}: the model hardly reads them, and their normalised scores say little"] if small else []
+    return [f"{words}: almost nothing to divide by, so that their normalised scores say little"] if small else []
 
 
 def compute_trials(curve: str, sums: Columns) -> np.ndarray:

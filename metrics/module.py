@@ -19,6 +19,16 @@ from .rows import row_id, to_list
 from .statistics import Measured, Score, Statistics, summarize
 
 Row = Mapping[str, Any]
+DEYOUNG2020 = """\
+@inproceedings{deyoung2020eraser,
+  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
+  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
+            Socher, Richard and Wallace, Byron C.},
+  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
+  year = {2020},
+  url = {https://aclanthology.org/2020.acl-main.408}
+}
+"""
 # of compute, and their kinds; `check_inference` checks the other values
 OPTIONS = {"by": "str | None", "cluster_by": "str", "per_instance": "bool"}
 OPTIONS |= dict.fromkeys(("confidence_level", "n_resamples", "seed"), "")

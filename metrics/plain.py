@@ -22,7 +22,8 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from functools import cached_property
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from .errors import DataError, cut
@@ -32,9 +33,8 @@ from .tokens import (
     escape_whitespace,
     find_occurrences,
     find_runs,
-    sentence_sizes,
     spans_from_mask,
-    split_tokens,
+    split_sentences,
 )
 
 FORMS = ("rationale", "quotes", "scores")
@@ -65,21 +65,19 @@ class PlainText:
     """The documents of one annotation.
 
     Attributes:
-        documents: (docid, tokens, tokens per sentence) of each.
+        documents: (docid, tokens of each sentence) of each.
         source: the text as a string, in which spans count characters; None if they count tokens.
         is_known: False if only the number of tokens is known, from a mask.
     """
 
-    documents: list[tuple[str, list[str], list[int]]]
+    documents: list[tuple[str, list[list[str]]]]
     source: str | None = None
     is_known: bool = True
 
-    def split(self, values: list[Any], field: str) -> list[list[Any]]:
-        """Return the values of each document's tokens."""
-        bounds = [0, *accumulate(len(tokens) for _, tokens, _ in self.documents)]
-        if len(values) != bounds[-1]:
-            raise DataError(f"expected {bounds[-1]} values, one a token, found {len(values)}", field=field)
-        return [values[start:end] for start, end in pairwise(bounds)]
+    @cached_property
+    def tokens(self) -> list[list[str]]:
+        """The tokens of each document."""
+        return [list(chain.from_iterable(sentences)) for _, sentences in self.documents]
 
 
 def read_text(row: Mapping[str, Any], name: str) -> PlainText | None:
@@ -97,18 +95,17 @@ def read_text(row: Mapping[str, Any], name: str) -> PlainText | None:
             message = f"expected an object with docid and text, found {cut(document)}"
             raise DataError(message, instance=name, field=f"documents[{at}]")
     if documents is not None:
-        texts = [(str(document.get("docid")), document["text"]) for document in documents]
-        return PlainText([(docid, split_tokens(text), sentence_sizes(text)) for docid, text in texts])
+        return PlainText([(str(each.get("docid")), split_sentences(each["text"])) for each in documents])
     docid = str(row.get("docid") or name)
     text = to_list(row.get("tokens") if row.get("tokens") is not None else row.get("text"))
     if isinstance(text, str):
-        return PlainText([(docid, split_tokens(text), sentence_sizes(text))], text)
+        return PlainText([(docid, split_sentences(text))], text)
     if text is None:
         return None
     if not isinstance(text, list) or not all(isinstance(token, str) for token in text):
         raise DataError(f"expected a string or a list of tokens, found {cut(text)}", field="text")
     tokens = [escape_whitespace(token) or "\u200b" for token in text]
-    return PlainText([(docid, tokens, [len(tokens)] if tokens else [])])
+    return PlainText([(docid, [tokens] if tokens else [])])
 
 
 def choose_text(row: Mapping[str, Any], name: str, reference: PlainText | None) -> PlainText | None:
@@ -121,16 +118,16 @@ def choose_text(row: Mapping[str, Any], name: str, reference: PlainText | None) 
         reference = replace(reference, documents=documents)
     if own is None or reference is None:
         return own or reference
-    found, expected = ([token for _, tokens, _ in text.documents for token in tokens] for text in (own, reference))
+    found, expected = (list(chain.from_iterable(text.tokens)) for text in (own, reference))
     if len(found) != len(expected):
         message = f"expected a text of {len(expected)} tokens, as its reference, found {len(found)}"
         raise DataError(message, field="text")
     if not reference.is_known:
         return own
-    differs = next((at for at, token in enumerate(found) if token != expected[at]), None)
-    if differs is not None:
-        message = f"expected the tokens of its reference, {cut(expected[differs])}, found {cut(found[differs])}"
-        raise DataError(f"{message}, token {differs + 1:,}", field="text")
+    for at, (token, other) in enumerate(zip(found, expected, strict=True), 1):
+        if token != other:
+            message = f"expected the tokens of its reference, {cut(other)}, found {cut(token)}, token {at:,}"
+            raise DataError(message, field="text")
     return replace(reference, source=own.source)
 
 
@@ -148,7 +145,7 @@ def find_quotes(
     for quote in quotes:
         found: list[tuple[int, Span]] = []
         for normalise in (str, str.casefold):  # as it stands there, else without regard to case
-            for at, (_, tokens, _) in enumerate(text.documents if not found else ()):
+            for at, tokens in enumerate(text.tokens if not found else ()):
                 keys = [normalise("".join(token.split())) for token in tokens]
                 starts, key = [0, *accumulate(map(len, keys))], normalise("".join(quote.split()))
                 found += [(at, span) for span in find_occurrences(key, "".join(keys), starts)]
@@ -174,7 +171,7 @@ def read_spans(items: list[Any], text: PlainText | None, field: str) -> list[Spa
         if not isinstance(ends, list) or [*map(type, ends)] != [int, int]:
             raise DataError(f"expected a span [start, end], found {cut(item)}", field=f"{field}[{at}]")
         (start, end), in_characters = ends, source is not None and fields != SPAN_FIELDS[0]
-        size = end if text is None else len(source or "") if in_characters else len(text.documents[0][1])
+        size = end if text is None else len(source or "") if in_characters else len(text.tokens[0])
         if not 0 <= start <= end <= size:
             unit = "characters" if in_characters else "tokens"
             message = f"expected 0 <= start <= end <= {size:,} (the text's {unit}), found {cut(ends)}"
@@ -191,7 +188,10 @@ def read_numbers(items: list[Any], text: PlainText | None, field: str, is_gold: 
     bad = next((at for at, item in enumerate(items) if not -MAX_SCORE < item < MAX_SCORE), None)  # NaN, too
     if bad is not None:
         raise DataError(f"expected finite numbers, found {cut(items[bad])}", field=f"{field}[{bad}]")
-    values = [items] if text is None else text.split(items, field)
+    sizes = [len(items)] if text is None else list(map(len, text.tokens))
+    if sum(sizes) != len(items):
+        raise DataError(f"expected {sum(sizes)} values, one a token, found {len(items)}", field=field)
+    values = [items[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
     if not is_gold and (field == "scores" or float in map(type, items)):
         return True, [[float(item) for item in part] for part in values]
     if not all(item in (0, 1) for item in items):
@@ -259,7 +259,7 @@ def read_row(row: Any, name: str, reference: PlainText | None, side: str, notes:
             elif kinds <= {int, bool, float}:
                 is_soft, values = read_numbers(items, text, field, side == "gold")
                 spans, scores = (spans, values) if is_soft else ([spans_from_mask(part) for part in values], scores)
-                text = text or PlainText([(name, [UNKNOWN_TOKEN] * len(items), [len(items)])], is_known=False)
+                text = text or PlainText([(name, [[UNKNOWN_TOKEN] * len(items)])], is_known=False)
             else:
                 raise DataError(f"expected a mask, scores, spans or quotes, found {cut(items)}", field=field)
         if spans is None and (scores is None or side == "gold"):
@@ -278,12 +278,11 @@ def make_annotation(row: Any, name: str, notes: Counter[str]) -> tuple[dict[str,
     plain = read_row(row, name, None, "gold", notes)
     if plain.text is None and any(plain.spans or ()):
         raise DataError("spans need the text: `text` or `tokens` in this row", instance=name, field="rationale")
-    text = plain.text or PlainText([(name, [], [])], is_known=False)
+    text = plain.text or PlainText([(name, [])], is_known=False)
     documents, evidences = [], []
-    for (docid, tokens, sizes), spans in zip(text.documents, plain.spans or (), strict=True):
-        starts = [0, *accumulate(sizes)]
-        lines = [" ".join(tokens[start:end]) for start, end in pairwise(starts)]
-        documents.append({"docid": docid, "text": "\n".join(lines)})
+    for (docid, sentences), tokens, spans in zip(text.documents, text.tokens, plain.spans or (), strict=True):
+        starts = [0, *accumulate(map(len, sentences))]
+        documents.append({"docid": docid, "text": "\n".join(map(" ".join, sentences))})
         for start, end in spans:
             evidence = {"docid": docid, "text": " ".join(tokens[start:end]), "start_token": start, "end_token": end}
             evidence["start_sentence"] = bisect_right(starts, start) - 1
@@ -295,8 +294,8 @@ def make_annotation(row: Any, name: str, notes: Counter[str]) -> tuple[dict[str,
 def make_instance(row: Any, name: str, reference: PlainText | None, notes: Counter[str]) -> dict[str, Any]:
     """Return a plain prediction as an instance; see `read_row`."""
     plain = read_row(row, name, reference, "predicted", notes)
-    documents = plain.text.documents if plain.text else [(str(plain.cells.get("docid") or name), [], [])]
-    rationales: list[dict[str, Any]] = [{"docid": docid} for docid, _, _ in documents]
+    documents = plain.text.documents if plain.text else [(str(plain.cells.get("docid") or name), [])]
+    rationales: list[dict[str, Any]] = [{"docid": docid} for docid, _ in documents]
     for at, rationale in enumerate(rationales):
         if plain.spans is not None:
             spans = [{"start_token": start, "end_token": end} for start, end in plain.spans[at]]

@@ -9,7 +9,7 @@ from typing import Any
 import evaluate
 
 from .errors import DataError, cut
-from .module import RationaleMetric
+from .module import DEYOUNG2020, RationaleMetric
 from .plain import read_text
 from .quotes import QUOTE_SCORES, Document, align, measure_quotes
 from .rows import ID_FIELDS, find_near, index_rows, join_rows, to_list
@@ -54,15 +54,7 @@ class QuoteFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc]
         (0.5, 0.5, 0.5)
     """
 
-    CITATION = """\
-@inproceedings{deyoung2020eraser,
-  title = {{ERASER}: A Benchmark to Evaluate Rationalized {NLP} Models},
-  author = {DeYoung, Jay and Jain, Sarthak and Rajani, Nazneen Fatema and Lehman, Eric and Xiong, Caiming and
-            Socher, Richard and Wallace, Byron C.},
-  booktitle = {Proceedings of the 58th Annual Meeting of the Association for Computational Linguistics (ACL)},
-  year = {2020}
-}
-"""
+    CITATION = DEYOUNG2020
     SCORES = QUOTE_SCORES
     HEADLINE = ("in_text",)
 
@@ -87,7 +79,8 @@ class QuoteFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc]
             source = reference or row
             try:
                 text = None if "sample_type" in source else read_text(source, name)  # a pair's tokens are sequences
-                documents = [Document(docid, tokens) for docid, tokens, _ in text.documents] if text else []
+                names = [docid for docid, _ in text.documents] if text else []
+                documents = list(map(Document, names, text.tokens if text else ()))
                 aligned[name] = align_row(row, documents)
             except DataError as error:
                 error.instance = name

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import VERSION, DataError, cut
+from .errors import VERSION, DataError, check_number, cut
 
 Columns = Mapping[str, np.ndarray]
 DEFAULT_LEVEL, DEFAULT_RESAMPLES = 0.95, 1000
@@ -251,11 +251,8 @@ def check_inference(level: float, resamples: int, seed: int, name: str = "n_resa
     """Raise a `DataError` if a setting of intervals or tests is out of its range."""
     if not isinstance(level, (int, float)) or not 0 < level < 1:
         raise DataError(f"expected a number in (0, 1), found {cut(level)}", argument="confidence_level")
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or not 0 < resamples <= MAX_RESAMPLES:
-        message = f"expected a whole number from 1 to {MAX_RESAMPLES:,}, found {cut(resamples)}"
-        raise DataError(message, argument=name)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise DataError(f"expected a whole number from 0 on, found {cut(seed)}", argument="seed")
+    check_number(resamples, name, 1, MAX_RESAMPLES)
+    check_number(seed, "seed", 0)
 
 
 def draw_weights(n: int, resamples: int, seed: int) -> Iterable[np.ndarray]:
@@ -274,19 +271,15 @@ def resample(sums: Columns, n: int, resamples: int, seed: int) -> dict[str, np.n
     """Return the sums of columns in each bootstrap resample of n clusters: {name: (resamples,) or (resamples, T)}."""
     shapes = {name: column.shape[1:] for name, column in sums.items()}
     table = np.column_stack([column.reshape(n, -1) for column in sums.values()])
-    if not np.isfinite(
-        table
-    ).all():  # 0 x infinity is NaN: a column with an infinite value is infinite where it is drawn
-        finite = np.where(np.isfinite(table), table, 0.0)
-        kinds = [np.isposinf(table), np.isneginf(table), np.isnan(table)]
-        drawn = []
-        for weights in draw_weights(n, resamples, seed):
-            total = weights @ finite
-            for kind, value in zip(kinds, (np.inf, -np.inf, np.nan), strict=True):
-                total = total + np.where(weights @ kind > 0, value, 0.0)
-            drawn.append(total)
-    else:
-        drawn = [weights @ table for weights in draw_weights(n, resamples, seed)]
+    # 0 x infinity is NaN: a column with an infinite value is infinite where it is drawn
+    finite, drawn = np.where(np.isfinite(table), table, 0.0), []
+    special = {np.inf: table == np.inf, -np.inf: table == -np.inf, np.nan: np.isnan(table)}
+    for weights in draw_weights(n, resamples, seed):
+        total = weights @ finite
+        for value, places in special.items():
+            if places.any():
+                total += np.where(weights @ places > 0, value, 0.0)
+        drawn.append(total)
     totals, place, result = np.concatenate(drawn), 0, {}
     for name, shape in shapes.items():
         width = math.prod(shape)
