@@ -8,7 +8,7 @@ from typing import Any
 import evaluate
 import numpy as np
 
-from .erasure import ERASURE_SCORES, count_bounded, erasure_scores, find_lacking, measure_erasure
+from .erasure import ERASURE_SCORES, describe_erasure, erasure_scores, measure_erasure
 from .errors import DataError
 from .gold import read_gold
 from .match import Matcher
@@ -94,7 +94,7 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         matcher.finish()
         columns = measure_erasure(match)
         scores = erasure_scores(columns)
-        lacking = find_lacking(scores, matcher.used, gold is not None)
+        facts, extra, lacking = describe_erasure(scores, columns, matcher)
         if not scores:
             message = f"nothing to score: expected {' or '.join(lacking)}, found none of them"
             raise DataError(message, argument="predictions")
@@ -106,12 +106,5 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
             clusters = clusters[match.rows]
         clustering = "none" if clusters is None else "documents"
         statistics = Statistics(match.ids, columns, scores, clusters, clustering).take(np.argsort(match.rows))
-        thresholds = [] if match.thresholds is None or "thresholds" not in matcher.used else match.thresholds.tolist()
-        settings = {
-            **({} if gold is None else {"data": gold.digest()[:12]}),
-            **({"aopc": thresholds} if thresholds else {}),
-            **count_bounded(columns, int(match.answered.sum())),
-            **matcher.facts(),
-        }
-        extra = {"aopc_thresholds": thresholds} if thresholds else {}
-        return Measured(statistics, settings, extra, [*notes, *matcher.notes()])
+        data = {} if gold is None else {"data": gold.digest()[:12]}
+        return Measured(statistics, {**data, **facts, **matcher.facts()}, extra, [*notes, *matcher.notes()])

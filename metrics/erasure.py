@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence, Set
 import numpy as np
 
 from .gold import describe_label
-from .match import Match
+from .match import Match, Matcher
 from .predictions import ERASED, NUMBERS, PATHS, SIDES
 from .rows import PROBABILITY_SLACK, check
 from .statistics import Columns, Score, divide, mean, mean_columns
@@ -303,10 +303,24 @@ def find_lacking(scores: Collection[str], used: Set[str], with_gold: bool) -> di
     return lacking
 
 
-def count_bounded(columns: Columns, answered: int) -> dict[str, str]:
-    """Return for the signature how many instances have a normalised AOPC, where bounds are equal in some."""
-    counts = {f"naopc_{side}": columns.get(f"naopc_{side}.count", np.array([answered])).sum() for side in ERASED}
-    return {key: f"{int(count)}/{answered}" for key, count in counts.items() if count < answered}
+def describe_erasure(
+    scores: Collection[str], columns: Columns, matcher: Matcher
+) -> tuple[dict[str, object], dict[str, object], dict[str, list[str]]]:
+    """Return what the signature says, further entries of the result, and the fields that are missing.
+
+    Args:
+        scores: the keys of `erasure_scores`.
+        columns: of all chunks, per instance or summed over groups.
+        matcher: of these chunks.
+    """
+    answered, aopc = matcher.answered, f"{ERASED[0]}_aopc" in scores or f"{ERASED[1]}_aopc" in scores
+    thresholds = matcher.thresholds.tolist() if aopc and matcher.thresholds is not None else []
+    facts: dict[str, object] = {"aopc": thresholds} if thresholds else {}
+    for key in (f"naopc_{side}" for side in ERASED):  # where bounds are equal there is no normalised AOPC
+        bounded = int(columns[f"{key}.count"].sum()) if key in scores else answered
+        facts |= {key: f"{bounded}/{answered}"} if bounded < answered else {}
+    extra: dict[str, object] = {"aopc_thresholds": thresholds} if thresholds else {}
+    return facts, extra, find_lacking(scores, matcher.used, matcher.gold is not None)
 
 
 def report_labels(columns: Columns, labels: Sequence[str]) -> dict[str, dict[str, float] | float]:

@@ -15,9 +15,8 @@ import numpy as np
 
 from eraser_hub.metrics.erasure import (
     ERASURE_SCORES,
-    count_bounded,
+    describe_erasure,
     erasure_scores,
-    find_lacking,
     measure_erasure,
     report_labels,
 )
@@ -361,12 +360,10 @@ class Scorer:
             return Measured(statistics, extra=extra, notes=describe_fidelity(table))
         if metric == "eraser_faithfulness":
             statistics.scores = erasure_scores(table)
-            thresholds = matcher.thresholds.tolist() if "thresholds" in used and matcher.thresholds is not None else []
-            aopc = {"aopc_thresholds": thresholds} if thresholds else {}
-            facts = {**({"aopc": thresholds} if thresholds else {}), **count_bounded(table, matcher.answered)}
-            lacking = find_lacking(statistics.scores, used, with_gold=True) if not used.isdisjoint(ERASED) else {}
+            facts, aopc, lacking = describe_erasure(statistics.scores, table, matcher)
             words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
-            return Measured(statistics, facts, aopc, [f"left out: {'; '.join(words)}"] if words else [])
+            notes = [f"left out: {'; '.join(words)}"] if words and not used.isdisjoint(ERASED) else []
+            return Measured(statistics, facts, aopc, notes)
         facts, notes = list_facts(table, self.agreement, used)
         if self.agreement.unmarked == "score" or table["gold.marked"].any():
             statistics.scores = agreement_scores(table, self.agreement, used)

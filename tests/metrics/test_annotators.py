@@ -152,13 +152,3 @@ def test_wrong_rows_are_named(row, field):
     with pytest.raises(DataError) as caught:
         compute([*before, {"annotation_id": "a", **row}])
     assert (caught.value.instance, caught.value.field) == ("a", field)
-
-
-@pytest.mark.parametrize(("people", "expected"), [(2, 0.29), (3, 0.39), (5, 0.21)])
-def test_kappa_with_the_own_majority_is_biased_as_the_card_says(people, expected):
-    """Annotators who mark a fifth of the tokens at random."""
-    random = np.random.default_rng(people)
-    drawn = [(random.random((people, 2000)) < 0.2).astype(int).tolist() for _ in range(20)]
-    found = compute([{"annotation_id": at, "annotators": each} for at, each in enumerate(drawn)])
-    assert found["cohen_kappa"] == pytest.approx(expected, abs=0.015)
-    assert abs(found["krippendorff_alpha"]) < 0.02 and abs(found["fleiss_kappa"]) < 0.02

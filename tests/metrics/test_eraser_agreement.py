@@ -101,7 +101,6 @@ def test_note_on_constant_scores() -> None:
         (PREDICTIONS, REFERENCES[1:2], {}, "no annotation has this id"),
         (PREDICTIONS[2:], REFERENCES[1:2], {"unmarked": "skip"}, "references: nothing to score: expected a gold"),
         ([{"annotation_id": "a", "rationales": []}], REFERENCES[:1], {}, "nothing to score: expected rationales"),
-        (PREDICTIONS, REFERENCES, {"iou_threshold": 2.0}, r"iou_threshold: expected a number in \(0, 1\]"),
     ],
 )
 def test_wrong_input(predictions: Any, references: Any, settings: dict[str, Any], words: str) -> None:
