@@ -8,7 +8,6 @@ Source of curves, bars by class and box plots: Carton, Rathore and Tan (2020), f
 
 from __future__ import annotations
 
-import html
 import io
 import math
 import re
@@ -27,6 +26,7 @@ from eraser_hub.scoring.result import Scores
 from .catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, find_range, metric
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -122,7 +122,7 @@ def draw_figures(
     chance: Mapping[str, float],
     models: Mapping[str, str],
     folder: Path | None = None,
-) -> tuple[dict[str, list[tuple[Drawing, str]]], dict[Path, bytes]]:
+) -> tuple[dict[str, list[tuple[Drawing, Markup]]], dict[Path, bytes]]:
     """Draw the figures of a report, for its page and as files NAME.png (200 dpi), NAME.svg and NAME.pdf.
 
     Args:
@@ -143,7 +143,7 @@ def draw_figures(
         import matplotlib
     except ImportError as error:
         raise DataError('figures need matplotlib: pip install "eraser-hub[plots]"') from error
-    inline: dict[str, list[tuple[Drawing, str]]] = {}
+    inline: dict[str, list[tuple[Drawing, Markup]]] = {}
     files: dict[Path, bytes] = {}
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         if folder is None:  # the browser draws the page's text, in fonts of its own
@@ -182,14 +182,17 @@ def render_drawing(drawing: Drawing, suffixes: Iterable[str]) -> dict[str, bytes
     return files
 
 
-def embed_svg(svg: str, drawing: Drawing) -> str:
+def embed_svg(svg: str, drawing: Drawing) -> Markup:
     """Return an SVG file's element for a page, with identifiers of its own and the page's colours."""
+    from markupsafe import Markup, escape
+
     element = svg[svg.index("<svg ") :]
     element = re.sub(r"<(metadata|style).*?</\1>\s*", "", element, flags=re.DOTALL)
     element = re.sub(r'(\bid="|url\(#|xlink:href="#)', rf"\g<1>{drawing.name}-", element)
     element = re.sub(r' (width|height)="[\d.]+pt"', "", element, count=2)
     element = re.sub("|".join(ON_PAGE), lambda found: ON_PAGE[found[0]], element)
-    return element.replace("<svg ", f'<svg role="img" aria-label="{html.escape(_clean(drawing.title))}" ', 1)
+    label = f'<svg role="img" aria-label="{escape(_clean(drawing.title))}" '
+    return Markup(element.replace("<svg ", label, 1))
 
 
 # -- looks and axes ---------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from eraser_hub.metrics.statistics import MIN_CLUSTERS
-from eraser_hub.scoring.compare import BETTER, EQUIVALENT, SWAPPED, UNDECIDED, WORSE
+from eraser_hub.scoring.compare import BETTER, EQUIVALENT, UNDECIDED, WORSE
 from eraser_hub.scoring.result import Scores
 
 from .catalogue import AGREEMENT, FAITHFULNESS, PERFORMANCE, format_interval, format_number, metric
@@ -50,7 +50,7 @@ class Sentence(str):
 
 
 class Test(NamedTuple):
-    """A test, seen from a system: positive differences are in its favour."""
+    """A test of a headline score, seen from a system: positive differences are in its favour."""
 
     system: str
     other: str
@@ -60,21 +60,22 @@ class Test(NamedTuple):
     low: float
     high: float
 
+    def turn(self) -> Test:
+        """Return the test as the other system sees it, which won or lost."""
+        verdict = BETTER if self.verdict == WORSE else WORSE
+        return Test(self.other, self.system, self.key, verdict, -self.difference, -self.high, -self.low)
+
 
 def list_tests(comparison: Mapping[str, Any]) -> list[Test]:
-    """Return each test of a headline score in a comparison, see `scoring.compare.compare`, from both sides."""
+    """Return the tests of a comparison, see `scoring.compare.compare`, which may come from a file."""
     tests = []
     for pair in comparison["comparisons"]:
         for key in comparison["family"]:
             found = pair["keys"].get(key)
-            if found is None or found.get("exploratory"):
-                continue  # the systems lack it, or explain different models
-            # null in a file is NaN: no interval, or no difference
-            d, low, high = (math.nan if number is None else number for number in (found["difference"], *found["ci"]))
-            verdict = str(found["verdict"])
-            tests.append(Test(pair["first"], pair["second"], key, verdict, d, low, high))
-            swapped = SWAPPED.get(verdict, verdict)
-            tests.append(Test(pair["second"], pair["first"], key, swapped, -d, -high, -low))
+            if found is not None and not found.get("exploratory"):  # else the systems explain different models
+                # null in a file is NaN: no interval, or no difference
+                numbers = (math.nan if number is None else number for number in (found["difference"], *found["ci"]))
+                tests.append(Test(pair["first"], pair["second"], key, str(found["verdict"]), *numbers))
     return tests
 
 
@@ -121,13 +122,13 @@ def describe_family(tests: Sequence[Test], family: str, chance: Sequence[str]) -
     """Return which systems lead in a family of scores: those that beat most others, and that no other beats.
 
     Args:
-        tests: of its scores, from both sides.
+        tests: of its scores.
         family: the family.
         chance: systems that lead nothing.
     """
     name, one_leads, several_lead = CLAIMS[family]
-    wins = [test for test in tests if test.verdict == BETTER and test.system not in chance]
-    losers = {test.system for test in tests if test.verdict == WORSE}
+    decided = [test if test.verdict == BETTER else test.turn() for test in tests if test.verdict in (BETTER, WORSE)]
+    wins, losers = [test for test in decided if test.system not in chance], {test.other for test in decided}
     beaten: dict[str, set[str]] = {}
     for test in wins:
         beaten.setdefault(test.system, set()).add(test.other)
@@ -147,7 +148,7 @@ def describe_family(tests: Sequence[Test], family: str, chance: Sequence[str]) -
         labels = sorted({metric(test.key).label for test in wins if test.system == mixed})
         better = f" is better in {_join(labels)}, and worse elsewhere."
         return Sentence(f"In {name} no system leads: ", Name(mixed), better)
-    verdicts = [test.verdict for test in tests][::2]  # each test is seen from both sides
+    verdicts = [test.verdict for test in tests]
     total, undecided, equal = len(verdicts), verdicts.count(UNDECIDED), verdicts.count(EQUIVALENT)
     if equal == total:
         words = "the difference is" if total == 1 else f"all {total} differences are"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from eraser_hub.scoring.compare import Comparison
     from eraser_hub.scoring.runs import System
 
+log = logging.getLogger("eraser_hub")
 TEXTS = "texts.js"  # stands beside the page where it has more texts than fit into it
 
 
@@ -99,9 +101,10 @@ def report(
     from eraser_hub.scoring.score import ScoreSettings, score, score_system
     from eraser_hub.scoring.scored_split import open_split
 
+    from .figures import draw_figures
     from .findings import merge_notes
     from .page import write_files
-    from .report_page import compare_systems, draw_sections, render_report
+    from .report_page import NO_FIGURES, compare_systems, render_report
     from .texts import make_texts
 
     settings = ScoreSettings(
@@ -138,7 +141,14 @@ def report(
     if texts.has_pairs and not texts.index["ids"]:
         raise DataError("expected original records with perturbed ones, found no pair", file=rows.dataset)
 
-    inline, figure_files = draw_sections(compared, None if figures is None else Path(figures))
+    try:
+        how = compared.systems, compared.headline, compared.drawn, compared.chance, compared.models
+        inline, figure_files = draw_figures(*how, None if figures is None else Path(figures))
+    except DataError:
+        if figures is not None:
+            raise
+        log.warning(NO_FIGURES)
+        inline, figure_files = {}, {}
     about = f"{len(systems)} {'system' if len(systems) == 1 else 'systems'}"
     if len(systems) <= 6:  # the names of more would fill the screen
         about += f": {', '.join(one.name for one in systems)}"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eraser_hub.metrics.statistics import DEFAULT_LEVEL, Statistics
-from eraser_hub.records.errors import DataError, show_controls
+from eraser_hub.records.errors import show_controls
 from eraser_hub.records.files import shorten_digest
 from eraser_hub.records.predictions import read_model_digest, read_signature
 from eraser_hub.scoring.compare import BETTER, Comparison, align_systems, compare, find_shared_columns, have_same_model
@@ -20,15 +18,13 @@ from eraser_hub.scoring.score import ScoreSettings
 from eraser_hub.scoring.statistics import DRAWS
 
 from .catalogue import AGREEMENT, PERFORMANCE, find_range, format_interval, format_number, metric
-from .figures import draw_figures, find_style
+from .figures import Drawing, find_style
 from .findings import Name, Sentence, describe_alone, describe_findings, describe_tests, merge_notes
 from .page import render, to_embedded_json
 from .texts import Texts
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-
-log = logging.getLogger("eraser_hub")
 
 # in a run's signature: the rationales are those of the gold; tokens are ranked at random
 PEOPLE, RANDOM = "rationales:human", "method:random"
@@ -157,28 +153,6 @@ def find_models(
     return models if len(leaders) > 1 else {}
 
 
-def draw_sections(compared: Compared, folder: Path | None) -> tuple[dict[str, Any], dict[Path, bytes]]:
-    """Return the figures of each section of the page, none without matplotlib, and the content of their files.
-
-    Raises:
-        DataError: a folder for files is named, and matplotlib is not installed.
-    """
-    from markupsafe import Markup
-
-    try:
-        how = compared.systems, compared.headline, compared.drawn, compared.chance, compared.models
-        inline, files = draw_figures(*how, folder)
-    except DataError:
-        if folder is not None:
-            raise
-        log.warning(NO_FIGURES)
-        return {}, {}
-    shown = {}
-    for section, drawings in inline.items():
-        shown[section] = [{"name": one.name, "caption": one.caption, "svg": Markup(svg)} for one, svg in drawings]
-    return shown, files
-
-
 def _make_cell(system: Scores, key: str) -> Cell:
     value, known = system.number(key), [format_interval(system.intervals.get(key))]
     if value is None and key not in system.scores:
@@ -264,7 +238,7 @@ def render_report(
     subtitle: str,
     compared: Compared,
     texts: Texts,
-    figures: Mapping[str, Sequence[Mapping[str, str]]],
+    figures: Mapping[str, Sequence[tuple[Drawing, Markup]]],
     score_files: Sequence[str],
 ) -> str:
     """Return the page.
@@ -274,7 +248,7 @@ def render_report(
         subtitle: what is scored.
         compared: the systems.
         texts: the texts.
-        figures: section -> its figures, see `draw_sections`.
+        figures: section -> its figures, see `figures.draw_figures`; empty without matplotlib.
         score_files: the names of the systems' score files, which stand beside the page.
     """
     from markupsafe import Markup
@@ -309,8 +283,8 @@ def render_report(
         shown = Markup()
         for part in sentence.parts:
             known = isinstance(part, Name) and part in swatches
-            look = swatches[part] + Markup('<b class="system">{}</b>') if known else Markup("{}")
-            shown += look.format(show_controls(part))
+            look = Markup('<b class="system">{}{}</b>') if known else Markup("{}{}")
+            shown += look.format(swatches[part] if known else "", show_controls(part))
         return shown
 
     keys = {key for one in systems for key in one if one.number(key) is not None}
@@ -363,5 +337,4 @@ def _draw_swatch(place: int) -> str:
     stroke = f'stroke="var(--c{colour})" stroke-width="2" stroke-dasharray="{" ".join(map(str, dashes))}"'
     line = f'<path d="M0 4.5H24" {stroke}/>'
     shape = f'<path d="{_MARKER_PATHS[marker]}" fill="var(--c{colour})"/>'
-    # a word joiner keeps it on the line of the name
-    return f'<svg class="swatch" viewBox="0 0 24 9" aria-hidden="true">{line}{shape}</svg>\u2060'
+    return f'<svg class="swatch" viewBox="0 0 24 9" aria-hidden="true">{line}{shape}</svg>'

@@ -166,21 +166,18 @@ def choose_evidences(split: ScoredSplit, form: str) -> tuple[list[dict[str, Any]
 
 def describe_unmarked(texts: Sequence[MarkedText], systems: Sequence[str], has_pairs: bool) -> list[str]:
     """Return notes on what the predictions of a system have no fields for."""
+    fields = {
+        "no predicted spans are marked": ("spans", "hard_rationale_predictions"),
+        "no shades are drawn": ("soft", "soft_rationale_predictions"),
+        "right and wrong are unknown": ("label", "classification"),
+    }
+    if has_pairs:
+        fields = {"no predicted rationale is marked": ("spans", "rationale (lists of token indices)")}
     missing = []
     for name in systems:
-        answers = [text.answers[name] for text in texts]
-        has_spans = any(spans is not None for answer in answers for spans in answer.spans)
-        if has_pairs:
-            lacks = {"no predicted rationale is marked": ("rationale (lists of token indices)", has_spans)}
-        else:
-            has_soft = any(soft is not None for answer in answers for soft in answer.soft)
-            lacks = {
-                "no predicted spans are marked": ("hard_rationale_predictions", has_spans),
-                "no shades are drawn": ("soft_rationale_predictions", has_soft),
-                "right and wrong are unknown": ("classification", any(answer.label is not None for answer in answers)),
-            }
-        for words, (field, has_field) in lacks.items():
-            if not has_field:
+        for words, (attribute, field) in fields.items():
+            values = [getattr(text.answers[name], attribute) for text in texts]
+            if all(value is None or value == [None] * len(value) for value in values):
                 missing.append((name, f"{words}: the predictions have no {field}"))
     return merge_notes(missing, systems)
 
