@@ -6,6 +6,9 @@ import json
 
 import pytest
 
+import eraser_hub
+from eraser_hub.records.files import to_json_bytes
+
 from ..command_line import invoke
 from ..refusals import refused
 
@@ -28,16 +31,17 @@ def test_json_is_the_score_file(samples, tmp_path):
 def movies(samples):
     """The place of the gold, and two systems."""
     folder = samples / "predictions" / "eraser"
-    common = ("--dataset", samples / "eraser" / "movies", "--split", "val", "--resamples", 200)
+    common = {"dataset": samples / "eraser" / "movies", "split": "val", "resamples": 200}
     return common, [folder / "movies.val.jsonl", folder / "movies.val.baseline.jsonl"]
 
 
 def compare(common, *files, **options):
-    words = [word for file in files for word in ("--predictions", file)]
-    words += [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
-    done = run("compare", *common, *words, "--format", "json")
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
+    return json.loads(to_json_bytes(eraser_hub.compare(*files, **common, **options)))
+
+
+def print_comparison(common, *files, **options):
+    words = [word for name, value in {**common, **options}.items() for word in (f"--{name.replace('_', '-')}", value)]
+    return run("compare", *words, *(word for file in files for word in ("--predictions", file)))
 
 
 def changed(path, source, change, digest=""):
@@ -53,8 +57,7 @@ def changed(path, source, change, digest=""):
 
 def test_a_table_and_json(movies):
     common, (ours, baseline) = movies
-    named = ("--predictions", f"ours={ours}", "--predictions", f"difference={baseline}")
-    table = run("compare", *common, *named)
+    table = print_comparison(common, f"ours={ours}", f"difference={baseline}")
     assert table.exit_code == 0, table.output
     assert "token_macro_f1" in table.output and "ours against difference" in table.output
     assert "difference (system)" in table.output, "a system may be called as a column is"
@@ -117,7 +120,7 @@ def test_systems_with_other_optional_fields_share_what_both_have(movies, tmp_pat
     assert {"auprc", "tokens_to_flip_ratio", "comprehensiveness_aopc"} <= set(first) - set(second)
     uncorrected = ("difference", "ci", "p", "detectable")
     assert all(second[key][name] == first[key][name] for key in second for name in uncorrected)
-    turned = run("compare", *common, "--predictions", poorer, "--predictions", ours)
+    turned = print_comparison(common, poorer, ours)
     assert "not compared, movies.val alone has them:" in turned.output and "auprc" in turned.output
 
 
@@ -133,16 +136,15 @@ def test_sentences_by_scores_and_by_spans_are_not_compared(movies, tmp_path):
 
 def test_wrong_usage_and_wrong_data(movies, tmp_path):
     common, (ours, baseline) = movies
-    both = ("--predictions", ours, "--predictions", baseline)
-    for words in ((*common, "--predictions", ours), (*common, *both, "--format", "xml"), ("--split", "val", *both)):
-        assert run("compare", *words).exit_code == 2, words
+    for words in ((common, ours), ({**common, "format": "xml"}, ours, baseline), ({"split": "val"}, ours, baseline)):
+        assert print_comparison(*words).exit_code == 2, words
     cut = tmp_path / "cut.jsonl"
     cut.write_text(ours.read_text(encoding="utf-8")[:500], encoding="utf-8")
-    for words, said, place in (
-        (("--predictions", ours, "--predictions", cut), "", {"file": "cut.jsonl", "line": 1}),
-        ((*both, "--cluster-by", "qery"), "did you mean 'query'", {"file": "val.jsonl", "line": 1}),
-        ((*both, "--cluster-by", "evidences"), "", {"file": "val.jsonl", "line": 1, "field": "evidences"}),
-        ((*both, "--config", "movis"), "did you mean 'movies'", {"argument": "config"}),
+    for other, options, said, place in (
+        (cut, {}, "", {"file": "cut.jsonl", "line": 1}),
+        (baseline, {"cluster_by": "qery"}, "did you mean 'query'", {"file": "val.jsonl", "line": 1}),
+        (baseline, {"cluster_by": "evidences"}, "", {"file": "val.jsonl", "line": 1, "field": "evidences"}),
+        (baseline, {"config": "movis"}, "did you mean 'movies'", {"argument": "config"}),
     ):
         with refused(said, **place):
-            raise run("compare", *common, *words).exception
+            compare(common, ours, other, **options)
