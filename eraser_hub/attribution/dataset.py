@@ -34,6 +34,7 @@ KD_SOURCES = {
     "corpus.yaml": "from corpus.yaml",
     TRAINING: "the mean share of gold tokens in the rows of train that have any",
 }
+MAX_NAMED = 10  # folders that an error names
 MAX_QUERY_ROWS = 2000  # rows after the first that are looked at for another query
 
 
@@ -153,8 +154,7 @@ def describe_folder(folder: Path) -> str:
             command = f"build eraser --source {folder.parent}" if ours else f"build own --source {folder}"
             return f"a corpus that is not built: `eraser-hub {command}` builds it"
         if below := sorted(folder.glob(f"*/{CARD}")):
-            names = ", ".join(show(path.parent.name) for path in below)
-            return f"a folder of datasets, {names}: say {below[0].parent}"
+            return f"a folder of datasets: say {' or '.join(str(path.parent) for path in below[:MAX_NAMED])}"
         if below := sorted(folder.glob(f"*/{CORPUS_YAML}")):
             return f"a folder of corpora: `eraser-hub build own --source {below[0].parent}` builds one"
         return f"a folder without {CARD}; `eraser-hub build` makes datasets"
