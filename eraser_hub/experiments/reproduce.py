@@ -320,9 +320,7 @@ def explain_row(run: Settings, row: Spec, folder: Path, name: str, notes: Notes,
     pretrained, trained_as = model["pretrained"], paper
     call, settings = system, dict(model["fast"]) if fast else {}
     if pretrained in ("model", "encoder") and not encoder:
-        raise DataError(
-            "this row fine-tunes one, a transformers folder or Hub id; there is no default", argument="encoder"
-        )
+        raise DataError("`encoder`: this row fine-tunes one, a transformers folder or Hub id; there is no default")
     if pretrained == "model":
         call = encoder
     elif pretrained == "encoder" or (pretrained == "encoder or embeddings" and encoder and not fast):

@@ -1,11 +1,8 @@
-"""Evaluate trained models, with the time that is left."""
+"""Evaluate trained models."""
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -17,34 +14,7 @@ from eraser_hub.attribution.models.model import Model
 
 CHUNK = 64  # instances that are evaluated together
 KEPT_RESULTS = 100_000  # inputs whose results are kept, so that erased texts' equal sentences are read once
-QUIET_SECONDS = 10.0  # between two lines of progress
 MIN_PROBABILITY = 1e-12  # whose logarithm is taken
-log = logging.getLogger("eraser_hub")
-
-
-class Countdown:
-    """The time that a piece of work still takes, every ten seconds.
-
-    Args:
-        total: number of steps.
-        done: number of steps that were done before.
-    """
-
-    def __init__(self, total: int, done: int = 0) -> None:
-        self.total, self.done = total, done
-        self.start = self.last = time.monotonic()
-
-    def is_due(self) -> bool:
-        """Return True if nothing was said for ten seconds."""
-        now = time.monotonic()
-        due = now - self.last >= QUIET_SECONDS
-        self.last = now if due else self.last
-        return due
-
-    def describe(self, done: int) -> str:
-        """Return the time that is left when so many steps are done, ``0:03:20 left``."""
-        per_step = (time.monotonic() - self.start) / max(1, done - self.done)
-        return f"{timedelta(seconds=round(per_step * (self.total - done)))} left"
 
 
 class TextProbabilities:
@@ -62,14 +32,9 @@ class TextProbabilities:
 
 def evaluate(model: Model, instances: Sequence[Instance], labels: Sequence[str]) -> dict[str, float]:
     """Return ``accuracy``, ``macro_f1`` and ``loss`` (mean cross entropy) of a model whose labels are aligned."""
-    compute, countdown = TextProbabilities(model).compute, Countdown(len(instances))
-    rows: list[NDArray[np.float64]] = []
-    for number, chunk in split_into_chunks(instances, CHUNK):
-        rows.append(compute(chunk))
-        done = min(len(instances), (number + 1) * CHUNK)
-        if countdown.is_due() and done < len(instances):
-            log.info(f"evaluated {done} of {len(instances)}, {countdown.describe(done)}")
-    probabilities, numbers = np.concatenate(rows), [model.label_names.index(label) for label in labels]
+    compute = TextProbabilities(model).compute
+    probabilities = np.concatenate([compute(chunk) for _, chunk in split_into_chunks(instances, CHUNK)])
+    numbers = [model.label_names.index(label) for label in labels]
     right = np.maximum(probabilities[np.arange(len(numbers)), numbers], MIN_PROBABILITY)
     return {**compute_figures(numbers, probabilities.argmax(axis=1)), "loss": float(-np.log(right).mean())}
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -24,13 +26,39 @@ from eraser_hub.attribution.models.inputs import is_out_of_memory
 from eraser_hub.records.errors import DataError
 from eraser_hub.records.files import replace_file
 
-from .evaluation import Countdown, compute_figures
+from .evaluation import compute_figures
 from .system import CHECKPOINTS, Optimised
 
 Example = TypeVar("Example", bound=Any)
 CHECKPOINT, BEST = CHECKPOINTS
+QUIET_SECONDS = 10.0  # between two lines of progress
 POOL = 50  # batches whose examples are sorted by length together
 log = logging.getLogger("eraser_hub")
+
+
+class Countdown:
+    """The time that a piece of work still takes, every ten seconds.
+
+    Args:
+        total: number of steps.
+        done: number of steps that were done before.
+    """
+
+    def __init__(self, total: int, done: int = 0) -> None:
+        self.total, self.done = total, done
+        self.start = self.last = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Return True if nothing was said for ten seconds."""
+        now = time.monotonic()
+        due = now - self.last >= QUIET_SECONDS
+        self.last = now if due else self.last
+        return due
+
+    def describe(self, done: int) -> str:
+        """Return the time that is left when so many steps are done, ``0:03:20 left``."""
+        per_step = (time.monotonic() - self.start) / max(1, done - self.done)
+        return f"{timedelta(seconds=round(per_step * (self.total - done)))} left"
 
 
 class Objective(ABC, Generic[Example]):

@@ -35,7 +35,7 @@ def small(name, apart=None, answers=False):
     torch.manual_seed(0)
     vocabulary = readings.Vocabulary(WORDS, False)
     shape = networks.Shape(2, system.reads_apart if apart is None else apart, answers)
-    network = system.build(lambda layers: embedders.WordEmbedder(vocabulary, 3), shape)
+    network = system.build(lambda: embedders.WordEmbedder(vocabulary, 3), shape)
     with torch.no_grad():
         for weights in network.parameters():
             weights.mul_(2)
