@@ -327,7 +327,7 @@ def conclude(
     if made.comparison is not None:
         made.comparison.save(out / "comparison.json", force=True)
         models = {name: one.model for name, one in systems.items()}
-        result.findings = describe_findings(made.comparison, list(chance), models)
+        result.findings += describe_findings(made.comparison, list(chance), models)
         result.notes = made.comparison["notes"]
     scores = {name: json.loads(path.read_bytes()) for name, path in zip(systems, made.score_files, strict=True)}
     result.tables = [make_table(title, systems, scores, result.comparison, settings["paper"])]
