@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,10 +110,9 @@ class CheckResult:
 
     def as_json(self) -> dict[str, Any]:
         """Return the findings as plain values."""
-        names = ("config", "split", "kind", "count", "example", "why")
         return {
             "dataset": self.dataset,
             "folder": str(self.folder),
             "rows": [{"config": config, "split": split, "rows": rows} for (config, split), rows in self.rows.items()],
-            "findings": [{name: getattr(found, name) for name in names} for found in self.findings],
+            "findings": [asdict(found) for found in self.findings],
         }

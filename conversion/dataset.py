@@ -185,12 +185,17 @@ class HubDataset(ABC):
             raw: the folder of the raw files from which it was built, where it is known.
         """
 
-    def make_card_parts(self, built: BuiltDataset) -> tuple[Mapping[str, Any], str, Mapping[str, str]]:
-        """Return the metadata and the prose of the card, and mark in the prose -> text; see `card.fill_prose`."""
+    def make_card_parts(
+        self, built: BuiltDataset, counts: Mapping[str, Mapping[str, int]]
+    ) -> tuple[Mapping[str, Any], str, Mapping[str, str]]:
+        """Return the metadata and the prose of the card, and mark in the prose -> text; see `card.fill_prose`.
+
+        Args:
+            built: the dataset.
+            counts: config -> split -> number of rows.
+        """
         metadata, prose = read_card(CARDS / f"{self.name}.md")
-        rows = {
-            config: sum(split["num_examples"] for split in built.info(config)["splits"]) for config in built.configs
-        }
+        rows = {config: sum(splits.values()) for config, splits in counts.items()}
         parts = [
             f"`{config}` ({rows[config]:,} rows)" for config in rows if rows[config] < self.configs[config].min_rows
         ]
@@ -252,10 +257,7 @@ class HubDataset(ABC):
                 raise next(
                     iter(failed.values()), DataError("expected a configuration to build, found none", file=target)
                 )
-            counts = {
-                name: {split: facts["num_examples"] for split, facts in entry["splits"].items()}
-                for name, entry in entries.items()
-            }
+            counts = _count_examples(entries)
             old = _read_old(target)  # under the lock: another build may have finished meanwhile
             for config in old.keys() - entries.keys():
                 for fault in self.find_faults(target, config, old[config]):
@@ -331,7 +333,7 @@ class HubDataset(ABC):
             return make_card_metadata(metadata, self.schema, infos, entries, self.default_config)
 
         built = BuiltDataset(folder, describe({}), "", Place(str(folder), None, None))
-        metadata, prose, parts = self.make_card_parts(built)
+        metadata, prose, parts = self.make_card_parts(built, _count_examples(entries))
         text = str(DatasetCard(make_card_text(describe(metadata), fill_prose(prose, parts))).content)
         (folder / "README.md").write_text(insert_picture(text, name, folder), encoding="utf-8")
         if self.headlines:
@@ -510,6 +512,14 @@ class HubDataset(ABC):
         if left_out := [wanted[name] for name in self.configs if not configs and name not in found]:
             log.warning(f"{source}: left out, since their files are not there: {', '.join(left_out)}")
         return chosen
+
+
+def _count_examples(entries: Mapping[str, Any]) -> dict[str, dict[str, int]]:
+    """Return config -> split -> number of rows, of entries in ``release.json``."""
+    return {
+        config: {split: facts["num_examples"] for split, facts in entry["splits"].items()}
+        for config, entry in entries.items()
+    }
 
 
 def _count_rows(tables: Iterable[pa.Table], bar: Any) -> Iterator[pa.Table]:

@@ -273,9 +273,6 @@ _NOUNS = {
     "object": "an object",
 }
 _BOUNDS = {">=": "of at least", "<=": "of at most", ">": "above", "<": "below"}
-_BITS = {
-    str(bound): f"of at most {bits} bits" for bits in (32, 64) for bound in (-(1 << bits - 1), (1 << bits - 1) - 1)
-}
 _EXPECTED = re.compile(r"Expected `([^`]*)`(?: ([<>]=?) (.*))?")
 
 
@@ -307,7 +304,7 @@ def convert_type(value: Any, kind: Any, at: str = "", **place: Any) -> Any:
     elif expected := _EXPECTED.match(message):
         words = " or ".join(_NOUNS.get(name, name) for name in expected[1].split(" | "))
         words += " of length 1 or more" if " of length >= 1" in message else ""
-        bound = expected[2] and f" {_BITS.get(expected[3]) or f'{_BOUNDS[expected[2]]} {expected[3]}'}"
+        bound = expected[2] and f" {_BOUNDS[expected[2]]} {expected[3]}"
         found = "another value" if "[...]" in path else describe_value(value)
         message = f"expected {words}{bound or ''}, found {found}"
     raise DataError(message, field=f"{at}{path}".lstrip(".") or None, **place)

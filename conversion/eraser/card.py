@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from eraser_hub.conversion.built import BuiltDataset
 from eraser_hub.conversion.card import CARDS, ConfigInfo
 from eraser_hub.papers import COMPREHENSIVE, load_paper
 from eraser_hub.records.errors import show_controls
@@ -44,8 +43,8 @@ def describe_config(config: EraserConfig) -> ConfigInfo:
 def make_card_parts(
     name: str,
     facts: Mapping[str, EraserConfig],
-    entries: Mapping[str, Mapping[str, Any]],
-    built: BuiltDataset,
+    counts: Mapping[str, Mapping[str, int]],
+    default: str,
     tables: Tables,
 ) -> tuple[dict[str, Any], str, dict[str, str]]:
     """Return the metadata and the prose of a card, and mark in the prose -> text.
@@ -53,14 +52,11 @@ def make_card_parts(
     Args:
         name: the dataset.
         facts: config -> what is known of it, of the configs in the folder.
-        entries: config -> its entry in ``release.json``.
-        built: the dataset.
+        counts: config -> split -> number of rows.
+        default: the config that a load without a name takes.
         tables: see `statistics.make_tables`.
     """
-    prose, first = (CARDS / "eraser.md").read_text(encoding="utf-8"), facts[built.default_config]
-    counts = {
-        config: {split: entry["num_examples"] for split, entry in entries[config]["splits"].items()} for config in facts
-    }
+    prose, first = (CARDS / "eraser.md").read_text(encoding="utf-8"), facts[default]
     is_own, printed = bool(first.corpus_yaml), load_paper("eraser_acl_2020").tables["table_1"]
     partial = {config for config in facts if not is_own and not is_whole(config, counts[config])}
     part = " (a sample, or a part of the release)" if partial else ""

@@ -6,16 +6,16 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from eraser_hub.conversion.arrays import make_strings
 from eraser_hub.conversion.built import RELEASE, BuiltDataset, describe_folder
 from eraser_hub.conversion.card import SPAN_HEADLINES
 from eraser_hub.conversion.checks import CheckResult
-from eraser_hub.conversion.dataset import RECORDS, HubDataset, RawConfig, read_release
+from eraser_hub.conversion.dataset import HubDataset, RawConfig, read_release
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, make_printable, show
 from eraser_hub.records.places import dataset_split
 from eraser_hub.records.tables import Tables
@@ -104,17 +104,17 @@ class EraserDataset(HubDataset):
                 raw.beside[people] = folder / people
 
         def finish() -> Iterator[pa.Table]:
-            raw.notes.extend(note for rows in splits.values() for note in rows.describe_unknown())
+            for rows in splits.values():
+                keys = ", ".join(f"{show(key)} (in {count:,})" for key, count in rows.unknown.most_common())
+                words = f"{rows.path}: keys beyond the format are kept for export, and are no columns: {keys}"
+                raw.notes.extend([words] if keys else [])
             raw.notes.extend(find_backups(corpus.skipped, {split: rows.ids for split, rows in splits.items()}))
             return documents.make_tables()
 
-        def make_records() -> Iterator[pa.Table]:
-            for rows in splits.values():
-                if rows.odd:
-                    content = pa.array([rows.make_odd_lines()], pa.binary())
-                    yield pa.Table.from_arrays([make_strings([rows.path.name]), content], schema=RECORDS)
-
-        raw.beside |= {f"documents/{config}.parquet": finish, f"records/{config}.parquet": make_records}
+        raw.beside[f"documents/{config}.parquet"] = finish
+        raw.beside[f"records/{config}.parquet"] = lambda: chain.from_iterable(
+            rows.make_records() for rows in splits.values()
+        )
         return raw
 
     def check_config(self, built: BuiltDataset, config: str, result: CheckResult) -> None:
@@ -125,11 +125,12 @@ class EraserDataset(HubDataset):
         """Return the tables of the ERASER paper and of Carton, Rathore and Tan (2020); see `statistics.make_tables`."""
         return make_tables(self.facts, built, configs, raw)
 
-    def make_card_parts(self, built: BuiltDataset) -> tuple[Mapping[str, Any], str, Mapping[str, str]]:
+    def make_card_parts(
+        self, built: BuiltDataset, counts: Mapping[str, Mapping[str, int]]
+    ) -> tuple[Mapping[str, Any], str, Mapping[str, str]]:
         """Return the card's metadata, its prose, and the texts of its marks."""
-        facts = {config: self.facts[config] for config in built.configs}
-        tables = self.make_tables(built, built.configs)
-        return make_card_parts(self.name, facts, read_release(built.folder), built, tables)
+        facts = {config: self.facts[config] for config in counts}
+        return make_card_parts(self.name, facts, counts, built.default_config, self.make_tables(built, list(counts)))
 
     def export_config(self, built: BuiltDataset, config: str, entry: Mapping[str, Any], folder: Path) -> None:
         """Write the corpus folder of a configuration; see `export.export_config`."""

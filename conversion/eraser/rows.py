@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from msgspec import UNSET
 
 from eraser_hub.conversion.arrays import make_numbers, make_strings, to_numpy
+from eraser_hub.conversion.dataset import RECORDS
 from eraser_hub.metrics.tokens import masks
-from eraser_hub.records.errors import show
 from eraser_hub.records.readers import BATCH_BYTES
 
 from .checked import CheckedAnnotations, compute_offsets, read_checked
@@ -89,18 +89,13 @@ class SplitRows:
         for begin, end in pairwise(bounds):
             yield make_full_rows(rows.take(make_numbers(order[begin:end])), self.documents, shared)
 
-    def make_odd_lines(self) -> bytes:
-        """Return `odd` as JSON lines: what `export` needs beside rows and facts."""
-        return b"".join(
-            json.dumps({"line": line, "record": record}).encode() + b"\n" for line, record in self.odd.items()
-        )
-
-    def describe_unknown(self) -> list[str]:
-        """Return a line about the keys beyond the format; none where there is no such key."""
-        words = ", ".join(f"{show(key)} (in {count:,})" for key, count in self.unknown.most_common())
-        return (
-            [f"{self.path}: keys beyond the format are kept for export, and are no columns: {words}"] if words else []
-        )
+    def make_records(self) -> Iterator[pa.Table]:
+        """Yield `odd` as JSON lines, which `export` needs beside rows and facts; nothing where there is none."""
+        lines = (json.dumps({"line": line, "record": record}).encode() + b"\n" for line, record in self.odd.items())
+        if self.odd:
+            yield pa.Table.from_arrays(
+                [make_strings([self.path.name]), pa.array([b"".join(lines)], pa.binary())], schema=RECORDS
+            )
 
     def _describe_form(self, run: Annotations) -> None:
         record, docids = run.records[0], run.records[0].docids
