@@ -183,11 +183,11 @@ class BoardResult:
             left = ("system", "source") if whole or any(line.kind == "printed" for line in group.lines) else ("system",)
             table = Table(group.name, group.name, left, tuple(heads.values()), notes=list(group.facts))
             for line in group.lines:
-                ends = {key: line.intervals.get(key, (None, None)) for key in shown}
-                cells = {
-                    key: Cell(line.scores.get(key), digits=3, low=low, high=high) for key, (low, high) in ends.items()
-                }
-                table.add(*(line.system, line.source)[: len(left)], **{heads[key]: cell for key, cell in cells.items()})
+                cells = {}
+                for key in shown:
+                    low, high = line.intervals.get(key, (None, None))
+                    cells[heads[key]] = Cell(line.scores.get(key), digits=3, low=low, high=high)
+                table.add(*(line.system, line.source)[: len(left)], **cells)
                 chance = {heads[key]: Cell(line.chance[key], digits=3) for key in shown if key in line.chance}
                 if chance and not whole:
                     table.add(*(f"{line.system}, chance", "")[: len(left)], **chance)
@@ -277,7 +277,7 @@ def make_line(content: Mapping[str, Any], file_name: str, system: str, dataset: 
     scores, intervals, spread = read_scores(content, holds)
     if not 1 <= sum(value is not None for value in scores.values()) <= MAX_SCORES:
         raise DataError(f"expected 1 to {MAX_SCORES:,} scores, found {len(scores):,}")
-    chance, _, _ = read_scores(file.chance, holds, "chance.")
+    chance = {key: read_number(value, f"chance.{key}", *find_range(key)) for key, value in file.chance.items()}
     count = stated.get("n", "")
     annotations = int(count) if count.isdecimal() and len(count) < 12 else None
     about = f"{annotations:,} annotations" if annotations else ""
@@ -296,7 +296,7 @@ def make_line(content: Mapping[str, Any], file_name: str, system: str, dataset: 
 
 
 def read_scores(
-    content: Mapping[str, Any], holds: bool, place: str = ""
+    content: Mapping[str, Any], holds: bool
 ) -> tuple[dict[str, float | None], dict[str, tuple[float, float]], dict[str, float]]:
     """Return scores, their intervals and their spread over runs, each in its range.
 
@@ -305,17 +305,16 @@ def read_scores(
     Args:
         content: scores by key, with KEY_ci and KEY_spread; other values are left out.
         holds: whether an interval holds its score.
-        place: what stands before the fields in errors.
     """
     scores: dict[str, float | None] = {}
     for key, value in content.items():
         is_own = isinstance(value, float) and not key.endswith((INTERVAL, SPREAD))
         if is_own or metric(key).family != "other":
-            scores[key] = read_number(value, f"{place}{key}", *find_range(key))
+            scores[key] = read_number(value, key, *find_range(key))
     intervals: dict[str, tuple[float, float]] = {}
     spread: dict[str, float] = {}
     for key, score in scores.items():
-        field, ends = f"{place}{key}{INTERVAL}", content.get(f"{key}{INTERVAL}")
+        field, ends = f"{key}{INTERVAL}", content.get(f"{key}{INTERVAL}")
         if ends is not None:
             if not isinstance(ends, list) or len(ends) != 2:
                 raise DataError(f"expected an interval [low, high], found {describe_value(ends)}", field=field)
@@ -326,7 +325,7 @@ def read_scores(
                 read_number(low, f"{field}[0]", least, high if middle is None else middle)
                 read_number(high, f"{field}[1]", low if middle is None else middle, greatest)
                 intervals[key] = low, high
-        deviation = read_number(content.get(f"{key}{SPREAD}"), f"{place}{key}{SPREAD}", 0.0, math.inf)
+        deviation = read_number(content.get(f"{key}{SPREAD}"), f"{key}{SPREAD}", 0.0, math.inf)
         spread |= {} if deviation is None else {key: deviation}
     return scores, intervals, spread
 

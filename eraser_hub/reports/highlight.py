@@ -16,7 +16,7 @@ from eraser_hub.metrics import plain
 from eraser_hub.metrics.rows import ID_FIELDS, row_id
 from eraser_hub.records.errors import DataError, show, show_controls
 
-from .marks import Answer, MarkedDocument, MarkedText, join_outputs, join_records, mark_answer, mark_text, to_steps
+from .marks import Answer, MarkedDocument, MarkedText, join_outputs, join_records, mark_answer, mark_text
 from .page import fill_template
 
 if TYPE_CHECKING:
@@ -73,35 +73,37 @@ class Run(NamedTuple):
     after: list[tuple[str, str]]
 
 
-def make_runs(document: MarkedDocument, answer: Answer, place: int) -> list[list[Run]]:
-    """Return the runs of each sentence of a document, as a system marks it.
+def make_runs(text: MarkedText, answer: Answer, place: int) -> list[list[Run]]:
+    """Return the runs of each sentence of a text's document, as a system marks it.
 
     Args:
-        document: the document.
+        text: the text.
         answer: of the system.
-        place: the document's, among the answer's.
+        place: the document's.
     """
+    document = text.documents[place]
     n = document.num_tokens
     groups, is_predicted, shades = [-1] * n, [False] * n, [0] * n
     before, after = dict[int, list[tuple[str, str]]](), dict[int, list[tuple[str, str]]]()
-    for start, end in answer.spans[place] or ():
+    for start, end in (span[1:] for span in answer.hard or () if span[0] == place):
         is_predicted[start:end] = [True] * (end - start)
         before.setdefault(start, []).append(("⟦", "predicted"))
         after.setdefault(end - 1, []).append(("⟧", "predicted"))
     # the last group opens first in front of a token: each is put before the others
-    for start, end, group in sorted(set(document.gold), key=lambda span: -span[2]):
+    gold = {span[1:] for span in text.gold if span[0] == place}
+    for start, end, group in sorted(gold, key=lambda span: (-span[2], span)):
         groups[start:end] = [group] * (end - start)
         before.setdefault(start, []).insert(0, (f"‹{str(group + 1).translate(SUPERSCRIPT)}", "gold"))
         after.setdefault(end - 1, []).append(("›", "gold"))
-    if (soft := answer.soft[place]) is not None:
-        shades = to_steps(soft, len(SHADES))
+    if answer.soft and (soft := answer.soft[place]):
+        shades = list(map(int, soft))
     marks, lines, token = list(map(Marks, groups, is_predicted, shades)), [], 0
     for sentence in document.sentences:
         runs, start, end = list[Run](), token, token + len(sentence)
         for at in range(token + 1, end + 1):
             if at == end or marks[at] != marks[start] or at in before or at - 1 in after:
-                text = show_controls(" ".join(sentence[start - token : at - token]))
-                runs.append(Run(before.get(start, []), text, marks[start], after.get(at - 1, [])))
+                words = show_controls(" ".join(sentence[start - token : at - token]))
+                runs.append(Run(before.get(start, []), words, marks[start], after.get(at - 1, [])))
                 start = at
         lines.append(runs)
         token = end
@@ -126,8 +128,7 @@ class Highlight:
         Folded are sentences without a mark in them or beside them; "" stands before those that are shown. Without any
         mark the first three are shown.
         """
-        document = self.text.documents[place]
-        rows = list(zip(*(make_runs(document, answer, place) for answer in self.text.answers.values()), strict=True))
+        rows = list(zip(*(make_runs(self.text, answer, place) for answer in self.text.answers.values()), strict=True))
         marks = [[run.marks for runs in row for run in runs] for row in rows]
         spans = [any(mark.group >= 0 or mark.is_predicted for mark in row) for row in marks]
         peaks = [any(mark.shade == len(SHADES) - 1 for mark in row) for row in marks]
@@ -143,7 +144,7 @@ class Highlight:
         answer = self.text.answers[name]
         words = [name] if name else []
         if answer.label is not None:
-            probability = answer.probabilities.get(answer.label)
+            probability = answer.p.get(answer.label)
             certainty = "" if probability is None else f" p={probability:.3f}"
             verdict = {True: " (right)", False: " (wrong)", None: ""}[self.text.is_right(name)]
             words.append(f"predicted {answer.label}{certainty}{verdict}")
@@ -157,15 +158,12 @@ class Highlight:
     @property
     def legend(self) -> str:
         """The line below the texts: the marks that occur."""
-        answers, documents = self.text.answers.values(), self.text.documents
-        empty = sum(document.empty_gold for document in documents)
+        answers, empty = self.text.answers.values(), self.text.empty_gold
         parts = {
-            "‹¹ › gold evidence and its group": any(document.gold for document in documents),
-            "⟦ ⟧ predicted rationale": any(spans for answer in answers for spans in answer.spans),
-            "shade: score, from the document's lowest to its highest": any(
-                soft for answer in answers for soft in answer.soft
-            ),
-            f"{empty} empty evidence {'span' if empty == 1 else 'spans'} not drawn": empty,
+            "‹¹ › gold evidence and its group": bool(self.text.gold),
+            "⟦ ⟧ predicted rationale": any(answer.hard for answer in answers),
+            "shade: score, from the document's lowest to its highest": any(answer.soft for answer in answers),
+            f"{empty} empty evidence {'span' if empty == 1 else 'spans'} not drawn": bool(empty),
         }
         return " · ".join(words for words, shown in parts.items() if shown) or "no evidence and no prediction to mark"
 

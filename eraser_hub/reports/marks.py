@@ -7,32 +7,24 @@ benchmark are laid out as rows of ``eraser``: a document for the original, and o
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import msgspec
 
 from eraser_hub.conversion.built import get_label_name
 from eraser_hub.metrics.tokens import escape_whitespace, find_runs, split_sentences
 from eraser_hub.records.errors import DataError, show
 
 Row = Mapping[str, Any]
-Span = tuple[int, int]
+STEPS = 5  # of token scores
 MAX_TOP = 10  # most important tokens that a side of a pair lists
 
 
 class MarkedDocument(NamedTuple):
-    """A document's tokens and gold; all spans are [start, end) over the tokens of all sentences.
-
-    Attributes:
-        docid: the document's name.
-        sentences: the tokens, sentence by sentence.
-        gold: (start, end, group) of each evidence, sorted; groups are counted from 0 over the annotation.
-        empty_gold: number of evidences with start == end (real in some releases): there is nothing to mark.
-    """
+    """A document's name, and its tokens, sentence by sentence."""
 
     docid: str
     sentences: list[list[str]]
-    gold: list[tuple[int, int, int]]
-    empty_gold: int = 0
 
     @property
     def num_tokens(self) -> int:
@@ -48,40 +40,47 @@ class MarkedQuote(NamedTuple):
     place: str = ""
 
 
-class Answer(NamedTuple):
-    """What a system says of a text.
+class Answer(msgspec.Struct, omit_defaults=True):
+    """What a system says of a text, as the page of a report has it; all spans are [start, end) over all sentences.
 
     Attributes:
         label: the predicted label; None: none.
-        probabilities: label -> probability.
-        spans: of each document the predicted spans, sorted, equal ones once; None without a hard rationale.
-        soft: of each document one score per token, or None.
+        p: label -> probability.
+        hard: (document, start, end) of the predicted spans, sorted, equal ones once; None without a hard rationale.
+        soft: of each document a digit for each token, see `to_steps`, or None; None without scores.
         tops: of each document its most important tokens, where the predictions rank them.
         quotes: of a language model, in its order.
     """
 
-    label: str | None
-    probabilities: Mapping[str, float]
-    spans: list[list[Span] | None]
-    soft: list[list[float] | None]
-    tops: list[list[str]]
-    quotes: list[MarkedQuote]
+    label: str | None = None
+    p: dict[str, float] = {}
+    hard: list[tuple[int, int, int]] | None = None
+    soft: list[str | None] | None = None
+    tops: list[list[str]] = []
+    quotes: list[MarkedQuote] = []
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedText:
+class MarkedText(msgspec.Struct):
     """An annotation with its gold, and each system's answer.
 
-    ``label_known`` is False where the gold label is missing, or a number without its name.
+    Attributes:
+        annotation_id, query, label, language: of the annotation; "" where there is none.
+        label_known: False where the gold label is missing, or a number without its name.
+        documents: its documents.
+        gold: (document, start, end, group) of each evidence, sorted; groups are counted from 0.
+        empty_gold: number of evidences with start == end (real in some releases): there is nothing to mark.
+        answers: name of the system -> its answer.
     """
 
     annotation_id: str
     query: str
     label: str
-    label_known: bool
     language: str
+    label_known: bool
     documents: list[MarkedDocument]
-    answers: dict[str, Answer] = field(default_factory=dict)
+    gold: list[tuple[int, int, int, int]]
+    empty_gold: int
+    answers: dict[str, Answer] = {}
 
     def is_right(self, name: str) -> bool | None:
         """Return whether a system's label is the gold one; None if either is unknown."""
@@ -96,24 +95,24 @@ def mark_text(row: Row, label_names: Sequence[str] | None = None) -> MarkedText:
         row: the row: annotation_id, documents, evidences, classification, query.
         label_names: the names of the ClassLabel, where the row holds its number.
     """
-    documents = []
-    for document in row["documents"]:
-        gold = [
-            (evidence["start_token"], evidence["end_token"], group)
-            for group, evidences in enumerate(row["evidences"])
-            for evidence in evidences
-            if evidence["docid"] == document["docid"]
-        ]
-        sentences = document.get("sentences") or split_sentences(document["text"])
-        marked = sorted(span for span in gold if span[0] < span[1])
-        documents.append(MarkedDocument(document["docid"], sentences, marked, len(gold) - len(marked)))
+    sides = {document["docid"]: d for d, document in enumerate(row["documents"])}
+    gold = [
+        (sides[evidence["docid"]], evidence["start_token"], evidence["end_token"], group)
+        for group, evidences in enumerate(row["evidences"])
+        for evidence in evidences
+    ]
+    marked = sorted(span for span in gold if span[1] < span[2])
+    documents = [
+        MarkedDocument(document["docid"], document.get("sentences") or split_sentences(document["text"]))
+        for document in row["documents"]
+    ]
     identity = str(row["annotation_id"])
     # the built datasets hold the name of the class beside its number
     value = row["label"] if isinstance(row.get("label"), str) else row.get("classification")
     label = get_label_name(value, label_names, instance=identity)
     is_known = isinstance(value, str) or (label is not None and label_names is not None)
-    language = str(row.get("language") or "")
-    return MarkedText(identity, str(row.get("query") or ""), label or "", is_known, language, documents)
+    about = identity, str(row.get("query") or ""), label or "", str(row.get("language") or "")
+    return MarkedText(*about, is_known, documents, marked, len(gold) - len(marked))
 
 
 def mark_answer(text: MarkedText, instance: Row | None) -> Answer:
@@ -126,16 +125,7 @@ def mark_answer(text: MarkedText, instance: Row | None) -> Answer:
     Raises:
         DataError: a quote without text and status.
     """
-    output = instance or {}
-    rationales = {str(rationale["docid"]): rationale for rationale in output.get("rationales") or ()}
-    spans: list[list[Span] | None] = []
-    soft, tops, quotes = [], [], []
-    for document in text.documents:
-        rationale = rationales.get(document.docid, {})
-        hard = rationale.get("hard_rationale_predictions")
-        spans.append(None if hard is None else sorted({(span["start_token"], span["end_token"]) for span in hard}))
-        soft.append(rationale.get("soft_rationale_predictions"))
-        tops.append(rationale.get("ranked_tokens", []))
+    output, quotes = instance or {}, []
     for at, quote in enumerate(output.get("quotes") or ()):
         words, status = (quote.get(name) if isinstance(quote, Mapping) else None for name in ("text", "status"))
         if not isinstance(words, str) or not isinstance(status, str):
@@ -143,21 +133,34 @@ def mark_answer(text: MarkedText, instance: Row | None) -> Answer:
             raise DataError(message, instance=text.annotation_id, field=f"quotes[{at}]")
         places = [quote.get(name) for name in ("docid", "start_token", "end_token")]
         quotes.append(MarkedQuote(words, status, "" if None in places else f"{places[0]} {places[1]}–{places[2]}"))
-    # a table of Arrow gives every label's key to every row, with null where it had none
-    probabilities = {name: p for name, p in (output.get("classification_scores") or {}).items() if p is not None}
-    return Answer(output.get("classification"), probabilities, spans, soft, tops, quotes)
+    by_document = {str(rationale["docid"]): rationale for rationale in output.get("rationales") or ()}
+    rationales = [by_document.get(document.docid, {}) for document in text.documents]
+    spans = [rationale.get("hard_rationale_predictions") for rationale in rationales]
+    scores = [rationale.get("soft_rationale_predictions") for rationale in rationales]
+    hard = {(d, span["start_token"], span["end_token"]) for d, own in enumerate(spans) for span in own or ()}
+    tops = [rationale.get("ranked_tokens", []) for rationale in rationales]
+    return Answer(
+        output.get("classification"),
+        # a table of Arrow gives every label's key to every row, with null where it had none
+        {name: p for name, p in (output.get("classification_scores") or {}).items() if p is not None},
+        None if spans == [None] * len(spans) else sorted(hard),
+        None if scores == [None] * len(scores) else [None if own is None else to_steps(own) for own in scores],
+        tops if any(tops) else [],
+        quotes,
+    )
 
 
-def to_steps(scores: Sequence[float], levels: int) -> list[int]:
-    """Return scores as steps 0 .. levels - 1, linear from the lowest to the highest; all 0 if all are equal.
+def to_steps(scores: Sequence[float]) -> str:
+    """Return scores as digits from 0 to `STEPS` - 1, linear from the lowest to the highest; all 0 if all are equal.
 
-    >>> to_steps([0.1, 0.2, 0.5], 5), to_steps([0.5, 0.5], 5)
-    ([0, 1, 4], [0, 0])
+    >>> to_steps([0.1, 0.2, 0.5]), to_steps([0.5, 0.5])
+    ('014', '00')
     """
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     # divided before subtracting: two huge scores of opposite sign must not overflow
     width = high / 2 - low / 2
-    return [min(levels - 1, int((score / 2 - low / 2) / width * levels)) if width else 0 for score in scores]
+    steps = (int((score / 2 - low / 2) / width * STEPS) if width else 0 for score in scores)
+    return "".join(str(min(STEPS - 1, step)) for step in steps)
 
 
 # -- records of the perturbation benchmark ----------------------------------------------------------------------------

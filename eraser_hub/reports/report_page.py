@@ -219,8 +219,7 @@ def make_class_table(compared: Compared) -> Table:
     for label in labels:
         for system in compared.systems:
             values = [system.by_class.get(label, {}).get(key) for key in compared.headline]
-            numbers = [float(v) if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values]
-            cells = [Cell() if v is None else Cell(format_number(v), "", v) for v in numbers]
+            cells = [Cell(format_number(v), "", v) if isinstance(v, float) else Cell() for v in values]
             if any(cell.text for cell in cells):
                 rows.append(Row(f"{label}, {system.name}", cells, (system.name,)))
     return Table(("gold class, system",), compared.headline, rows)

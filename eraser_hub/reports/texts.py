@@ -26,11 +26,10 @@ from eraser_hub.scoring.scored_split import ScoredSplit
 
 from .catalogue import metric
 from .findings import merge_notes
-from .marks import Answer, MarkedText, Row, join_outputs, join_records, mark_answer, mark_text, pair_records, to_steps
+from .marks import MarkedText, Row, join_outputs, join_records, mark_answer, mark_text, pair_records
 from .page import pack
 
 BLOCK = 200
-SHADES = 5  # of soft scores
 GOLD = {
     "evidence": "gold evidence",
     "majority": "gold: more than half of the annotators",
@@ -167,17 +166,16 @@ def choose_evidences(split: ScoredSplit, form: str) -> tuple[list[dict[str, Any]
 def describe_unmarked(texts: Sequence[MarkedText], systems: Sequence[str], has_pairs: bool) -> list[str]:
     """Return notes on what the predictions of a system have no fields for."""
     fields = {
-        "no predicted spans are marked": ("spans", "hard_rationale_predictions"),
+        "no predicted spans are marked": ("hard", "hard_rationale_predictions"),
         "no shades are drawn": ("soft", "soft_rationale_predictions"),
         "right and wrong are unknown": ("label", "classification"),
     }
     if has_pairs:
-        fields = {"no predicted rationale is marked": ("spans", "rationale (lists of token indices)")}
+        fields = {"no predicted rationale is marked": ("hard", "rationale (lists of token indices)")}
     missing = []
     for name in systems:
         for words, (attribute, field) in fields.items():
-            values = [getattr(text.answers[name], attribute) for text in texts]
-            if all(value is None or value == [None] * len(value) for value in values):
+            if all(getattr(text.answers[name], attribute) is None for text in texts):
                 missing.append((name, f"{words}: the predictions have no {field}"))
     return merge_notes(missing, systems)
 
@@ -262,22 +260,9 @@ def make_block(texts: Sequence[MarkedText]) -> dict[str, Any]:
                 "query": text.query,
                 "lang": text.language,
                 "docs": numbers,
-                "gold": [[d, *span] for d, document in enumerate(text.documents) for span in document.gold],
-                "empty": sum(document.empty_gold for document in text.documents),
-                "systems": [describe_answer(answer) for answer in text.answers.values()],
+                "gold": text.gold,
+                "empty": text.empty_gold,
+                "systems": list(text.answers.values()),
             }
         )
     return {"docs": documents, "rows": rows}
-
-
-def describe_answer(answer: Answer) -> dict[str, Any]:
-    """Return a system's spans, shades (a digit a token), top tokens, quotes and probabilities, those that it has."""
-    found: dict[str, Any] = {}
-    if any(spans is not None for spans in answer.spans):
-        found["hard"] = [[d, *span] for d, spans in enumerate(answer.spans) for span in spans or ()]
-    if any(soft is not None for soft in answer.soft):
-        found["soft"] = [None if soft is None else "".join(map(str, to_steps(soft, SHADES))) for soft in answer.soft]
-    found |= {name: value for name, value in (("tops", answer.tops), ("quotes", answer.quotes)) if any(value)}
-    if answer.probabilities:
-        found["p"] = {label: round(float(p), 4) for label, p in answer.probabilities.items()}
-    return found
