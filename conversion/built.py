@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,7 +32,7 @@ import pyarrow.parquet as pq
 
 from eraser_hub.metrics.errors import find_similar
 from eraser_hub.records.errors import DataError, UsageError, describe_choice, get_first_line, show
-from eraser_hub.records.places import HUB, Place, dataset_split, find_place
+from eraser_hub.records.places import CARD, HUB, Place, dataset_split, find_place
 from eraser_hub.records.predictions import read_tables
 from eraser_hub.records.readers import wrap_read_errors
 
@@ -40,6 +41,7 @@ from .readers import convert_type, load_yaml, read_utf8_lines
 
 LABEL_COLUMNS = ("classification", "label")
 RELEASE = "release.json"  # of a built folder: what its rows cannot hold
+MAX_NAMED = 10  # folders that an error names
 _FRONT = re.compile(r"\A\s*---[ \t]*\n(|.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 
 
@@ -224,20 +226,19 @@ def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
 def describe_folder(folder: Path) -> str:
     """Describe what stands where a built dataset is expected, and what to type in its place; "" for anything else."""
     if not folder.is_dir():
-        places = [path for parent in (folder.parent, Path(HUB)) if parent.is_dir() for path in sorted(parent.iterdir())]
-        near = find_similar(folder.name, {path.name for path in places if path.is_dir()})
-        hint = next((f": did you mean {show(str(path))}?" for path in places if path.name == near), "")
-        return ("a file" if folder.exists() else "none") + (hint or " (`eraser-hub build` makes one)")
-    if inside := [str(path.parent) for path in sorted(folder.glob(f"*/{RELEASE}"))]:
-        return f"the parent of built datasets: name {' or '.join(inside)}"
+        among = [parent.glob(f"*/{name}") for parent in (Path(HUB), folder.parent) for name in (CARD, CORPUS_YAML)]
+        known = {path.parent.name: path.parent for path in chain(*among)}
+        near = find_similar(folder.name, known)
+        hint = f": did you mean {known[near]}?" if near else " (`eraser-hub build` makes datasets)"
+        return f"{'a file' if folder.exists() else 'none'}{hint}"
     if (folder.parent / RELEASE).is_file():
-        return f"a part of a built dataset: name {folder.parent}, and {folder.name} as its configuration"
-    if (folder / RELEASE).is_file():
-        return f"a built dataset: `eraser-hub export --dataset {folder}` writes its raw files"
-    if [*folder.glob(CORPUS_YAML), *folder.glob(f"*/{CORPUS_YAML}")]:
-        return f"a corpus that is not built: `eraser-hub build own --source {folder}` makes a dataset of it"
-    if any(path for form in ("docs", "docs.jsonl") for path in (*folder.glob(form), *folder.glob(f"*/{form}"))):
-        return f"raw files: `eraser-hub build eraser --source {folder}` makes a dataset of them"
+        return f"a part of a dataset: say {folder.parent}, and {folder.name} as its configuration"
+    for name in (CORPUS_YAML, "docs", "docs.jsonl"):
+        if any(folder.glob(name)) or any(folder.glob(f"*/{name}")):
+            verb = "own" if name == CORPUS_YAML else "eraser"
+            return f"a corpus that is not built: `eraser-hub build {verb} --source {folder}` builds it"
+    if below := sorted(folder.glob(f"*/{CARD}")):
+        return f"a folder of datasets: say {' or '.join(str(path.parent) for path in below[:MAX_NAMED])}"
     return ""
 
 

@@ -68,9 +68,11 @@ class EraserDataset(HubDataset):
             chosen = self.choose(configs, [name for name in CONFIGS if find_released(name, source, exact=True)])
             own = ", ".join(path.name for path in list_own_folders(source))
             hint = f"{own}: left out: `eraser-hub build own` makes a dataset of each corpus with a {CORPUS_YAML}"
-            if not chosen or (source / RELEASE).is_file():
+            is_built = (source / RELEASE).is_file()
+            if not chosen or is_built:
+                found = "a built dataset (`eraser-hub export` writes its raw files)" if is_built else ""
                 message = f"expected folders or archives named {', '.join(CONFIGS)}, found "
-                raise DataError(message + (describe_folder(source) or "none"), file=source)
+                raise DataError(message + (found or describe_folder(source) or "none"), file=source)
             if own and configs is None:
                 log.warning(hint)
         return {config: partial(self._open, config, partial(find_corpus, config, source)) for config in chosen}

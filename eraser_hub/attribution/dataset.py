@@ -15,12 +15,10 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from eraser_hub.conversion.built import BuiltDataset, open_built, read_rows, wrap_parquet_errors
-from eraser_hub.conversion.eraser.configs import CONFIGS, CORPUS_YAML
 from eraser_hub.conversion.eraser.dataset import read_own_facts
-from eraser_hub.metrics.errors import find_similar
 from eraser_hub.papers import load_paper
 from eraser_hub.records.errors import DataError, UsageError, show
-from eraser_hub.records.places import CARD, HUB, dataset_split, find_place
+from eraser_hub.records.places import dataset_split
 
 from .instances import READERS, Instance, find_kind
 
@@ -34,7 +32,6 @@ KD_SOURCES = {
     "corpus.yaml": "from corpus.yaml",
     TRAINING: "the mean share of gold tokens in the rows of train that have any",
 }
-MAX_NAMED = 10  # folders that an error names
 MAX_QUERY_ROWS = 2000  # rows after the first that are looked at for another query
 
 
@@ -134,35 +131,12 @@ def open_split(dataset: str | PathLike[str], config: str | None, split: str) -> 
     Raises:
         DataError: no built dataset is there: says what it is, and what to type; no such config or split.
     """
-    place = find_place(dataset)
-    if place.repository is None and not Path(place.name, CARD).is_file():
-        message = f"expected the folder of a built dataset, found {describe_folder(Path(place.name))}"
-        raise DataError(message, file=place.name)
-    built = open_built(place.name)
+    built = open_built(dataset)
     config = built.default_config if config is None else built.chosen([config])[0]
     files = built.files(config, split)
     with wrap_parquet_errors(files[0]):
         kind = find_kind(pq.read_schema(files[0]), files[0])
     return Split(built, config, dataset_split(split), files, kind, built.label_names(config) or ())
-
-
-def describe_folder(folder: Path) -> str:
-    """Describe what is there in place of a built dataset, and what to type."""
-    if folder.is_dir():
-        if find_place(folder).kind == "raw":
-            ours = folder.resolve().name in CONFIGS and not (folder / CORPUS_YAML).exists()
-            command = f"build eraser --source {folder.parent}" if ours else f"build own --source {folder}"
-            return f"a corpus that is not built: `eraser-hub {command}` builds it"
-        if below := sorted(folder.glob(f"*/{CARD}")):
-            return f"a folder of datasets: say {' or '.join(str(path.parent) for path in below[:MAX_NAMED])}"
-        if below := sorted(folder.glob(f"*/{CORPUS_YAML}")):
-            return f"a folder of corpora: `eraser-hub build own --source {below[0].parent}` builds one"
-        return f"a folder without {CARD}; `eraser-hub build` makes datasets"
-    if folder.exists():
-        return "a file"
-    known = {path.parent.name: path.parent for among in (Path(HUB), folder.parent) for path in among.glob(f"*/{CARD}")}
-    near = find_similar(folder.name, known)
-    return f"none: did you mean {known[near]}?" if near else "none; `eraser-hub build` makes datasets"
 
 
 def draw_stratified(labels: Sequence[str], limit: int, seed: int) -> set[int]:

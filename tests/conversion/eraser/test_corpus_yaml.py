@@ -151,9 +151,9 @@ def test_kd_is_that_of_corpus_yaml_else_of_training(mine: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("name", "mentions"),
     [
-        ("hub/revews", ("none", "did you mean 'hub/reviews'?")),
-        ("hub", ("name hub/reviews",)),
-        ("hub/reviews/reviews", ("name hub/reviews, and reviews as its configuration",)),
+        ("hub/revews", ("none", "did you mean hub/reviews?")),
+        ("hub", ("say hub/reviews",)),
+        ("hub/reviews/reviews", ("say hub/reviews, and reviews as its configuration",)),
         ("corpora", ("`eraser-hub build own --source corpora`",)),
         ("raw", ("`eraser-hub build eraser --source raw`",)),
     ],
