@@ -267,7 +267,7 @@ def test_a_full_disk_is_said_by_file_and_the_run_goes_on_later(command, tmp_path
     limit = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits)}
     ran = subprocess.run(command(out), env=ENVIRONMENT, capture_output=True, text=True, check=False, **limit)
     assert ran.returncode == 1 and "Traceback" not in ran.stderr, ran.stderr
-    assert f"{get_partial_path(out)}: File too large" in ran.stderr and "`resume`" in ran.stderr
+    assert f"{get_partial_path(out)}: File too large" in ran.stderr and "`--resume`" in ran.stderr
     assert not out.exists()
     subprocess.run(command(out, "--resume"), env=ENVIRONMENT, check=True, timeout=300)
     assert out.read_bytes() == whole
