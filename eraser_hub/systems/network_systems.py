@@ -64,6 +64,7 @@ class NetworkSystem(Optimised):
         network: its class; :meth:`build` makes it.
         reads_apart: whether texts in pairs are read as two segments.
         encoders: whether it takes an encoder.
+        min_count: occurrences in the training texts that give a word a learned vector of its own.
     """
 
     encoder: str = ""
@@ -80,6 +81,7 @@ class NetworkSystem(Optimised):
     network: ClassVar[type[TokenNetwork]] = LstmClassifier
     reads_apart: ClassVar[bool] = False
     encoders: ClassVar[Literal["no", "optional", "required"]] = "no"
+    min_count: ClassVar[int] = 1
 
     @property
     def name(self) -> str:
@@ -144,7 +146,7 @@ class NetworkSystem(Optimised):
             lexicon = SubwordLexicon(CutWords(load()[1]))
             return lambda: EncoderEmbedder(load()[0], lexicon, self.window, self.trained_layers)
         texts = [words for one in instances for words in (one.query, *one.documents)]
-        vocabulary = Vocabulary.build(texts, self.lowercase)
+        vocabulary = Vocabulary.build(texts, self.lowercase, 1 if self.embeddings else self.min_count)
         vectors = read_embeddings(Path(self.embeddings), vocabulary, seed) if self.embeddings else None
         width = self.embedding_size if vectors is None else vectors.shape[1]
         return lambda: WordEmbedder(vocabulary, width, vectors)
@@ -378,6 +380,7 @@ class UnsupervisedLeiSystem(LeiSystem):
     """A generator of masks and an encoder of the selected tokens, trained by labels alone."""
 
     supervision: Weight = 0.0
+    min_count = 2  # a word of one text alone tells its label, and labels would teach to select such words
 
 
 def open_folder(place: Path, facts: Mapping[str, Any], settings: ModelSettings) -> NetworkModel:

@@ -43,10 +43,11 @@ class Vocabulary:
         return np.asarray([self._numbers.get(word, UNKNOWN) for word in known], dtype=np.int64)
 
     @classmethod
-    def build(cls, texts: Iterable[Sequence[str]], lowercase: bool) -> Vocabulary:
-        """Build the vocabulary of texts, the most frequent words first."""
+    def build(cls, texts: Iterable[Sequence[str]], lowercase: bool, min_count: int = 1) -> Vocabulary:
+        """Build the vocabulary of the words that occur so often in texts, the most frequent ones first."""
         counts = Counter(word.lower() if lowercase else word for text in texts for word in text)
-        words = sorted(counts.keys() - {*SPECIAL}, key=lambda word: (-counts[word], word))
+        known = {word for word, count in counts.items() if count >= min_count} - {*SPECIAL}
+        words = sorted(known, key=lambda word: (-counts[word], word))
         return cls(words, lowercase)
 
 

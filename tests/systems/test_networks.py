@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eraser_hub.attribution import Instance, build_settings, explain_instances
+from eraser_hub.systems.system import SYSTEMS
 from eraser_hub.systems.training import make_system
 
 from ..needs import late, needs
@@ -40,6 +41,12 @@ def small(name, apart=None, answers=False):
         for weights in network.parameters():
             weights.mul_(2)
     return network.double().eval()
+
+
+def test_rare_words_share_a_vector_where_labels_alone_are_learned_from():
+    built = readings.Vocabulary.build([("Good", "film"), ("good",)], True, min_count=2)
+    assert built.numbers(["good", "GOOD", "film"]).tolist() == [3, 3, readings.UNKNOWN]
+    assert (SYSTEMS["lei-unsupervised"].min_count, SYSTEMS["lei"].min_count) == (2, 1)
 
 
 def words_of(random, number):
