@@ -392,7 +392,7 @@ def draw_boxes(systems: Sequence[Scores]) -> list[Drawing]:
         columns = {place: system.per_instance.get(key, ()) for place, system in enumerate(systems)}
         finite = {place: list(filter(math.isfinite, _numbers(column))) for place, column in columns.items()}
         values[key] = {place: column for place, column in finite.items() if column}
-    limits = {}
+    limits: dict[str, tuple[float, float]] = {}
     for family in group_by_family(key for key in BOXES if values[key]):
         numbers = [value for key in family for column in values[key].values() for value in column]
         limits |= dict.fromkeys(family, find_limits(family, numbers))

@@ -295,7 +295,7 @@ def read_row(row: Any, instance: Any) -> tuple[Mapping[str, Any], Gold]:
         raise DataError(message, instance=row_id(row)) from None
 
 
-def fit_instance(row: Mapping[str, Any], gold: Gold, instance: Any) -> Mapping[str, Any]:
+def fit_instance(row: Mapping[str, Any], gold: Gold, instance: Any) -> Any:
     """Return an output for a row as an instance that fits it, as scoring checks it; errors as of `highlight`."""
     from eraser_hub.metrics.match import Matcher
     from eraser_hub.metrics.predictions import read_predictions

@@ -166,7 +166,7 @@ def to_steps(scores: Sequence[float]) -> str:
 # -- records of the perturbation benchmark ----------------------------------------------------------------------------
 
 
-def pair_records(rows: Sequence[Row]) -> tuple[list[tuple[Row, Row]], list[str]]:
+def pair_records(rows: Sequence[Row]) -> tuple[list[tuple[Row, ...]], list[str]]:
     """Return original and perturbed records, and the ids of those that originals name but the rows lack."""
     known = {str(row["id"]): row for row in rows}
     named = [(row, str(other)) for row in rows if row["sample_type"] == "ori" for other in row.get("rel_ids") or ()]

@@ -90,26 +90,28 @@ def make_texts(
     """
     has_pairs, names = split.kind == "perturbation", split.labels.names
     rows, note = choose_evidences(split, gold)
-    sources, lost = pair_records(rows) if has_pairs else ([(row,) for row in rows], [])
+    sources: list[tuple[Row, ...]] = [(row,) for row in rows]
+    lost: list[str] = []
+    if has_pairs:
+        sources, lost = pair_records(rows)
     answers = {system.name: read_answers(split, system.path) for system in systems}
-
-    def list_ids(source: Sequence[Row]) -> list[str]:
-        return [str(record["id" if has_pairs else "annotation_id"]) for record in source]
-
-    answered = [any(found.keys() >= {*list_ids(source)} for found in answers.values()) for source in sources]
-    shown = [source for source, is_answered in zip(sources, answered, strict=True) if is_answered or not systems]
-    texts = [mark_text(join_records(source) if has_pairs else source[0], names) for source in shown]
-    for system in systems:
-        found = answers[system.name]
-        try:
-            for text, source in zip(texts, shown, strict=True):
-                ids = list_ids(source)
-                instance = found.get(ids[0])
-                if has_pairs:
-                    instance = join_outputs(source, found, names) if found.keys() >= {*ids} else None
-                text.answers[system.name] = mark_answer(text, instance)
-        except DataError as error:
-            raise error.at(file=system.path) from None
+    texts, ids = list[MarkedText](), list[str]()
+    for source in sources:
+        own = [str(record["id" if has_pairs else "annotation_id"]) for record in source]
+        found = {name: instances for name, instances in answers.items() if instances.keys() >= {*own}}
+        if systems and not found:
+            continue
+        ids.append(own[0])
+        texts.append(mark_text(join_records(source) if has_pairs else source[0], names))
+        for system in systems:
+            try:
+                instance = None
+                if system.name in found:
+                    instances = found[system.name]
+                    instance = join_outputs(source, instances, names) if has_pairs else instances[own[0]]
+                texts[-1].answers[system.name] = mark_answer(texts[-1], instance)
+            except DataError as error:
+                raise error.at(file=system.path) from None
     notes = [*([note] if note else []), *describe_unmarked(texts, list(answers), has_pairs)]
     if lost:
         notes.append(f"{len(lost)} perturbed records are named and not among the rows ({show(lost[0])} first)")
@@ -117,7 +119,7 @@ def make_texts(
         notes.append("no gold rationales are marked: this release of the benchmark has none")
     counts = f"{len(texts)} of {len(sources)}" if len(texts) < len(sources) else str(len(texts))
     counts += f" pairs of {len(rows)} records" if has_pairs else " texts"
-    index = make_index(texts, [list_ids(source)[0] for source in shown], names or (), scored, hidden)
+    index = make_index(texts, ids, names or (), scored, hidden)
     index["gold_words"] = GOLD[gold]
     ordered = [texts[n] for n in index["position"]]
     blocks = [pack(make_block(ordered[start : start + BLOCK])) for start in range(0, len(ordered), BLOCK)]
@@ -189,6 +191,8 @@ def make_index(
 ) -> dict[str, Any]:
     """Return what the page knows of every text, those first on which systems differ most.
 
+    The two systems that are shown at first are the best and the worst on the first text.
+
     Args:
         texts: the texts.
         ids: the annotation of each, which has its scores.
@@ -203,25 +207,32 @@ def make_index(
             column = system.per_instance.get(key, ())
             found = [column[rows[name]] if column and name in rows else None for name in ids]
             if any(value is not None for value in found):
-                known[key] = [None if value is None or not math.isfinite(value) else round(value, 6) for value in found]
+                known[key] = [None if value is None else round(value, 6) for value in found]
         values[system.name] = known
-    watched = [name for name in values if name not in hidden]
-    key = next((key for key in KEYS if watched and all(key in values[name] for name in watched)), None)
-    label, interest, words = metric(key or "").label, [0.0] * len(texts), ""
-    for n, text in enumerate(texts if key else ()):
-        numbers = [number for name in watched if (number := values[name][key or ""][n]) is not None]
+    names = list(values)
+    watched, shown = [name for name in names if name not in hidden], [*range(len(names))][:2]
+    shared = [key for key in KEYS if watched and all(key in values[name] for name in watched)]
+    order, words = list(range(len(texts))), ""
+    if shared and texts:
+        columns = {name: values[name][shared[0]] for name in watched}
+        numbers = [
+            {name: number for name, column in columns.items() if (number := column[n]) is not None}
+            for n in range(len(texts))
+        ]
         if len(watched) > 1:
-            words = f"systems differ most in {label}"
-            interest[n] = max(numbers) - min(numbers) if len(numbers) > 1 else -1.0
+            words = f"systems differ most in {metric(shared[0]).label}"
+            interest = [max(own.values()) - min(own.values()) if len(own) > 1 else -1.0 for own in numbers]
         else:
-            words = f"right label, lowest {label}"
-            interest[n] = -numbers[0] if numbers and text.is_right(watched[0]) is not False else -math.inf
-    order = sorted(range(len(texts)), key=lambda n: -interest[n])
-    names, shown = list(values), [*range(len(values))][:2]
-    if key and len(watched) > 1 and order:  # the best and the worst on the first text
-        first = {name: number for name in watched if (number := values[name][key][order[0]]) is not None}
+            words = f"right label, lowest {metric(shared[0]).label}"
+            wrong = [text.is_right(watched[0]) is False for text in texts]
+            interest = [
+                -math.inf if is_wrong or not own else -own[watched[0]]
+                for own, is_wrong in zip(numbers, wrong, strict=True)
+            ]
+        order.sort(key=lambda n: -interest[n])
+        first = numbers[order[0]]
         if len(first) > 1:
-            shown = [names.index(max(first, key=first.__getitem__)), names.index(min(first, key=first.__getitem__))]
+            shown = [names.index(choose(first, key=first.__getitem__)) for choose in (max, min)]
     ordered = [texts[n] for n in order]
     told = [text.label for text in ordered] + [a.label or "" for text in ordered for a in text.answers.values()]
     labels = [label for label in dict.fromkeys([*label_names, *told]) if label]
