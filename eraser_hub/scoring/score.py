@@ -362,8 +362,8 @@ class Scorer:
             return Measured(statistics, {"functions": ",".join(self.functions)})
         if metric == "normalized_fidelity":
             statistics.scores, rates = fidelity_scores(self.rates), sorted(set(self.rates))
-            extra = {"occlusion_rates": rates} if rates[-1] > 0 else {}
-            return Measured(statistics, extra=extra, notes=describe_fidelity(table))
+            curve = {"occlusion_rates": rates} if rates[-1] > 0 else {}
+            return Measured(statistics, extra=curve, notes=describe_fidelity(table))
         if metric == "eraser_faithfulness":
             statistics.scores = erasure_scores(table)
             facts, aopc, lacking = describe_erasure(statistics.scores, table, matcher)
