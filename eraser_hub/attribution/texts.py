@@ -29,26 +29,23 @@ def read_texts(
         DataError: no list of texts; other numbers of ids, queries or scores; an id or a query beside an Instance or a
             row; an id twice.
     """
-    if hasattr(texts, "columns") and callable(getattr(texts, "to_dict", None)):  # a DataFrame lists its columns' names
-        texts = texts.astype(object).where(texts.notna(), None).to_dict("records")  # a gap in it is NaN
-    if isinstance(texts, str | Mapping) or not isinstance(texts, Iterable):
-        found = f"the string {show(texts)}: put it into a list" if isinstance(texts, str) else type(texts).__name__
-        raise DataError(f"expected a list of texts or rows, found {found}", argument="texts")
-    texts = list(texts)
+    texts = list_texts(texts)
     for name, given in (("queries", queries), ("scores", scores), ("ids", ids)):
         if isinstance(given, str):
             raise DataError(f"expected a list of {name}, found the string {show(given)}", argument=name)
         if given is not None and len(given) != len(texts) and (len(given) or name == "scores"):
             raise DataError(f"expected {name} for each of {len(texts)} texts, found {len(given)}", argument=name)
-    instances, seen, asked, asks = list[Instance](), set[str](), set[Any](), False
+    instances, seen = list[Instance](), set[str]()
+    asks, asked = False, set[tuple[str, ...]]()  # whether an Instance has a query, and those of rows
     for number, text in enumerate(texts):
         if isinstance(text, Instance | Mapping):
-            one = text if isinstance(text, Instance) else read_row(text, number)
-            asked |= set() if text is one else {one.query}
-            asks = asks or len(asked) > 1 or (text is one and bool(one.query))
+            if isinstance(text, Instance):
+                one, kind, asks = text, "an Instance", asks or bool(text.query)
+            else:
+                one, kind = read_row(text, number), "a row"
+                asked.add(one.query)
             for name, beside in (("query", queries), ("id", ids)):
                 if len(beside):
-                    kind = "an Instance" if text is one else "a row"
                     message = f"expected no {name} beside {kind}, which carries its own"
                     raise UsageError(message, instance=one.id)
         elif isinstance(text, Iterable) and not isinstance(text, bytes):
@@ -61,7 +58,21 @@ def read_texts(
             raise DataError("expected each id once, found it again", instance=one.id)
         seen.add(one.id)
         instances.append(one if scores is None else attach_token_scores(one, scores[number]))
-    return instances, asks
+    return instances, asks or len(asked) > 1
+
+
+def list_texts(texts: Any) -> list[Any]:
+    """Return the texts or rows of a list, a Dataset, a Series or a DataFrame.
+
+    Raises:
+        DataError: a string, a dict, or what cannot be listed.
+    """
+    if hasattr(texts, "columns") and callable(getattr(texts, "to_dict", None)):  # a DataFrame lists its columns' names
+        texts = texts.astype(object).where(texts.notna(), None).to_dict("records")  # a gap in it is NaN
+    if isinstance(texts, str | Mapping) or not isinstance(texts, Iterable):
+        found = f"the string {show(texts)}: put it into a list" if isinstance(texts, str) else type(texts).__name__
+        raise DataError(f"expected a list of texts or rows, found {found}", argument="texts")
+    return list(texts)
 
 
 def read_row(row: Mapping[str, Any], number: int) -> Instance:
