@@ -133,11 +133,11 @@ def align(row: Mapping[str, Any], tokenizer: Any, *, max_length: int | None = No
         DataError: a row that is not as it should be; a tokenizer that takes no words.
         ValueError: a length that leaves no room for text, or a stride that leaves no progress.
     """
-    from .models.subwords import CutWords, decode_places, lay_out
+    from .models.subwords import SubwordTokenizer, decode_places, lay_out
 
-    instance, words = read_instance(row), CutWords(tokenizer)
-    ids, owners = words.cut_flat(instance.tokens)
-    query, _ = words.cut_flat(instance.query)
+    instance, words = read_instance(row), SubwordTokenizer(tokenizer)
+    ids, owners = words.cut(instance.tokens)
+    query, _ = words.cut(instance.query)
     template = words.pair if len(query) else words.single
     if max_length is None:
         own = getattr(tokenizer, "model_max_length", None)

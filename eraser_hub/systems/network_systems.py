@@ -28,7 +28,7 @@ from eraser_hub.attribution.instances import Instance
 from eraser_hub.attribution.models.devices import find_device, to_float64
 from eraser_hub.attribution.models.loading import load_tokenizer, silence
 from eraser_hub.attribution.models.opening import ModelSettings
-from eraser_hub.attribution.models.subwords import CutWords
+from eraser_hub.attribution.models.subwords import SubwordTokenizer
 from eraser_hub.records.errors import DataError, UsageError, show
 from eraser_hub.records.readers import read_json
 from eraser_hub.records.registry import make_settings
@@ -143,7 +143,7 @@ class NetworkSystem(Optimised):
         """
         if self.encoder:
             load = partial(load_pretrained, "AutoModel", self.encoder, self.trust_remote_code)
-            lexicon = SubwordLexicon(CutWords(load()[1]))
+            lexicon = SubwordLexicon(SubwordTokenizer(load()[1]))
             return lambda: EncoderEmbedder(load()[0], lexicon, self.window, self.trained_layers)
         texts = [words for one in instances for words in (one.query, *one.documents)]
         vocabulary = Vocabulary.build(texts, self.lowercase, 1 if self.embeddings else self.min_count)
@@ -166,7 +166,7 @@ def open_network(folder: Path, facts: Mapping[str, Any], window: int | None, tru
             silence()
             config = transformers.AutoConfig.from_pretrained(folder / ENCODER, trust_remote_code=trust_remote_code)
             options = {"trust_remote_code": trust_remote_code}
-            lexicon = SubwordLexicon(CutWords(load_tokenizer(str(folder / ENCODER), options)))
+            lexicon = SubwordLexicon(SubwordTokenizer(load_tokenizer(str(folder / ENCODER), options)))
             new: Any = partial(transformers.AutoModel.from_config, config, trust_remote_code=trust_remote_code)
 
             def new_embedder() -> Embedder:

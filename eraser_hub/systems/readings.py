@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from eraser_hub.attribution.instances import Instance
-from eraser_hub.attribution.models.subwords import CutWords
+from eraser_hub.attribution.models.subwords import SubwordTokenizer
 
 PAD, UNKNOWN, SEPARATOR = 0, 1, 2  # in every lexicon
 STAYS = -1  # in place of a token's number: a separator or a word of the query
@@ -58,7 +58,7 @@ class SubwordLexicon:
         pieces: the sub-words of each number; none for :data:`PAD` and for words that the tokenizer drops.
     """
 
-    def __init__(self, words: CutWords) -> None:
+    def __init__(self, words: SubwordTokenizer) -> None:
         self.words = words
         tokenizer = words.tokenizer
         separator = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else []
@@ -71,7 +71,7 @@ class SubwordLexicon:
         for word in words:
             if word not in self._numbers:
                 self._numbers[word] = len(self.pieces)
-                self.pieces.append(self.words.cut([word])[0])
+                self.pieces.append(tuple(self.words.cut([word])[0].tolist()))
         return np.asarray([self._numbers[word] for word in words], dtype=np.int64)
 
 

@@ -62,8 +62,8 @@ class ChoiceModel(TransformerModel):
         if self.label_names and len(answers) != len(self.label_names):
             message = f"expected {len(self.label_names)} answers between {SEPARATOR}, found {len(answers)}"
             raise DataError(message, instance=instance.id, field="query")
-        ids, source = self.words.cut_flat(instance.tokens)
-        texts = [self.words.cut_flat(answer)[0] for answer in answers]
+        ids, source = self.words.cut(instance.tokens)
+        texts = [self.words.cut(answer)[0] for answer in answers]
         room = max(1, self.window - self.words.pair.size - max(map(len, texts)))
         if len(ids) > room:
             self.notes.count("questions cut at their end")

@@ -22,7 +22,7 @@ from eraser_hub.attribution.prompts import LABEL, find_language, open_prompt
 from eraser_hub.records.errors import DataError, UsageError, get_first_line, show
 
 from .devices import keep_heads_in_float32, to_float32
-from .subwords import CutWords, Reading, Template, encode_places
+from .subwords import Reading, SubwordTokenizer, Template, encode_places
 from .transformer import TransformerModel
 
 LEADS = {"en": "\n\nLabel:", "zh": "\n\n标签："}  # before the answer of a model without chat template
@@ -108,7 +108,7 @@ class LabelNetwork(nn.Module):
         return LabelOutput(torch.stack(scores, dim=1), [layer[::rows, :, :size, :size] for layer in layers] or None)
 
 
-class PromptWords(CutWords):
+class PromptTokenizer(SubwordTokenizer):
     """The tokenizer of a prompt, which is one text: no special tokens around words."""
 
     def make_template(self, words: str) -> Template:
@@ -136,7 +136,7 @@ class PromptedModel(TransformerModel):
     has_labels = False
     prompted = True
     provides = frozenset({"probabilities", "gradients", "attention"})
-    cutter = PromptWords
+    cutter = PromptTokenizer
 
     def __init__(
         self,

@@ -178,7 +178,7 @@ def lay_out(
     return Reading(instance, code, source, before, behind, window, blank)
 
 
-class CutWords:
+class SubwordTokenizer:
     """Words to sub-words by any tokenizer that takes words.
 
     Attributes:
@@ -219,13 +219,7 @@ class CutWords:
             behind = start + len(pieces)
         return Template((*special, encode_places(ids[behind:], types[behind:], 1)), tuple(kinds))
 
-    def cut(self, words: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the sub-word ids of each word; a word that the tokenizer drops (a zero-width blank) has none."""
-        ids, owners = self.cut_flat(words)
-        ends = np.searchsorted(owners, np.arange(1, len(words)))
-        return [tuple(part.tolist()) for part in np.split(ids, ends)][: len(words)]
-
-    def cut_flat(self, words: Sequence[str]) -> tuple[Ints, Ints]:
+    def cut(self, words: Sequence[str]) -> tuple[Ints, Ints]:
         """Return the sub-word ids of a text's words, and the number of the word that each belongs to."""
         options = {"is_split_into_words": True, "add_special_tokens": False, "truncation": False, "verbose": False}
         if not words:

@@ -32,9 +32,9 @@ from .devices import (
 from .inputs import ModelInput
 from .model import FULL_LENGTH_ROWS, Model
 from .subwords import (
-    CutWords,
     Ints,
     Reading,
+    SubwordTokenizer,
     decode_places,
     encode_places,
     find_longest_input,
@@ -94,7 +94,7 @@ class TransformerModel(Model):
 
     provides = frozenset({"probabilities", "gradients", "layers", "attention"})
     embeds = True
-    cutter: ClassVar[type[CutWords]] = CutWords
+    cutter: ClassVar[type[SubwordTokenizer]] = SubwordTokenizer
 
     def __init__(
         self,
@@ -138,8 +138,8 @@ class TransformerModel(Model):
 
     def read(self, instance: Instance) -> Any:
         """Cut the instance into the sub-words that the model reads."""
-        ids, source = self.words.cut_flat(instance.tokens)
-        query = self.words.cut_flat(instance.query)[0] if self.uses_query else source[:0]
+        ids, source = self.words.cut(instance.tokens)
+        query = self.words.cut(instance.query)[0] if self.uses_query else source[:0]
         split = int(np.searchsorted(source, len(instance.documents[0]))) if len(instance.documents) == 2 else 0
         if len(query):
             texts = [(query, np.full(len(query), instance.bounds[-1])), (ids, source)]
