@@ -13,6 +13,7 @@ from .errors import DataError
 from .gold import read_gold
 from .match import Matcher
 from .module import DEYOUNG2020, RationaleMetric
+from .plain import to_instances
 from .predictions import read_predictions
 from .statistics import Measured, Statistics, find_components, number_values
 
@@ -84,11 +85,9 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         """Return the faithfulness of all instances; see the class."""
         if not predictions:
             raise DataError("expected at least one instance, found none", argument="predictions")
-        gold = None
-        if references is not None:  # rows of human_rationales have a label
-            rows = [{"classification": row.get("label"), **row} if "label" in row else row for row in references]
-            gold = read_gold(rows, label_names)
-        p = read_predictions(predictions)
+        instances, rows, changes = to_instances(predictions, references)
+        gold = None if rows is None else read_gold(rows, label_names)
+        p = read_predictions(instances)
         matcher = Matcher(gold, only_predicted, label_names, aopc_thresholds)
         match = matcher.add(p)
         matcher.finish()
@@ -107,4 +106,4 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         clustering = "none" if clusters is None else "documents"
         statistics = Statistics(match.ids, columns, scores, clusters, clustering).take(np.argsort(match.rows))
         data = {} if gold is None else {"data": gold.digest()[:12]}
-        return Measured(statistics, {**data, **facts, **matcher.facts()}, extra, [*notes, *matcher.notes()])
+        return Measured(statistics, {**data, **facts, **matcher.facts()}, extra, [*changes, *notes, *matcher.notes()])

@@ -84,7 +84,7 @@ def measure_erasure(match: Match) -> dict[str, np.ndarray]:
     if (label >= 0).any() or not answered.all():
         columns |= measure_labels(match, label)
     p = {side: read_probabilities(match, side, label) for side in match.predictions.scores}
-    numbers = read_numbers(match)
+    numbers = read_number_columns(match)
     if "full" in p:
         columns["full_input"] = np.nan_to_num(p["full"][np.arange(label.size), label])
     for side in ERASED:
@@ -193,7 +193,7 @@ def sort_thresholds(match: Match, side: str) -> np.ndarray:
     return order
 
 
-def read_numbers(match: Match) -> dict[str, np.ndarray]:
+def read_number_columns(match: Match) -> dict[str, np.ndarray]:
     """Return name of `NUMBERS` -> float64 (n,), checked; NaN for an instance without answer."""
     p, numbers = match.predictions, dict[str, np.ndarray]()
     for name, column in p.numbers.items():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import datasets
 import numpy as np
 import pytest
 
+from eraser_hub.metrics.eraser_agreement import EraserAgreement
 from eraser_hub.metrics.eraser_faithfulness import EraserFaithfulness
 from eraser_hub.metrics.errors import DataError
 
@@ -103,6 +105,14 @@ def test_wrong_input(change, options, field, words):
         compute([{"annotation_id": "a"}])
     with pytest.raises(DataError, match="at least one instance"):
         compute([])
+
+
+def test_rows_of_human_rationales_are_references_of_both_modules():
+    row = {"id": "a0", "tokens": ["so", "good"], "rationale_mask": [0, 1], "label": "POS"}
+    found = compute([{**made.random_case(1, n=1)[0][0], "rationales": []}], [row])
+    agreed = EraserAgreement().compute(predictions=[[0, 1]], references=[row])
+    digests = {re.search("data:[0-9a-f]{12}", result["signature"])[0] for result in (found, agreed)}
+    assert "accuracy" in found and "tokens_to_flip_ratio" in found and len(digests) == 1
 
 
 def test_numbers_of_labels_need_names():
