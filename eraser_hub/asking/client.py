@@ -15,8 +15,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import openai
-
 from eraser_hub.records.errors import DataError, get_first_line, show
 
 from .prompts import BROKEN, Answer, AskSettings, make_schema, read_answer
@@ -79,6 +77,8 @@ class Client:
         attempts: int = 6,
         timeout: float = 600.0,
     ) -> None:
+        import openai  # a dry run does without
+
         authority = re.split(r"[/?#]", endpoint.partition("://")[2] or endpoint, maxsplit=1)[0]
         if "@" in authority:  # the message must not repeat them
             words = f"expected an address without user name and password; a key comes from {KEY_VARIABLE}"
@@ -178,6 +178,8 @@ class Client:
         raise refusal or RefusedError
 
     async def _post(self, request: dict[str, Any], extras: Collection[str]) -> str:
+        import openai
+
         if SCHEMA in extras:
             schema = {"name": "answer", "strict": True, "schema": make_schema(self.labels)}
             request = {**request, "response_format": {"type": "json_schema", "json_schema": schema}}
