@@ -35,7 +35,7 @@ def split_answers(instance: Instance) -> list[list[str]]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choices:
+class ChoiceReading:
     """A question with each of its answers, in sub-words."""
 
     instance: Instance
@@ -56,7 +56,7 @@ class ChoiceModel(TransformerModel):
         super().__init__(network, tokenizer, **{**more, "uses_query": True, "query_last": False})
         self.label_names = ()
 
-    def read(self, instance: Instance) -> Choices:
+    def read(self, instance: Instance) -> ChoiceReading:
         """Cut the question and its answers into the sub-words that the model reads."""
         answers = split_answers(instance)
         if self.label_names and len(answers) != len(self.label_names):
@@ -80,9 +80,9 @@ class ChoiceModel(TransformerModel):
             for text in texts
         ]
         self.count_limits(readings[0], ids, source)
-        return Choices(instance, readings)
+        return ChoiceReading(instance, readings)
 
-    def cut(self, reading: Choices, kept: NDArray[np.bool_], erase: str) -> Iterator[list[ModelInput]]:
+    def cut(self, reading: ChoiceReading, kept: NDArray[np.bool_], erase: str) -> Iterator[list[ModelInput]]:
         """Yield each erased variant: the question with every answer is one input."""
         substitute = self.find_substitute(erase)
         for variants in zip(*(answer.cut(kept, substitute) for answer in reading.readings), strict=True):
