@@ -111,8 +111,8 @@ def read_table(
 
     def read_records() -> Iterator[tuple[int, list[str]]]:
         limit, line = csv.field_size_limit(MAX_CELL), 1  # the limit is the process's
-        quoting = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
-        reader = csv.reader(read_utf8_lines(path), delimiter=separator, quoting=quoting, strict=True)
+        form: dict[str, Any] = {"delimiter": separator, "quoting": csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE}
+        reader = csv.reader(read_utf8_lines(path), strict=True, **form)
         try:
             for cells in reader:
                 yield line, cells
