@@ -167,8 +167,6 @@ def test_scores_are_of_tokens_whatever_the_tokenizer(make, network, opened):
     for method in ("input-x-gradient", "attention", "occlusion"):
         for one, row in zip(instances, scores(model, instances, method), strict=True):
             assert len(row) == len(one.tokens)
-            whole = words(one.tokens, is_split_into_words=True, add_special_tokens=False)["input_ids"]
-            assert model.words.cut(one.tokens)[0].tolist() == whole
 
 
 def test_no_mask_token_is_said(network, opened):
