@@ -175,12 +175,12 @@ class BoardResult:
 
         The columns are the scores of the papers' own tables. With ``whole`` all groups have every score.
         """
-        mine = [group for group in self.groups if any(line.kind == "measured" for line in group.lines)]
+        mine = [group for group in self.groups if group.lines[0].kind == "measured"]
         printed, tables = list_printed_keys(), Tables("board")
         for group in self.groups if whole or not mine else mine:
             shown = [key for key in group.keys if whole or key in printed] or group.keys
             heads = {key: key if whole else metric(key).label for key in shown}
-            left = ("system", "source") if whole or any(line.kind == "printed" for line in group.lines) else ("system",)
+            left = ("system", "source") if whole or group.lines[0].kind == "printed" else ("system",)
             table = Table(group.name, group.name, left, tuple(heads.values()), notes=list(group.facts))
             for line in group.lines:
                 cells = {}
@@ -400,6 +400,5 @@ def group_lines(lines: Sequence[BoardLine]) -> list[BoardGroup]:
 def render_board(result: BoardResult, title: str) -> str:
     """Return the page of a board."""
     usual = list_printed_keys() | {key for keys in HEADLINE for key in keys}
-    columns = {group.name: [metric(key) for key in group.keys] for group in result.groups}
-    values: dict[str, Any] = {"note": NOTE, "groups": result.groups, "columns": columns, "usual": usual}
+    values: dict[str, Any] = {"note": NOTE, "groups": result.groups, "metric": metric, "usual": usual}
     return render("board.html", ("table.js", "board.js"), title=title, number=format_number, **values)

@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -399,12 +399,7 @@ def draw_boxes(systems: Sequence[Scores]) -> list[Drawing]:
     drawings = []
     for key in limits:
         shown = {systems[place].name: column for place, column in values[key].items()}
-        if len(shown) <= 4:
-            words = [f"{name}: {len(column)}, median {median(column):.3f}" for name, column in shown.items()]
-            caption = f"Texts and medians. {', '.join(words)}."
-        else:
-            sizes = sorted({len(column) for column in shown.values()})
-            caption = f"{' to '.join(map(str, sizes[:: max(1, len(sizes) - 1)]))} texts a system."
+        caption = "Box: quartiles; line: median; whiskers: up to 1.5 interquartile ranges."
         drawing = start_drawing(f"box_{key}", metric(key).head, caption, rows=list(shown))
         line: Any = {"linewidth": 1.2, "color": INK}
         boxes = drawing.axes.boxplot(
