@@ -70,7 +70,7 @@ def board(
     unknown = [line.system for line in lines if not line.data]
     notes = [f"{len(unknown)} score files have no digest of their data: {show(unknown[:5])}"] if unknown else []
     if repeated := [path.name for (_, path), count in named.items() if count > 1]:
-        notes.append(f"{len(repeated)} score files are given twice, and shown once: {show(repeated[:5])}")
+        notes.append(f"given twice, shown once: {len(repeated)} of {len(named):,} score files, {show(repeated[:5])}")
     result = BoardResult(groups, paths, notes)
     if paths:
         contents = [render_board(result, title)], to_json_bytes(result.as_json())

@@ -180,7 +180,7 @@ def test_the_tables_and_the_data_of_a_board(tmp_path):
 def test_a_file_that_is_given_twice_is_a_row(tmp_path):
     file = write(tmp_path / "ours.scores.json")
     made = board([str(tmp_path), str(file), f"theirs={file}"], published=False)
-    assert [line.system for line in made.lines] == ["ours", "theirs"] and "1 score files" in made.notes[-1]
+    assert [line.system for line in made.lines] == ["ours", "theirs"] and "1 of 2 score files" in made.notes[-1]
 
 
 def test_links_in_a_folder_are_not_followed(tmp_path, caplog):
