@@ -252,6 +252,7 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
         message = f"expected each document once, found {docids[document[at]]!r} again"
         raise DataError(message, instance=ids[owner[at]], field="documents")
     labels, label = _read_labels(table, list(label_names or ()), ids)
+    start, end, first, last = (read_integers(evidences.field(name), -1) for name in ENDS)
     gold = Gold(
         ids,
         labels,
@@ -260,7 +261,10 @@ def read_gold(data: Any, label_names: Sequence[str] | None = None, required: Seq
         np.append(0, np.cumsum(np.bincount(group_owner[group], minlength=len(ids)))).astype(np.int64),
         group,
         doc,
-        *(read_integers(evidences.field(end), -1) for end in ENDS),
+        start,
+        end,
+        first,
+        last,
         documents=Documents(docids, owner, document, _measure_documents(documents.field("text"))),
         listed=(owner, document),
         named=bool(label_names),

@@ -195,8 +195,11 @@ def _fill(p: Predictions, rows: Sequence[Row]) -> dict[tuple[str, ...], int]:
     thresholded = list(chain.from_iterable(filter(None, entries)))
     thresholds = [entry["threshold"] for entry in thresholded]
     p.thresholds = Lists(_count(entries), np.array(thresholds, float))
-    kinds = [({*map(type, chain(*ends))}, {int}), ({*map(type, p.classification)}, {str, type(None)})]
-    kinds.append(({*map(type, thresholds)}, {int, float}))
+    kinds: list[tuple[set[type], set[type]]] = [
+        ({*map(type, chain(*ends))}, {int}),
+        ({*map(type, p.classification)}, {str, type(None)}),
+        ({*map(type, thresholds)}, {int, float}),
+    ]
     if any(found - wanted for found, wanted in kinds):
         raise TypeError  # numpy would read a text as a number
     held = {side: (column(path), instances) for side, path in SIDES.items() if path in fields}
@@ -235,7 +238,7 @@ def _join_numbers(lists: Sequence[list[float] | None]) -> Lists:
 
 
 def _add_probabilities(
-    p: Predictions, held: Mapping[str, tuple[Sequence[Mapping[str, float] | None], np.ndarray]]
+    p: Predictions, held: Mapping[str, tuple[Sequence[dict[str, float] | None], np.ndarray]]
 ) -> None:
     """Add the probabilities of each side, of objects {label: probability} or None, and the instance of each."""
     sides = {}
@@ -248,7 +251,7 @@ def _add_probabilities(
     p.labels = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(layouts))))
     places = {label: column for column, label in enumerate(p.labels)}
     for (side, (there, owner, names)), layouts_of_side in zip(sides.items(), layouts, strict=True):
-        listed = list(chain.from_iterable(map(dict.values, there)))
+        listed: list[float] = list(chain.from_iterable(map(dict.values, there)))
         values = np.frombuffer(array("d", listed))
         if bool in set(map(type, listed)) or np.isnan(values).any():
             raise TypeError  # to Python a boolean is a number; NaN marks what is absent
