@@ -12,7 +12,7 @@ import pytest
 
 from eraser_hub.conversion.bilingual_perturbation.dataset import DATASET
 from eraser_hub.conversion.bilingual_perturbation.format import CONFIGS
-from eraser_hub.conversion.built import BuiltDataset, open_built
+from eraser_hub.conversion.built import open_built
 
 from ...refusals import refused
 
@@ -20,13 +20,6 @@ from ...refusals import refused
 def write(path: Path, records: list[Any]) -> None:
     """Write records as JSON lines."""
     path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, samples: Path) -> BuiltDataset:
-    """The samples, built once."""
-    source = samples / "bilingual_perturbation"
-    return open_built(DATASET.build(None, out=tmp_path_factory.mktemp("hub"), source=source).folder)
 
 
 def test_missing_files_and_two_of_one_role_are_named(tmp_path: Path, samples: Path, caplog) -> None:
@@ -92,8 +85,9 @@ def test_faults_are_found_and_quirks_are_known(
     assert {each.kind: bool(each.why) for each in DATASET.check(tmp_path).findings}[kind] is known
 
 
-def test_table_3_counts_pairs(built: BuiltDataset) -> None:
-    (row,) = DATASET.stats(built.folder, ["senti_ch"]).as_json()["tables"]["table_3"]["rows"]
+def test_table_3_counts_pairs(samples: Path, tmp_path: Path) -> None:
+    folder = DATASET.build(["senti_ch"], out=tmp_path, source=samples / "bilingual_perturbation").folder
+    (row,) = DATASET.stats(folder).as_json()["tables"]["table_3"]["rows"]
     assert (row["pairs"]["value"], row["pairs"]["printed"], row["rationale_percent"]["printed"]) == (32, "2160", "27.6")
 
 
