@@ -173,23 +173,28 @@ def fidelity_columns(
     columns: dict[str, np.ndarray] = {}
     for key, values in scores.items():
         columns |= mean_columns(key, values[:, : rates.count(0)].mean(axis=1))
-    columns["null_difference.small"] = (columns["null_difference.sum"] < SMALL_NULL_DIFFERENCE).astype(float)
+    null = columns["null_difference.sum"]
+    columns["null_difference.used"] = (null >= smallest).astype(float)
+    columns["null_difference.small"] = ((null >= smallest) & (null < SMALL_NULL_DIFFERENCE)).astype(float)
     if rates[-1] > 0:
         columns |= {f"{curve}.sum": scores[key] for curve, key in CURVES.items()}
     return columns, rates
 
 
 def describe_fidelity(columns: Columns) -> list[str]:
-    """Return a line on instances whose normalised scores are a quotient of two numbers near 0, if there are any.
+    """Return a line if most of the normalised scores are quotients of two numbers near 0.
 
     Carton et al. find high scores of a model that is never sure, and that its small null differences make them.
 
     Args:
         columns: of `fidelity_columns`, per instance or summed over groups.
     """
-    small, n = (int(columns[f"null_difference.{part}"].sum()) for part in ("small", "count"))
-    words = f"the null difference is below {SMALL_NULL_DIFFERENCE:g} in {small:,} of {n:,} instances"
-    return [f"{words}: almost nothing to divide by, so that their normalised scores say little"] if small else []
+    small, used = (int(columns[f"null_difference.{part}"].sum()) for part in ("small", "used"))
+    if 2 * small <= used:
+        return []
+    share = f"in {small:,} of the {used:,} instances that have one"
+    meaning = "the model hardly reads them, and their normalised scores say little"
+    return [f"the null difference is below {SMALL_NULL_DIFFERENCE:g} {share}: {meaning}"]
 
 
 def compute_trials(curve: str, sums: Columns) -> np.ndarray:
