@@ -8,6 +8,7 @@ from typing import Any
 import evaluate
 import numpy as np
 
+from .erasure import measure_erasure
 from .errors import DataError
 from .gold import read_gold
 from .match import Matcher
@@ -120,8 +121,9 @@ class EraserAgreement(RationaleMetric, evaluate.Metric):  # type: ignore[misc]  
         gold = read_gold(rows, label_names, ("documents", "evidences"))
         matcher = Matcher(gold, only_predicted)
         match = matcher.add(read_predictions(instances))
-        matcher.finish()
         columns = agreement_columns(match, settings)
+        measure_erasure(match)  # labels and probabilities are checked, as `score` does
+        matcher.finish()
         scores = agreement_scores(columns, settings, matcher.used)
         facts, lines = describe_agreement(columns, settings, matcher.used)
         if not scores:

@@ -15,6 +15,7 @@ from .match import Matcher
 from .module import DEYOUNG2020, RationaleMetric
 from .plain import to_instances
 from .predictions import read_predictions
+from .spans import match_rationales
 from .statistics import Measured, Statistics, find_components, number_values
 
 
@@ -90,8 +91,9 @@ class EraserFaithfulness(RationaleMetric, evaluate.Metric):  # type: ignore[misc
         p = read_predictions(instances)
         matcher = Matcher(gold, only_predicted, label_names, aopc_thresholds)
         match = matcher.add(p)
-        matcher.finish()
+        match_rationales(match)  # spans and soft scores are checked, as `score` does
         columns = measure_erasure(match)
+        matcher.finish()
         scores = erasure_scores(columns)
         facts, extra, lacking = describe_erasure(scores, columns, matcher)
         if not scores:
