@@ -166,8 +166,9 @@ def report(
     for path, system in zip(score_files, scored, strict=True):
         written[path] = to_json_bytes(system.as_json(per_instance=False))
     write_files({**written, **figure_files}, writer)
-    for path in earlier - written.keys():
-        path.unlink()
+    for path in earlier:
+        if not any(path.samefile(file) for file in written):  # X.scores.json may be x.scores.json
+            path.unlink()
     notes = merge_notes([(one.name, note) for one in scored for note in one.all_notes], [one.name for one in scored])
     return ReportFiles(page, tuple(score_files), tuple(figure_files), tuple(notes), compared.comparison)
 

@@ -287,10 +287,11 @@ def find_split(source: ScoredSplit, predictions: Path, known: Iterable[str]) -> 
         for split, files in source.built.splits(source.built_config).items():
             found[split] = {str(name) for table in read_rows(files, [column]) for name in table[column].to_pylist()}
     else:
-        for path in sorted(source.data_dir.glob("*.jsonl")):
+        for path in sorted(source.data_dir.glob("*.jsonl*")):  # with test.jsonl.bak of movies
             with suppress(OSError, AttributeError, KeyError, TypeError, *JSON_ERRORS):
                 records = replace(source, annotations=path).read_records()
-                found[path.stem] = {str(row["annotation_id"]) for _, row in records}
+                names = {str(row["annotation_id"]) for _, row in records if "evidences" in row}  # no predictions
+                found[path.name.removesuffix(".jsonl")] = names
     wanted = {str(row.get("annotation_id")) for _, row in read_plain_rows(predictions)} - set(known)
     shared = {split: len(wanted & names) for split, names in found.items()}
     best = max(shared, key=shared.__getitem__, default="")

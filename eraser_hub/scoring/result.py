@@ -430,7 +430,8 @@ def average_runs(runs: Sequence[Scores]) -> Scores:
     for key, value in first.scores.items():
         found: list[Any] = [run.scores.get(key) for run in runs]
         if all(isinstance(each, float) for each in found):
-            scores[key], spread[key] = fmean(found), stdev(found)
+            scores[key] = fmean(found)
+            spread[key] = stdev(found) if math.isfinite(scores[key]) else math.nan  # of KL that is infinite
         elif all(isinstance(each, list) and len(each) == len(value) for each in found):
             scores[key] = [fmean(points) for points in zip(*found, strict=True)]
         elif any(each is None for each in found):

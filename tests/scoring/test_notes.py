@@ -46,6 +46,9 @@ def test_a_wrong_split_names_the_one_that_fits(built: bool, samples: Path, tmp_p
     with refused(f"those of {'validation' if built else 'val'}", file=results, line=1) as caught:
         score(*inputs)
     assert len(str(caught.error).splitlines()) == 1
+    human = samples / "eraser" / "movies" / "human_performance_1.jsonl"  # predictions, beside the annotations
+    with refused("those of test.jsonl.bak", file=human, line=12):
+        score(ScoredSplit(human.parent, "test"), human)
 
 
 @pytest.mark.parametrize(

@@ -100,9 +100,12 @@ def test_headline_scores_are_printed_beside_chance_and_people() -> None:
 def test_runs_are_averaged_with_their_spread() -> None:
     first, second = make_scores(), make_scores()
     second.scores |= {"auprc": 0.25, "sufficiency_aopc_points": [0.4, 0.4]}
+    for run in (first, second):
+        run.scores["sufficiency_kl"] = math.inf
     second.notes = ["one was left out"]
     both = average_runs([first, second])
     assert both["auprc"] == 0.5 and both.spread["auprc"] == pytest.approx(math.sqrt(0.125))
+    assert both["sufficiency_kl"] == math.inf and math.isnan(both.spread["sufficiency_kl"])
     assert both["sufficiency_aopc_points"] == pytest.approx([0.3, 0.4]) and both["pairs"] == 4
     assert both.intervals == {} and len(both.runs) == 2 and both.predictions_sha256 == ["ff", "ff"]
     content = both.as_json()
