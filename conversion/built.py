@@ -219,6 +219,8 @@ def open_built(dataset: str | PathLike[str]) -> BuiltDataset:
         found = describe_folder(folder) or "one without a card (README.md)"
         raise DataError(f"expected the folder of a built dataset, found {found}", file=folder)
     card, prose = read_card(path)
+    if "sdk" in card:
+        raise DataError("expected the folder of a built dataset, found a metric of `evaluate.load`", file=folder)
     convert_type(card, _Card, file=path)
     return BuiltDataset(folder, card, prose, place)
 
@@ -237,7 +239,8 @@ def describe_folder(folder: Path) -> str:
         if any(folder.glob(name)) or any(folder.glob(f"*/{name}")):
             verb = "own" if name == CORPUS_YAML else "eraser"
             return f"a corpus that is not built: `eraser-hub build {verb} --source {folder}` builds it"
-    if below := sorted(folder.glob(f"*/{CARD}")):
+    # metrics have cards, too, and no tables
+    if below := sorted(path for path in folder.glob(f"*/{CARD}") if any(path.parent.glob("*/*.parquet"))):
         return f"a folder of datasets: say {' or '.join(str(path.parent) for path in below[:MAX_NAMED])}"
     return ""
 

@@ -101,6 +101,8 @@ def describe_disk_error(error: OSError) -> str:
     """Describe why a folder could not be written."""
     if words := DISK_FULL.get(error.errno or 0):
         return f"{words}; nothing that stood here before was changed; free some space and run again"
+    if isinstance(error, FileExistsError | NotADirectoryError):
+        return "expected a folder, found a file"
     return f"cannot be written: {error.strerror or error}"
 
 

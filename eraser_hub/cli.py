@@ -19,7 +19,7 @@ from functools import wraps
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter
+from cyclopts import App, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
 
 import eraser_hub
 from eraser_hub.metrics.errors import STEERING, VERSION
@@ -235,8 +235,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.stdout.flush()
     except CycloptsError as error:
         verb = next((f" {word}" for word in (arguments or sys.argv[1:]) if word in VERBS), "")
-        lacking = error.argument if isinstance(error, MissingArgumentError) else None
-        print_error(str(error) if lacking is None else f"expected {lacking.name}, found none")
+        print_error(describe_usage(error))
         print_error(f"(eraser-hub{verb} --help)")
         raise SystemExit(2) from error
     except KeyboardInterrupt:
@@ -249,6 +248,16 @@ def main(arguments: list[str] | None = None) -> None:
         is_usage = isinstance(error, DataError) and error.argument is not None and error.file is None
         raise SystemExit(2 if is_usage or isinstance(error, UsageError) else 1) from error
     raise SystemExit(status or 0)
+
+
+def describe_usage(error: CycloptsError) -> str:
+    """Return the message of a command that was typed wrongly; "tokens" are words of texts here, and no arguments."""
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        return f"expected {error.argument.name}, found none"
+    if isinstance(error, UnusedCliTokensError):
+        rest = " ".join(map(repr, error.unused_tokens or ()))
+        return f"expected no more, found {rest}: several values repeat their option, and one with blanks needs quotes"
+    return str(error)
 
 
 def describe_failure(error: Exception) -> str | None:
@@ -266,7 +275,8 @@ def describe_failure(error: Exception) -> str | None:
         return ""
     if isinstance(error, OSError):  # a full disk, a missing right, a file that went away: of which file
         where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}"
+        is_file = isinstance(error, FileExistsError | NotADirectoryError)  # where a folder is made
+        return where + ("expected a folder, found a file" if is_file else str(error.strerror or error))
     if isinstance(error, UnicodeEncodeError):
         return f"{error.object}: a name that the locale ({error.encoding}) has no letters for: set PYTHONUTF8=1"
     return None

@@ -27,7 +27,7 @@ from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 from .errors import DataError, cut
-from .rows import ID_FIELDS, find_near, row_id, to_list
+from .rows import ID_FIELDS, describe_unknown_id, find_near, row_id, to_list
 from .tokens import (
     Span,
     escape_whitespace,
@@ -333,6 +333,9 @@ def to_instances(
         elif needs_texts and isinstance(row, Mapping):
             texts[name] = read_text(row, name)
         rows.append(row)
+    ids = [row_id(row) for row in predictions if is_plain(row)]
+    if unknown := [name for name in ids if references is not None and name is not None and name not in texts]:
+        raise describe_unknown_id(unknown[0], len(unknown), len(ids), list(texts), "annotations")
     names = [str(place) for place in range(len(predictions))] if references is None else list(texts)
     for place, row in enumerate(predictions):
         if is_plain(row):
@@ -353,6 +356,7 @@ def instances_from(
     ids: Iterable[str | int] | None = None,
     labels: Iterable[str] | None = None,
     probabilities: Iterable[Mapping[str, float]] | None = None,
+    gold: Iterable[Mapping[str, Any]] | None = None,
 ) -> list[dict[str, Any]]:
     """Return rationales as instances, which every metric and a predictions file take.
 
@@ -362,9 +366,10 @@ def instances_from(
         ids: the id of each row; by default its place, from "0".
         labels: the predicted label of each row.
         probabilities: {label: probability} of each row.
+        gold: rows of the dataset that they answer, whose texts count; found by id, or by place where there are none.
 
     Returns:
-        instances with one document each, which has the instance's id.
+        instances; without ``gold`` with one document each, which has the instance's id.
 
     Raises:
         DataError: a row has none of these forms, or does not fit its text.
@@ -385,7 +390,7 @@ def instances_from(
             raise DataError(f"expected one for each of {len(rows)} rows, found {len(cells)}", argument=argument)
         for row, cell in zip(rows, cells, strict=False):
             row[field] = cell
-    instances, _, notes = to_instances(rows)
+    instances, _, notes = to_instances(rows, None if gold is None else list(gold))
     for note in notes:
         warnings.warn(note, stacklevel=2)
     return instances

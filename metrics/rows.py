@@ -15,6 +15,7 @@ ID_FIELDS = ("annotation_id", "id", "sent_id")  # in the order of the search
 SCALARS = {int, float, str, bool, type(None)}
 find_near = lru_cache(maxsize=1000)(find_similar)  # rows have the same fields
 PROBABILITY_SLACK = 1e-3  # by which a sum of probabilities may differ from 1
+MAX_SHOWN = 100
 REQUIRED = {"annotation_id", "docid", "start_token", "end_token", "threshold", "text"}
 
 
@@ -175,7 +176,8 @@ def find_fault(value: Any, expected: Any, path: str = "") -> tuple[str, str] | N
     for name, inner in expected.items():
         if value.get(name) is None:
             if name in REQUIRED:
-                return f"{before}{name}", "expected a value, found none"
+                fields = "" if name in value else f" among {', '.join(map(str, value))}"[:MAX_SHOWN]
+                return f"{before}{name}", f"expected a value, found none{fields}"
         elif fault := find_fault(value[name], inner, f"{before}{name}"):
             return fault
     return None

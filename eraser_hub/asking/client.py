@@ -146,7 +146,7 @@ class Client:
                 async with asyncio.timeout(self.timeout):
                     raw = await self._send(request, wanted)
             except TimeoutError:
-                raise NoAnswerError(f"no answer within {self.timeout:g} s (`timeout`)") from None
+                raise NoAnswerError(f"no answer within {self.timeout:g} s (in Python timeout= sets it)") from None
             except RefusedError as error:
                 return Answer(BROKEN, reason=f"the server refuses the request: {error}")
             finally:
@@ -290,4 +290,4 @@ class Cache:
             return self._database.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             words = f"the answers that were paid for cannot be read or written here ({get_first_line(error)})"
-            raise DataError(f"{words}: `cache` names another folder", file=self.file) from None
+            raise DataError(f"{words}: in Python cache= names another folder", file=self.file) from None

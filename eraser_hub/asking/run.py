@@ -210,7 +210,7 @@ async def add_probabilities(
         words = "log-probabilities without the label's: the label counts as certain, no label as all equally likely"
         client.notes[words] += 1
     else:
-        client.notes["the server gives no log-probabilities: label flips alone (`samples` N asks N times)"] += 1
+        client.notes["the server gives no log-probabilities: label flips alone (in Python samples=N asks N times)"] += 1
         return answer
     shares = {label: found[label] / found.total() if found else 1 / len(labels) for label in labels}
     return replace(answer, probabilities=shares)

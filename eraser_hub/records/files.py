@@ -205,6 +205,9 @@ class OutputWriter:
                 raise DataError(message, file=path)
         except FileNotFoundError:
             pass
+        except NotADirectoryError:
+            above = next(folder for folder in path.parents if folder.exists())
+            raise DataError("expected a folder, found a file", file=above) from None
         except OSError as error:
             raise DataError(f"cannot be written: {error.strerror or error}", file=path) from None
         return Path(os.path.realpath(path))

@@ -24,6 +24,7 @@ CHUNK_BYTES = 1 << 22
 # values of a Parquet column: any file may have so many, more only as its bytes grow (half a bit each)
 MAX_VALUES, MAX_VALUES_A_BYTE = 1 << 24, 16
 MIN_ROWS, MAX_ROWS = 16, 1 << 15
+TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".ods")
 SEED = "seed-"  # of a training, in the names of folders and files
 
 
@@ -111,6 +112,10 @@ def parse_line(line: bytes, path: Path, number: int) -> Any:
         message = describe_bad_json(line, error) if line.strip() else "expected JSON, found an empty line"
         if line.strip() == b"{":
             message = "expected a line of JSON for each prediction, found JSON over several lines, such as a score file"
+        if path.suffix.lower() in TABLES:
+            message = (
+                "expected JSON Lines or Parquet, found a table (pandas: to_json(.., orient='records', lines=True))"
+            )
     try:
         return json.loads(line.removeprefix(b"\xef\xbb\xbf"))
     except (ValueError, RecursionError):

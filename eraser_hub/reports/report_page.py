@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # in a run's signature: the rationales are those of the gold; tokens are ranked at random
 PEOPLE, RANDOM = "rationales:human", "method:random"
 DRAWS_A_TEST = 20  # the fewest exchanges for each test with which Holm's correction can leave a p below .05
-NO_FIGURES = "No figures: matplotlib is not installed (pip install matplotlib)."
+NO_FIGURES = "No figures: matplotlib is not installed (pip install 'eraser-hub[plots]')."
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from eraser_hub.metrics.errors import VERSION, DataError, check_choice, cut
+from eraser_hub.metrics.errors import VERSION, DataError, cut
 from eraser_hub.metrics.statistics import (
     DEFAULT_LEVEL,
     MIN_CLUSTERS,
@@ -36,7 +36,7 @@ from eraser_hub.metrics.statistics import (
     number_values,
     sign,
 )
-from eraser_hub.records.errors import UsageError
+from eraser_hub.records.errors import UsageError, describe_choice
 from eraser_hub.records.predictions import read_model_digest
 from eraser_hub.records.tables import Cell, Table, Tables
 
@@ -115,7 +115,8 @@ class Comparison(dict[str, Any]):
         """
         known = list(dict.fromkeys(key for pair in self["comparisons"] for key in pair["keys"]))
         for key in scores:
-            check_choice(key, known, "scores")
+            if key not in known:
+                raise UsageError(describe_choice(key, known), argument="scores")
         self.shown = scores
 
     def save(self, path: str | PathLike[str], force: bool = False) -> None:
@@ -319,7 +320,8 @@ def compare(
         raise DataError("expected systems that share a score, found none: their fields differ")
     declared = [primary] if isinstance(primary, str) else list(primary)
     for key in declared:
-        check_choice(key, list(known), "primary")
+        if key not in known:
+            raise UsageError(describe_choice(key, list(known)), argument="primary")
     family = declared or choose_headline(known, paper) or list(known)
     different = [pair for pair in pairs if not have_same_model(pair, aligned.get("eraser_faithfulness"), models)]
     n_tests = correct(tests, known, family, () if declared else different, minimum_effect)

@@ -292,7 +292,7 @@ def find_split(source: ScoredSplit, predictions: Path, known: Iterable[str]) -> 
                 records = replace(source, annotations=path).read_records()
                 names = {str(row["annotation_id"]) for _, row in records if "evidences" in row}  # no predictions
                 found[path.name.removesuffix(".jsonl")] = names
-    wanted = {str(row.get("annotation_id")) for _, row in read_plain_rows(predictions)} - set(known)
+    wanted = {row_id(row) for _, row in read_plain_rows(predictions)} - set(known)
     shared = {split: len(wanted & names) for split, names in found.items()}
     best = max(shared, key=shared.__getitem__, default="")
     return f" ({shared[best]:,} of the file's ids are those of {best})" if best and shared[best] else ""

@@ -178,7 +178,7 @@ def score(
         scores.notes += [note for note in (source.labels.note, *notes, *of_form, *changes) if note]
         scorer.finish(scores)
     except DataError as error:
-        if error.field == "annotation_id" and error.file is None:
+        if error.field == "annotation_id" and error.file in (None, predictions):
             error.message += find_split(source, predictions, gold.ids)
         error.file = error.file if error.argument else error.file or predictions
         raise
@@ -222,6 +222,9 @@ def read_answers(
     else:
         chunks = read_chunks(predictions, digest)
     first = next(chunks)
+    if "evidences" in first[0][0] and first[0][0].keys().isdisjoint(("rationales", "rationale", "probabilities")):
+        message = "expected predictions, found annotations with their evidences: the gold, which `dataset` takes"
+        raise DataError(message, line=first[1][0])
     if not is_plain(first[0][0]):
         return chain([first], chunks), []
     rows = [*first[0], *chain.from_iterable(rows for rows, _ in chunks)]

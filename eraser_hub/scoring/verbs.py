@@ -264,6 +264,9 @@ def check_output(out: Place | None, force: bool, places: Sequence[Any]) -> Seque
 
     inputs = find_inputs(*(None if place is None else Path(place) for place in places))
     if out is not None:
+        if form := {".csv": "csv", ".md": "markdown", ".tex": "latex"}.get(Path(out).suffix):
+            message = f"expected a JSON file, found {Path(out).name}: `--format {form}` prints the table"
+            raise UsageError(message, argument="out")
         OutputWriter(inputs, force).check(Path(out))
     return inputs
 

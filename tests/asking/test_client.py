@@ -61,7 +61,7 @@ def test_the_timeout_bounds_the_whole_answer(asking):
             yield b" "
 
     started = time.monotonic()
-    with raw_server(drip) as endpoint, refused("`timeout`"):
+    with raw_server(drip) as endpoint, refused("timeout="):
         asking(lambda request, before: GOOD, endpoint=endpoint, timeout=0.5, attempts=6)
     assert time.monotonic() - started < 4
 
@@ -199,7 +199,7 @@ def test_a_cache_that_is_no_database_is_left_alone_and_named(asking):
     asking.cache.mkdir()
     thesis = asking.cache / CACHE_FILE
     thesis.write_text("chapter one " * 1000)
-    with refused("not a database", "`cache`", file=thesis):
+    with refused("not a database", "cache=", file=thesis):
         asking(lambda request, before: GOOD)
     assert thesis.read_text() == "chapter one " * 1000
     assert not asking.out.exists()

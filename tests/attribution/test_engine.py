@@ -149,7 +149,7 @@ def test_labels_stated_by_hand_and_generic_ones(names, dataset, given, order):
     model.label_names = names
     opened = open_model(model, label_names=dataset, labels=given)
     assert opened.order.tolist() == order
-    assert given or "say `labels`" in opened.notes.messages[0]
+    assert given or "NAME(labels=[A,B])" in opened.notes.messages[0]
 
 
 def test_tokens_to_flip_counts_the_evidence_documents_tokens_alone():

@@ -94,7 +94,8 @@ def test_verbs_work_without_docstrings(samples):
     [
         (["nonsense"], "nonsense"),
         (["score", "p.jsonl", "hub/eraser", "--no-such-option"], "--no-such-option"),
-        (["compare", "--predictions", "a.jsonl", "b.jsonl", "--dataset", "d"], "b.jsonl"),
+        (["compare", "--predictions", "a.jsonl", "b.jsonl", "--dataset", "d"], "found 'b.jsonl'"),
+        (["score", "p.jsonl", "hub/eraser", "--out", "t.tex"], "--format latex"),
         (["score", "p.jsonl", "hub/eraser", "--seed", "x"], "--seed"),
         *(
             ([*verb.split(), "--dataset", "hub/eraser", "--split", "val", "--seed", "-1"], "--seed: expected")
@@ -130,7 +131,7 @@ def test_an_error_of_any_length_is_cut_and_json_steers_no_terminal(capfdbinary, 
         (KeyboardInterrupt(), 130, "stopped"),
         (ModuleNotFoundError("No module named 'x'", name="torch"), 1, "explain"),
         (OSError(28, "No space left on device", "hub/x"), 1, "hub/x: No space left on device"),
-        (PermissionError(13, "Permission denied", "a\x1b[31mb"), 1, "a␛[31mb: Permission denied"),
+        (FileExistsError(17, "File exists", "a\x1b[31mb"), 1, "a␛[31mb: expected a folder, found a file"),
         (DataError("expected x, found y", file="a\x1b[31m\u202eb"), 1, "a␛[31m<U+202E>b: expected x, found y"),
         (UnicodeEncodeError("ascii", "ö.txt", 0, 1, "no"), 1, "ö.txt: a name that the locale (ascii) has no letters"),
     ],

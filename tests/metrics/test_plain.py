@@ -98,6 +98,7 @@ def test_quotes_elsewhere_or_nowhere_are_counted() -> None:
     ]
     with pytest.warns(UserWarning, match="left out: 1"):
         instances_from([["b"]], texts=["a c"])
+    assert instances_from([["b"]], gold=[{"id": "a", "text": "a b", "rationale": ["a"]}])[0]["annotation_id"] == "a"
 
 
 def test_labels_and_probabilities() -> None:
@@ -134,6 +135,7 @@ def test_a_module_takes_plain_rows_of_every_container() -> None:
         ([], [{"rationale": [[0, 1]]}], "rationale", "need the text"),
         ([{"rationale": [0, 1], "text": "a b c"}], [{"rationale": [0, 1], "text": "a b"}], "text", "2 tokens"),
         ([[0, 1], [0, 1]], [[0, 1]], "predictions", "found more"),
+        ([{"id": "b", "quotes": ["b"]}], [{"id": "a", "rationale": [0, 1]}], "annotation_id", "ids like 'a'"),
         ([{"rationle": [0, 1]}], [[0, 1]], "rationle", "'rationale'"),
         ([[0]], [{"id": "a", "documents": [{"docid": "d"}]}], "documents[0]", "docid and text"),
     ],

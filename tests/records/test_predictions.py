@@ -43,7 +43,7 @@ def test_chunks_are_the_rows_of_the_file(tmp_path: Path, monkeypatch: pytest.Mon
     ("line", "field", "found"),
     [
         ('{"annotation_id": "a", "rationales": [{}]}', "rationales[0].docid", ""),
-        ('{"rationales": []}', "annotation_id", ""),
+        ('{"rationales": []}', "annotation_id", "none among rationales"),
         ("[1]", None, "[1]"),
         ("", None, "empty"),
         ('{"annotation_id": "a", "rationale": []}', "rationale", "'rationales'"),
@@ -59,11 +59,11 @@ def test_what_is_wrong_is_told_with_its_line_and_field(
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with refused(file="nowhere.jsonl"):
-        list(read_chunks(tmp_path / "nowhere.jsonl"))
-    (tmp_path / "cut.parquet").write_bytes(b"PAR1cut")
-    with refused("Parquet", file="cut.parquet"):
-        list(read_chunks(tmp_path / "cut.parquet"))
+    for name, content, said in (("nowhere", b"", ""), ("p.csv", b"id", "a table"), ("cut", b"PAR1cut", "Parquet")):
+        if content:
+            (tmp_path / name).write_bytes(content)
+        with refused(said, file=name):
+            list(read_chunks(tmp_path / name))
     path = tmp_path / "name.parquet"  # the name of its column is no UTF-8
     pq.write_table(pa.table({"annotation_id": ["a"]}), path, store_schema=False)
     path.write_bytes(path.read_bytes().replace(b"annotation_id", b"\x80nnotation_id"))

@@ -62,7 +62,7 @@ def test_the_numbers_are_those_of_instances(suffix: str, tmp_path: Path) -> None
     [
         ("p", 2, {"rationale": [0, 1]}, "rationale"),
         ("p", 1, {"rationale": [[0, 9]]}, "rationale[0]"),
-        ("p", 1, {"id": "c"}, None),
+        ("p", 1, {"id": "c"}, "annotation_id"),
         ("p", 2, {"tokens": ["a", "fine", "film", "!"]}, "text"),  # as many tokens, and another text
         ("gold", 2, {"rationale": [0, 3, 0, 0]}, "rationale"),
         ("gold", 1, {"tokens": [1]}, "text"),
@@ -88,6 +88,10 @@ def test_plain_rows_answer_a_dataset(samples: Path, tmp_path: Path) -> None:
     found, expected = (eraser_hub.score(one, **where) for one in (write(tmp_path / "p.jsonl", rows), file))
     for key in ("token_macro_f1", "iou_macro_f1", "macro_f1"):
         assert found[key] == expected[key]
+    with refused("24 of the file's ids are those of val", file="p.jsonl", field="annotation_id"):
+        eraser_hub.score(tmp_path / "p.jsonl", **where | {"split": "test"})
+    with refused("the gold", file="val.jsonl", line=1):
+        eraser_hub.score(where["dataset"] / "val.jsonl", **where)
     rows[2]["rationale"] = [[0, 10**6]]
     with refused(file="p.jsonl", line=3, instance=rows[2]["id"], field="rationale[0]"):
         eraser_hub.score(write(tmp_path / "p.jsonl", rows), **where)

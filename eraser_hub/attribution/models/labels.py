@@ -69,7 +69,7 @@ def _find_order(model: Model, names: Sequence[str], dataset_names: Sequence[str]
         return order
     if _are_generic(names):
         message = f"the model names its labels {names[0]}, ..: taken in the dataset's order {listing}"
-        model.notes.say(f"{message}; say `labels` if it is another")
+        model.notes.say(f"{message}; state another with the model, NAME(labels=[A,B])")
         return in_order
     message = f"{model.description}: expected the labels {listing}, found {shown}; state the dataset's name of each "
     raise DataError(f"{message}output, in the model's order, with the model: NAME(labels=[A,B]), in Python label_names")

@@ -146,7 +146,7 @@ def make_open_error(error: Exception, name: str) -> DataError:
     if "the backend tokenizer" in str(error) and Path(name).is_dir():
         return _make_no_tokenizer_error(name)
     if "trust_remote_code" in str(error):
-        message = "the model brings its own code, which was not run: say `trust_remote_code` if you trust its source"
+        message = "the model brings its own code, not run: say NAME(trust_remote_code=True) if you trust its source"
         return UsageError(message, file=name)
     return DataError(f"cannot open the model: {get_first_line(error)}", file=name)
 

@@ -213,7 +213,7 @@ class PromptedModel(TransformerModel):
             raise DataError(message, argument="label_words")
         if len(set(scored)) < len(scored):
             message = f"expected answers that begin with different sub-words, found {', '.join(self._answers)}"
-            message += "; say `label_words` or `label_score` sum" if first else "; say `label_words`"
+            message += ": say NAME(label_words=[A,B])" + (" or NAME(label_score=sum)" if first else "")
             raise DataError(message, argument="label_score" if first else "label_words")
         self.network.answers, self._prepared = scored, self.label_names
         self.window = self._limit - max(map(len, scored))

@@ -43,8 +43,9 @@ def load_pipeline(path: Path, trust_pickle: bool = False) -> Any:
         model = _load_skops(path)
     elif path.suffix in (".joblib", ".pkl", ".pickle"):
         if not trust_pickle:
-            message = "a pickle runs code when it is opened: say `trust_pickle` if you trust its source, "
-            raise UsageError(message + "or save the model with skops", file=path)
+            trusted = f"{path.name}(trust_pickle=True)"
+            message = f"a pickle runs code when it is opened: say {trusted} if you trust its source, or save the model "
+            raise UsageError(message + "with skops", file=path)
         import joblib
 
         try:
