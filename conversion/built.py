@@ -198,8 +198,18 @@ class BuiltDataset:
         return labels
 
     def label_names(self, config: str) -> tuple[str, ...] | None:
-        """Return the names of the gold label (column `classification` or `label`); None if the card has none."""
+        """Return the names of the gold label (column `classification` or `label`); None where there are none.
+
+        They are the card's; where it describes no columns, those that `datasets` wrote into the files.
+        """
         labels = self.class_labels(config)
+        if not self.info(config):
+            from datasets import ClassLabel, Features
+
+            file = next(iter(self.splits(config).values()))[0]
+            with wrap_parquet_errors(file):
+                features = Features.from_arrow_schema(pq.read_schema(file))
+            labels = {name: tuple(kind.names) for name, kind in features.items() if isinstance(kind, ClassLabel)}
         return next((labels[column] for column in LABEL_COLUMNS if column in labels), None)
 
 

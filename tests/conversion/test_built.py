@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from datasets import ClassLabel, Dataset, Features
 
 from eraser_hub.conversion.built import get_label_name, open_built, read_rows
 from eraser_hub.conversion.files import link_or_copy
@@ -55,6 +56,14 @@ def folder(tmp_path: Path) -> Path:
         pq.write_table(table, tmp_path / "movies" / f"{name}.parquet")
     (tmp_path / "README.md").write_text(CARD, encoding="utf-8")
     return tmp_path
+
+
+def test_label_names_of_a_card_without_columns_are_the_files(folder):
+    (folder / "README.md").write_text(CARD.partition("dataset_info")[0] + "---\n", encoding="utf-8")
+    assert open_built(folder).label_names("movies") is None
+    rows = Dataset.from_dict({"label": [0]}, Features({"label": ClassLabel(names=["no", "yes"])}))
+    rows.to_parquet(folder / "movies" / "train-00000-of-00002.parquet")
+    assert open_built(folder).label_names("pairs") == ("no", "yes")
 
 
 def test_configs_splits_and_files_are_the_cards(folder):
