@@ -289,7 +289,8 @@ def explain_texts(
         raise DataError(f"expected a list of label_names, found the string {show(label_names)}", argument="label_names")
     if out is not None:
         check_format(path, writer)
-        writer.check(path, lambda there: False)  # nothing tells whether a file there is of these texts
+        if path.is_file() and path.stat().st_size and not force:  # nothing tells whether it is of these texts
+            raise DataError("expected no file, found one; `force` replaces it", file=path, argument="out")
     instances, asks = read_texts(texts, ids, queries, None if scores is None else list(scores))
     if asks and isinstance(model, str | os.PathLike) and "uses_query" in read_facts(model):
         asks = False

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from eraser_hub.metrics.errors import check_choice, check_number
 from eraser_hub.papers import AOPC_THRESHOLDS
 from eraser_hub.papers.presets import PRESETS, Choices, Preset, load_preset
@@ -191,11 +193,11 @@ def build_settings(
     shares = preset.kd.get(config, ())
     if options.get("kd") is None and shares:
         values |= {"kd": shares[0], "kd_of_sequences": shares if len(shares) > 1 else ()}
-    values |= {name: value for name, value in options.items() if value is not None}
+    values |= {name: to_python(value) for name, value in options.items() if value is not None}
     for name in ("bins", "fidelity_rates"):
         if name in values:
             several = isinstance(values[name], Iterable) and not isinstance(values[name], str)
-            values[name] = tuple(values[name]) if several else (values[name],)
+            values[name] = tuple(map(to_python, values[name])) if several else (values[name],)
     if rationales:  # nothing ranks tokens
         for name in ("kd", "bins"):
             if options.get(name) is not None:
@@ -209,6 +211,11 @@ def build_settings(
         if options.get(name) not in (None, default) and not getattr(settings, reader):
             raise DataError(f"expected `{reader}` beside it, found none", argument=name)
     return settings
+
+
+def to_python(value: Any) -> Any:
+    """Return numbers of numpy as Python's, which the record of a run can hold; anything else as it is."""
+    return value.tolist() if isinstance(value, np.generic | np.ndarray) else value
 
 
 def read_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:

@@ -185,7 +185,8 @@ def test_texts_in_memory_go_to_a_file(name, tmp_path):
     for (_, row), one in zip(read_instances(out), found, strict=True):
         assert all(row[name] == one[name] for name in ("annotation_id", "classification_scores"))
     assert "kd:0.5" in json.loads((tmp_path / f"{name}.run.json").read_text())["signature"]
-    with refused("force", file=out):
+    with refused("found one", "force", file=out, argument="out"):
         explain(CountingModel(), ["good film"], out=out)
-    explain(CountingModel(), ["good film"], out=out, force=True)
+    numbers = {"kd": np.float32(0.5), "seed": np.int64(3), "bins": np.float32([0.5])}
+    explain(CountingModel(), ["good film"], out=out, force=True, **numbers)
     assert len(list(read_instances(out))) == 1
