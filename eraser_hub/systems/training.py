@@ -161,6 +161,7 @@ def open_evaluation_split(settings: TrainSettings) -> tuple[Split | None, str]:
             raise DataError(message, file=split.name, argument="eval_split")
     except DataError as error:
         if settings.eval_split:
+            error.argument = "eval_split" if error.argument == "split" else error.argument
             raise
         return None, error.message
     return split, ""

@@ -88,7 +88,7 @@ def test_what_was_not_evaluated_and_why_is_said(tmp_path, caplog):
     assert len(train(hub, "logistic-regression", **where).lines) == 1
     (line,) = [line for line in caplog.messages if line.startswith("not evaluated")]
     assert "train, test" in line and "`eval_split`" in line
-    with refused("train, test", "'val'"):
+    with refused("train, test", "'val'", argument="eval_split"):
         train(hub, "logistic-regression", **where, eval_split="val")
 
 
