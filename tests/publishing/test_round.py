@@ -92,3 +92,17 @@ def test_a_published_dataset_is_scored_by_its_id_and_results_are_published(world
     assert {entry.task_id for entry in entries} <= {task["id"] for task in evaluated["tasks"]}
     values = {entry.task_id: entry.value for entry in entries}
     assert values["movies_validation_token_f1"] == scores["token_macro_f1"]
+
+
+def test_a_published_dataset_is_read_by_its_id_as_its_folder_is(world: World) -> None:
+    train = ["train", "--dataset", "org/eraser", "--config", "movies", "--model", "logistic-regression"]
+    world.type(*train, "--out", "model")
+    read = []
+    for dataset in (world.hub / "eraser", "org/eraser"):
+        movies = ["--dataset", dataset, "--config", "movies"]
+        few = [*movies, "--split", "validation", "--limit", 2]
+        world.type("explain", *few, "--model", "model", "--method", "random", "--out", "p.jsonl", "--force")
+        files = [(world.child.folder / name).read_text() for name in ("p.jsonl", "p.jsonl.run.json")]
+        asked = world.type("ask", *few, "--model", "m", "--endpoint", "http://localhost:9/v1", "--dry-run")
+        read.append([*files, asked, world.type("stats", *movies)])
+    assert read[0] == read[1] and len(read[0][0].splitlines()) == 2
