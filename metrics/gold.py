@@ -39,7 +39,7 @@ class Documents:
         docids: the names of documents.
         owner: the annotation of each own document: int (documents,).
         name: its name, as a place in docids: int (documents,).
-        sizes: tokens, sentences, and tokens of each sentence, see `plain.measure_texts`.
+        sizes: tokens, sentences, and tokens of each sentence, see `tokens.measure_texts`.
     """
 
     def __init__(self, docids: Sequence[str], owner: np.ndarray, name: np.ndarray, sizes: Any) -> None:
@@ -362,7 +362,7 @@ def describe_label(label: str, labels: Sequence[str]) -> str:
 
 
 def _measure_documents(texts: pa.Array) -> Any:
-    """Return the sizes of texts, see `plain.measure_texts`, from their buffers."""
+    """Return the sizes of texts, see `tokens.measure_texts`, from their buffers."""
     if texts.null_count:
         raise DataError("expected a text in every document, found none", field="documents.text")
     offsets = np.frombuffer(texts.buffers()[1] or b"\0" * 8, np.int64)[texts.offset : texts.offset + len(texts) + 1]

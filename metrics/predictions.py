@@ -218,11 +218,11 @@ def _fill(p: Predictions, rows: Sequence[Row]) -> dict[tuple[str, ...], int]:
         side: np.bincount(p.scores[side].owner, minlength=n) > 0 if side in p.scores else nowhere for side in SIDES
     }
     p.has |= {name: ~np.isnan(p.numbers[name]) if name in p.numbers else nowhere for name in NUMBERS}
-    for before, counted, known in (("", layouts, INSTANCE), ("rationales.", Counter(inner), INSTANCE["rationales"][0])):
+    for prefix, counted, known in (("", layouts, INSTANCE), ("rationales.", Counter(inner), INSTANCE["rationales"][0])):
         for layout, count in counted.items():
-            p.unknown.update({f"{before}{name}": count for name in layout if name not in known})
-    first = reversed([*names, *inner]), reversed([*range(n), *p.owner.tolist()])
-    return dict(zip(*first, strict=True))  # of equal keys a dict keeps the last
+            p.unknown.update({f"{prefix}{name}": count for name in layout if name not in known})
+    found, row = [*names, *inner], [*range(n), *p.owner.tolist()]
+    return dict(zip(reversed(found), reversed(row), strict=True))  # of equal keys a dict keeps the last: the first row
 
 
 def _count(lists: Sequence[Sequence[Any] | None]) -> np.ndarray:

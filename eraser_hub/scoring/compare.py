@@ -435,12 +435,12 @@ def align_systems(
             ids = [name for name in ids if name in common]
         aligned[metric], clusters = {name: [] for name in systems}, None
         for name, run in runs:
-            rows = {one: row for row, one in enumerate(run[metric].ids)}
+            rows = {instance: row for row, instance in enumerate(run[metric].ids)}
             unmatched = set(ids) ^ rows.keys()
             if not ids or (unmatched and not only_predicted):
                 message = f"expected the annotations of {runs[0][0]}, found {len(unmatched)} on one side alone"
                 raise DataError(message, instance=min(unmatched, default=None), field=name)
-            statistics = run[metric].take(np.array([rows[one] for one in ids]))
+            statistics = run[metric].take(np.array([rows[instance] for instance in ids]))
             numbers = number_values(range(len(ids)) if statistics.clusters is None else statistics.clusters.tolist())
             if clusters is not None and (numbers != clusters).any():
                 raise DataError("expected the same clusters of all systems, found others", field=name)

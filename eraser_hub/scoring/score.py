@@ -34,8 +34,8 @@ from eraser_hub.metrics.ranking import (
     agreement_columns,
     agreement_extra,
     agreement_scores,
+    describe_agreement,
 )
-from eraser_hub.metrics.ranking import describe_agreement as list_facts
 from eraser_hub.metrics.statistics import (
     DEFAULT_LEVEL,
     DEFAULT_RESAMPLES,
@@ -373,7 +373,7 @@ class Scorer:
             words = [f"{', '.join(keys)} (no {name})" for name, keys in lacking.items()]
             notes = [f"left out: {'; '.join(words)}"] if words and not used.isdisjoint(ERASED) else []
             return Measured(statistics, facts, aopc, notes)
-        facts, notes = list_facts(table, self.agreement, used)
+        facts, notes = describe_agreement(table, self.agreement, used)
         if self.agreement.unmarked == "score" or table["gold.marked"].any():
             statistics.scores = agreement_scores(table, self.agreement, used)
         if not statistics.scores:
