@@ -65,6 +65,8 @@ def publish(
         $ eraser-hub publish --namespace org --dataset eraser --metric eraser_agreement --dry-run
         $ eraser-hub publish --namespace org --eval-results my-org/my-model=scores.json --dry-run
     """
+    if "/" in namespace:
+        raise DataError(f"expected a user or an organisation of the Hub, found {namespace}", argument="namespace")
     import huggingface_hub
     from huggingface_hub.utils import logging as hub_logging
 

@@ -45,11 +45,8 @@ def test_a_dry_run_lists_changes_and_sends_nothing(send, loopback, hub):
     card = hub / "eraser" / "README.md"
     card.write_text(card.read_text() + "\nMore.\n")
     lines = send(dry_run=True)
-    assert [line for line in lines if line[0] == " "] == [
-        "  change README.md",
-        "  delete boolq/old.parquet",
-        "  unchanged",
-    ]
+    changes = [line.strip() for line in lines if line[0] == " "]
+    assert changes == ["change README.md", "delete boolq/old.parquet", "unchanged"]
     assert lines[-1] == "dry run: nothing was sent"
     assert {method for method, _ in loopback.requests[asked:]} == {"GET"}
     send()
@@ -75,9 +72,11 @@ def test_hidden_files_stay_here(send, loopback, hub, caplog):
     assert ".env, README.md~, eraser.png, movies/notes.txt" in caplog.text
 
 
-def test_a_sample_is_refused_unless_it_is_allowed(send, loopback, hub, caplog):
+def test_a_sample_is_refused_unless_it_is_allowed_and_a_folder_is_no_namespace(send, loopback, hub, caplog):
     with refused("`allow_sample`", file=hub / "eraser"):
         send(allow_sample=False)
+    with refused("organisation", argument="namespace"):
+        publish("hub/eraser", hub, dry_run=True)
     assert not loopback.requests
     send(allow_sample=False, dry_run=True)
     assert "`allow_sample`" in caplog.text
