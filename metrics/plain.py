@@ -334,7 +334,7 @@ def to_instances(
             texts[name] = read_text(row, name)
         rows.append(row)
     ids = [row_id(row) for row in predictions if is_plain(row)]
-    if unknown := [name for name in ids if references is not None and name is not None and name not in texts]:
+    if unknown := [name for name in ids if texts and name is not None and name not in texts]:
         raise describe_unknown_id(unknown[0], len(unknown), len(ids), list(texts), "annotations")
     names = [str(place) for place in range(len(predictions))] if references is None else list(texts)
     for place, row in enumerate(predictions):

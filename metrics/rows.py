@@ -176,7 +176,7 @@ def find_fault(value: Any, expected: Any, path: str = "") -> tuple[str, str] | N
     for name, inner in expected.items():
         if value.get(name) is None:
             if name in REQUIRED:
-                fields = "" if name in value else f" among {', '.join(map(str, value))}"[:MAX_SHOWN]
+                fields = "" if name in value or not value else f" among {', '.join(map(str, value))}"[:MAX_SHOWN]
                 return f"{before}{name}", f"expected a value, found none{fields}"
         elif fault := find_fault(value[name], inner, f"{before}{name}"):
             return fault

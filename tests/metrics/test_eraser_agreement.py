@@ -101,6 +101,7 @@ def test_note_on_constant_scores() -> None:
         (PREDICTIONS, REFERENCES[1:2], {}, "no annotation has this id"),
         (PREDICTIONS[2:], REFERENCES[1:2], {"unmarked": "skip"}, "references: nothing to score: expected a gold"),
         ([{"annotation_id": "a", "rationales": []}], REFERENCES[:1], {}, "nothing to score: expected rationales"),
+        ([{"id": "a", "rationale": [0, 1]}], [], {}, "references: expected at least one row"),
     ],
 )
 def test_wrong_input(predictions: Any, references: Any, settings: dict[str, Any], words: str) -> None:

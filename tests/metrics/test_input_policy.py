@@ -146,7 +146,6 @@ REFUSED: dict[str, tuple[Callable[[Case], object], str, str]] = {
     "no instance": (lambda case: case.predictions.clear(), "predictions", "at least one instance"),
     "no id": (put(DELETE, "annotation_id"), "annotation_id", "found none"),
     "negative flip": (put(-1, "tokens_to_flip"), "tokens_to_flip", "found -1"),
-    "rationale null": (put([None], "rationales"), "rationales[0]", "found None"),
     "rationales no list": (put({"docid": "d2"}, "rationales"), "rationales", "a list"),
 }
 INSTANCES = {"gold id twice": "a1", "instance without annotation": "a9", "instance twice": "a1"}
